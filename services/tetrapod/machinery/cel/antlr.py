@@ -1,7 +1,7 @@
 """The syntax errors that ANTLR reports for an expression, computed with the automata of cel-go's grammar.
 
-`syntax` calls `antlr_errors` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated
-code does, state by state, because the runtime's own ParserInterpreter does not work.
+`syntax` calls `antlr_errors` for expressions that `parser` rejects. `_Reader` follows the automata state by state, as
+ANTLR's generated code does, because the runtime's own ParserInterpreter does not work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AntlrError = tuple[int, int, str]
 
 
 def antlr_errors(text: str) -> list[AntlrError]:
-    """Return the syntax errors of an expression in the order in which ANTLR reports them."""
+    """Return the syntax errors of an expression in the order in which ANTLR reports them; [] if there are none."""
     listener = _Complaints()
     lexer = _Lexer(InputStream(text))
     lexer.removeErrorListeners()
@@ -49,7 +49,7 @@ def antlr_errors(text: str) -> list[AntlrError]:
 
 
 class _EnoughError(Exception):
-    """Raised to stop parsing after too many errors."""
+    """The exception that stops parsing after too many errors."""
 
 
 class _Complaints(ErrorListener):  # type: ignore[misc]
@@ -69,7 +69,7 @@ class _Complaints(ErrorListener):  # type: ignore[misc]
 
 
 class _Strategy(DefaultErrorStrategy):  # type: ignore[misc]
-    """ANTLR's default error strategy, limited to `_MAX_RECOVERIES` attempts to recover.
+    """ANTLR's default error strategy, with at most `_MAX_RECOVERIES` attempts to recover from an error.
 
     Upstream: cel-go parser/parser.go, recoveryLimitErrorStrategy.
     """
@@ -94,7 +94,11 @@ class _Strategy(DefaultErrorStrategy):  # type: ignore[misc]
 
 
 class _Automaton:
-    """A grammar, read from the .interp file that ANTLR generates."""
+    """The automaton of a grammar, read from an .interp file that ANTLR generates.
+
+    Args:
+        name: the name of the file in `data`.
+    """
 
     def __init__(self, name: str) -> None:
         text = (Path(__file__).parent / "data" / name).read_text()
@@ -126,7 +130,7 @@ class _Lexer(Lexer):  # type: ignore[misc]
 
 
 class _Reader(Parser):  # type: ignore[misc]
-    """A parser that walks the grammar's automaton."""
+    """A parser that walks the automaton of the CEL grammar and reports errors, without building a tree."""
 
     def __init__(self, tokens: CommonTokenStream) -> None:
         super().__init__(tokens)
@@ -137,7 +141,7 @@ class _Reader(Parser):  # type: ignore[misc]
         self.buildParseTrees = False
 
     def read(self) -> None:
-        """Parse the whole text, starting at the grammar's first rule."""
+        """Parse the whole text, starting at the grammar's first rule. Errors are reported to the listeners."""
         self.state = 0
         self._rule(self.atn.ruleToStartState[0], -1, 0)
 
@@ -145,7 +149,13 @@ class _Reader(Parser):  # type: ignore[misc]
         return True
 
     def _rule(self, start: Any, invoking: int, precedence: int) -> None:
-        """Parse one rule of the grammar, and report and recover from its errors."""
+        """Parse one rule of the grammar, and report and recover from its errors.
+
+        Args:
+            start: the rule's start state.
+            invoking: the number of the state from which the rule was called; -1 for the first rule.
+            precedence: the lowest precedence of operators, for a left-recursive rule.
+        """
         parent = self._ctx
         context = InterpreterRuleContext(parent, invoking, start.ruleIndex)
         if start.isPrecedenceRule:

@@ -1,7 +1,7 @@
-"""The assignability of types, which binds type parameters on the way.
+"""The assignability of types, which also determines the types that type parameters stand for.
 
-The checker uses it to match arguments with overloads. Bindings are kept in a `Substitutions`, which removes those of a
-failed attempt.
+The checker matches arguments with overloads by it. A `Substitutions` stores the types of type parameters, and removes
+those of a failed attempt.
 
 Upstream: cel-go checker/types.go.
 """
@@ -38,7 +38,7 @@ def has_params(kind: CelType) -> bool:
 
 
 class Substitutions:
-    """The types that are bound to type parameters."""
+    """The types that type parameters stand for (their bindings), determined by checks of assignability."""
 
     def __init__(self) -> None:
         self._bound: dict[str, CelType] = {}
@@ -46,18 +46,22 @@ class Substitutions:
         self._count = 0
 
     def fresh(self) -> CelType:
-        """Return a new type parameter."""
+        """Return a type parameter with a new name."""
         self._count += 1
         return CelType("param", f"_var{self._count - 1}")
 
     def assign(self, target: CelType, value: CelType) -> bool:
-        """Return whether a value of type `value` is assignable to `target`. Bindings are kept only if it is."""
+        """Return whether a value of type `value` is assignable to type `target`.
+
+        If it is, the type parameters in both types are bound so that the types match; otherwise no binding changes.
+        """
         return self.assign_all((target,), (value,))
 
     def assign_all(self, targets: Sequence[CelType], values: Sequence[CelType]) -> bool:
-        """Return whether each value's type is assignable to the target at the same position.
+        """Return whether each type in `values` is assignable to the type in `targets` at the same position.
 
-        Bindings are kept only if all are.
+        If all are, the type parameters in them are bound so that the types match; otherwise no binding changes. The
+        result is False for different numbers of types.
         """
         if len(targets) != len(values):
             return False
@@ -74,7 +78,10 @@ class Substitutions:
         return False
 
     def apply(self, kind: CelType, *, to_dyn: bool = False) -> CelType:
-        """Return the type with its bound parameters replaced. With `to_dyn`, unbound parameters become `dyn`."""
+        """Return a type with its bound parameters replaced.
+
+        With `to_dyn`, parameters that are not bound become `dyn`.
+        """
         while kind.kind == "param":
             bound = self._bound.get(kind.name)
             if bound is None:
@@ -116,7 +123,7 @@ class Substitutions:
         return all(self._assign(p1, p2) for p1, p2 in zip(t1.params, t2.params, strict=True))
 
     def _substitutes(self, t1: CelType, param: CelType) -> tuple[bool, bool]:
-        """Bind a parameter to a type, or compare the type with the existing binding.
+        """Bind a type parameter to a type, or compare the type with the existing binding.
 
         Returns:
             Whether the type is allowed for the parameter, and whether the parameter was bound before.
@@ -139,9 +146,9 @@ class Substitutions:
         return False, False
 
     def _absent(self, param: CelType, within: CelType) -> bool:
-        """Return whether a parameter does not occur inside a type.
+        """Return whether a parameter does not occur inside a type, nor in the bindings of parameters there.
 
-        This is the occurs check, which prevents recursive types.
+        This is the occurs check, which prevents recursive types. A type that is the parameter itself contains it.
         """
         if param == within:
             return False
@@ -152,7 +159,7 @@ class Substitutions:
 
 
 def most_general(t1: CelType, t2: CelType) -> CelType:
-    """Return the less specific of two types."""
+    """Return the less specific of two types; the second if neither is."""
     return t1 if _less_specific(t1, t2) else t2
 
 

@@ -1,7 +1,7 @@
 """Attributes: a variable or another operand, together with the fields and indexes that are applied to it.
 
-`plan` builds them for selections, indexes and conditionals. An attribute costs 1, plus 1 for every qualifier that was
-applied. A conditional costs nothing itself, and its branches cost only their qualifiers.
+`plan` builds them for selections, indexes and conditionals. An attribute has a cost of its own, usually 1, plus 1 for
+every qualifier that was applied. A conditional costs nothing itself, and its branches cost only their qualifiers.
 
 Upstream: cel-go interpreter/attributes.go.
 """
@@ -29,9 +29,13 @@ _ODD: Final = (Lazy, Failed, type(MISSING))
 
 
 class Qualifier:
-    """A field or index: a constant (`key`) or computed by a function (`run`).
+    """A field or index that is applied to a value.
 
-    `optional` marks `?.` and `[?]`; `test` marks the field of `has()`.
+    Args:
+        key: the constant name or index, if `run` is None.
+        run: computes the name or index at each evaluation.
+        optional: whether it was written as `?.` or `[?]`, so that a missing field results in an empty optional.
+        test: whether it is the field of `has()`, so that the result is whether the field is set.
     """
 
     __slots__ = ("key", "optional", "run", "test")
@@ -44,7 +48,13 @@ class Qualifier:
 
 
 class Attribute:
-    """An attribute of a variable (`slot`, `name`) or of another operand."""
+    """A variable or another operand with the qualifiers that are applied to it in order.
+
+    Args:
+        operand: evaluates the operand; None for a variable.
+        slot: the slot of the variable in the frame.
+        name: the name of the variable, for errors.
+    """
 
     def __init__(self, operand: Eval | None, slot: int = -1, name: str = "") -> None:
         self._operand = operand
@@ -53,11 +63,11 @@ class Attribute:
         self.qualifiers: list[Qualifier] = []
 
     def add(self, qualifier: Qualifier) -> None:
-        """Append a qualifier."""
+        """Append a field or index, which is applied after those added before."""
         self.qualifiers.append(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """Return a function that evaluates the attribute.
+        """Return a function that evaluates the attribute on a frame, adding its cost to the frame.
 
         Args:
             own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
@@ -84,7 +94,7 @@ class Attribute:
         return read
 
     def _plain(self, root: Eval, own: int) -> Eval:
-        """Return the fast evaluation function, for constant qualifiers without `?` and `has()`."""
+        """Return a fast evaluation function; all qualifiers must be constant, and none optional or of `has()`."""
         keys = tuple(q.key for q in self.qualifiers)
         if not keys:
             if own == 0:
@@ -121,7 +131,7 @@ class Attribute:
         return walk
 
     def _general(self, root: Eval, own: int) -> Eval:
-        """Return the evaluation function for any qualifiers."""
+        """Return the evaluation function for qualifiers of every kind."""
         qualifiers = self.qualifiers
 
         def walk(f: Frame) -> Any:
@@ -134,7 +144,7 @@ class Attribute:
 
 
 class Conditional:
-    """A conditional `c ? a : b`; qualifiers that follow it apply to either branch."""
+    """A conditional `c ? a : b`. Fields and indexes that follow it apply to the branch that is evaluated."""
 
     def __init__(self, condition: Eval, true: Attribute | Conditional, false: Attribute | Conditional) -> None:
         self._condition = condition
@@ -142,14 +152,15 @@ class Conditional:
         self._false = false
 
     def add(self, qualifier: Qualifier) -> None:
-        """Append a qualifier to both branches."""
+        """Append a field or index to both branches."""
         self._true.add(qualifier)
         self._false.add(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """Return a function that evaluates the condition and then one branch.
+        """Return a function that evaluates the condition and then one of the branches on a frame.
 
-        `own` is ignored: a conditional costs nothing itself.
+        Args:
+            own: ignored, because a conditional itself costs nothing.
         """
         condition, true, false = self._condition, self._true.resolver(0), self._false.resolver(0)
 
@@ -165,7 +176,10 @@ class Conditional:
 
 
 def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], own: int) -> Any:
-    """Apply qualifiers to the value inside an optional root. The result is an optional, or a bool for `has()`."""
+    """Apply qualifiers to the value inside an optional.
+
+    The result is an optional, or a bool if the last belongs to `has()`.
+    """
     if value is NONE or not qualifiers:
         f.cost += own
         return (False if qualifiers and qualifiers[-1].test else value) if value is NONE else value
@@ -173,7 +187,13 @@ def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], ow
 
 
 def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optional: bool) -> Any:
-    """Apply qualifiers one after another. The result is an optional if `optional` is set or a qualifier is optional."""
+    """Apply qualifiers to a value in order, adding `own` and 1 for each applied one to the cost of the frame.
+
+    The result is an optional if `optional` is set or a qualifier is optional, and a bool if one belongs to `has()`.
+
+    Raises:
+        EvaluationError: a field or element is missing, and no qualifier up to there is optional.
+    """
     f.cost += own
     for q in qualifiers:
         optional = optional or q.optional
@@ -194,7 +214,11 @@ def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optio
 
 
 def qualify(value: Any, key: Any) -> Any:
-    """Return the field or element of a value. Raises EvaluationError if it is missing or the key has the wrong type."""
+    """Return the field `key` of a map or object, or the element at index `key` of a list.
+
+    Raises:
+        EvaluationError: there is no such field or element, or the key has a wrong type.
+    """
     if value.__class__ is dict or isinstance(value, ObjectLike):
         try:
             return find(value, _hashable(key))
@@ -209,9 +233,12 @@ def qualify(value: Any, key: Any) -> Any:
 
 
 def lookup(value: Any, key: Any) -> Any:
-    """Return the field or element of a value, or `_ABSENT` if it is missing.
+    """Return the field `key` of a map or object, or the element at index `key` of a list.
 
-    Raises EvaluationError for a key of a wrong type.
+    The result is `_ABSENT` if there is none, or if the value is of another type.
+
+    Raises:
+        EvaluationError: the key has a wrong type.
     """
     if value.__class__ is dict or isinstance(value, ObjectLike):
         try:
@@ -231,7 +258,11 @@ def _hashable(key: Any) -> Any:
 
 
 def _index(key: Any) -> int:
-    """Return the index that a key means. Raises EvaluationError for a key that cannot be an index."""
+    """Return a list index as an int: an int, a uint, or a double without a fraction.
+
+    Raises:
+        EvaluationError: the key is of another type, or has a fraction.
+    """
     if key.__class__ is int or key.__class__ is Uint:
         return int(key)
     if key.__class__ is float:

@@ -1,8 +1,7 @@
 """The estimated costs of calls, and the estimated sizes of their results.
 
 `estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Each call is looked up in
-three places:
-
+three tables, in this order:
 - by overload: cel-go ext/lists.go and ext/sets.go
 - by function: k8s.io/apiserver/pkg/cel/library/cost.go
 - by overload: cel-go checker/cost.go, functionCost
@@ -47,11 +46,17 @@ _Rule: TypeAlias = Callable[[Sizes, Operand | None, Sequence[Operand]], Costed |
 def call_cost(
     sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]
 ) -> Costed:
-    """Return the cost of a call including its arguments, and the size of its result if the call determines it.
+    """Return the cost of a call including its arguments, and the size of its result.
+
+    The size is None if the call does not determine it.
 
     Args:
+        sizes: the sizes of values that are known so far; `+` and conditionals add the entry sizes of `node`.
+        node: the call.
         overload: one of the overloads that the call may resolve to.
-        costs: the costs of the arguments.
+        target: the receiver, or None.
+        args: the arguments.
+        costs: the costs of evaluating the arguments.
     """
     rule = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(node.function)
     estimated = rule(sizes, target, args) if rule is not None else None
@@ -72,10 +77,9 @@ def call_cost(
 def _operator(
     sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]
 ) -> Costed | None:
-    """Return the cost of an operator with a cost rule of its own.
+    """Return the cost and size of `&&`, `||`, `? :` or `+`, including the arguments, or None for other overloads.
 
-    Such an operator does not evaluate all of its arguments, or its result contains their entries. Returns None for an
-    overload without such a rule.
+    Such an operator does not evaluate all of its arguments, or its result contains their entries.
     """
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None
@@ -92,7 +96,7 @@ def _operator(
 
 
 def _computed(operand: Operand) -> Range:
-    """Return the computed size of an operand; declared sizes are ignored."""
+    """Return the computed size of an operand, or the range of all sizes if only its declaration limits it."""
     return Range(0, MAX) if operand.size is None else operand.size
 
 
@@ -127,7 +131,10 @@ def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]
 
 
 def _argument(factor: float, *, keeps_size: bool = False) -> _Rule:
-    """Return a rule that charges `factor` for each unit of the first argument's size."""
+    """Return a rule for calls that cost `factor` for each unit of the first argument's size.
+
+    With `keeps_size`, the result has the size of that argument.
+    """
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         if not args:
@@ -148,7 +155,7 @@ def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     """Return the cost of `replace`, and the size of its result.
 
-    The size depends on how often `old` may occur in the string.
+    The size depends on how often the replaced text may occur in the string.
     """
     if target is None or len(args) < 2:
         return None
@@ -218,7 +225,7 @@ def _validate(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `==` for values of Kubernetes' library types, or None for other types."""
+    """Return the cost of `==` for two values of a library type of Kubernetes (such as Quantity), or None for others."""
     kind = args[0].type
     if kind != args[1].type:
         return None
@@ -233,12 +240,12 @@ def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
 
 
 def _listed(factor: float, size: Range) -> Costed:
-    """Return the cost of a call that makes a list of `size` elements."""
+    """Return the cost of a call that makes a list of `size` elements, each of which costs `factor`, and that size."""
     return size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size
 
 
 def _literal_int(operand: Operand, default: int) -> int:
-    """Return the value of an int literal, at least 0, or `default` for other operands."""
+    """Return the value of an int literal (0 if it is negative), or `default` for other operands."""
     node = operand.node
     if not isinstance(node, Literal) or node.value.__class__ is not int:
         return default
@@ -273,7 +280,12 @@ def _distinct(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _sorting(name: str, by_argument: bool) -> _Rule:
-    """Return a rule for the sorting of a list by its elements (`by_argument` is False) or by a list of keys."""
+    """Return the rule of a function that sorts a list.
+
+    Args:
+        name: the type of the elements, or of the keys.
+        by_argument: whether the list is sorted by the keys in its first argument; otherwise by its elements.
+    """
     factor = 2.0 + (_TENTH if name in ("string", "bytes") else 0.0)
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
@@ -287,7 +299,10 @@ def _sorting(name: str, by_argument: bool) -> _Rule:
 
 
 def _sets(factor: int) -> _Rule:
-    """Return a rule for comparing each element of one list with each element of another."""
+    """Return the rule of a function that compares each element of one list with each of another.
+
+    Each pair costs `factor`.
+    """
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
         return sizes.size_of(args[0]).times(sizes.size_of(args[1])).scaled(float(factor)).plus(ONE), None
@@ -296,7 +311,7 @@ def _sets(factor: int) -> _Rule:
 
 
 def _scan(operand: int) -> _Rule:
-    """Return a rule that charges for reading one argument.
+    """Return a rule for calls that read the text of one operand.
 
     Args:
         operand: the index of the argument; -1 means the receiver.

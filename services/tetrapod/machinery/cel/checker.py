@@ -62,8 +62,9 @@ class Scope:
     """The names that an expression can use: variables, named types, and fields of object types.
 
     Args:
+        variables: the type of each variable.
         objects: the fields of each object type, by type name and escaped field name.
-        patch_types: whether `Object`, `Object.…` and `JSONPatch` are known.
+        patch_types: whether `Object`, `Object.…` and `JSONPatch` are types.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Scope:
         self._patch = patch_types
 
     def type_named(self, name: str) -> CelType | None:
-        """Return the type with this name (`int`, `Object.spec`), or None."""
+        """Return the type with a name such as `int` or `Object.spec`, or None if there is none."""
         kind = _TYPE_NAMES.get(name) or (_SCALAR_NAMES.get(name) if self._objects else None)
         if kind is not None:
             return kind
@@ -87,7 +88,11 @@ class Scope:
         )
 
     def field(self, struct: str, name: str) -> CelType | None:
-        """Return the type of a field of an object type, or None if the field is not declared."""
+        """Return the type of a field of an object type, or None if the field is not declared.
+
+        Fields of `Object` and the types below it are always `dyn`. Fields that JSONPatch does not have are of a type to
+        which nothing is assignable.
+        """
         fields = self._objects.get(struct)
         if fields is not None:
             decl = fields.get(name) or (fields.get(f"__{name}__") if name in RESERVED else None)
@@ -97,13 +102,16 @@ class Scope:
         return DYN if self._patch and (struct == "Object" or struct.startswith("Object.")) else None
 
     def function(self, name: str) -> tuple[Overload, ...] | None:
-        """Return the overloads of a function, or None if it is unknown."""
+        """Return the overloads of a function, which may have a leading dot, or None if expressions cannot use it."""
         name = name.removeprefix(".")
         return functions().get(name) if self._patch or name not in PATCH_FUNCTIONS else None
 
 
 class Checker:
-    """The checker of one tree. `problems` contains the offset and message of each error."""
+    """The type checker of one tree.
+
+    `problems` has the offset (in code points) and the message of each error it reported.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -112,7 +120,11 @@ class Checker:
         self.problems: list[tuple[int, str]] = []
 
     def check(self, node: Node) -> CelType:
-        """Set the type of every node of a tree and return the type of its root. Errors are appended to `problems`."""
+        """Set the type of every node of a tree, and return the type of its root.
+
+        Identifiers, selections and calls are resolved in place. Errors are appended to `problems`, and nodes with
+        errors have an error type.
+        """
         self._check(node)
         todo = [node]
         while todo:
@@ -150,7 +162,7 @@ class Checker:
         return None
 
     def _global(self, node: Ident, name: str) -> bool:
-        """Resolve a name to a variable or a type and set the node's type. Returns whether the name is known."""
+        """Set the type of an identifier that names a variable or a type, and return whether `name` is such a name."""
         variable = self._scope.variables.get(name)
         if variable is not None:
             node.type = variable
@@ -175,7 +187,10 @@ class Checker:
         node.name = f".{bare}" if self._local(bare) is not None else bare
 
     def _select(self, node: Select) -> None:
-        """Check a selection, which may be the dotted name of a variable or type."""
+        """Check the selection of a field.
+
+        A dotted name of a variable or type is a selection too, and is resolved here.
+        """
         name = None if node.test_only else _qualified(node)
         if name is not None and self._local(name.partition(".")[0]) is None:
             resolved = Ident(node.at, name.removeprefix("."))
@@ -186,7 +201,10 @@ class Checker:
         node.type = BOOL if node.test_only else self._subs.apply(result)
 
     def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> CelType:
-        """Return the type of a field of an operand, which may be an optional."""
+        """Check an operand and return the type of one of its fields.
+
+        The type is an optional if `optional` is set or the operand is an optional.
+        """
         self._check(operand)
         target, was_optional = unwrapped(self._subs.apply(operand.type))
         result = ERROR
@@ -213,7 +231,7 @@ class Checker:
         return field_type
 
     def _call(self, node: Call) -> None:
-        """Check a call, which may be a function with a dotted name (`optional.of`)."""
+        """Check a call, whose function may have a dotted name (`optional.of`) that was parsed as a receiver."""
         if node.function == "_?._":
             operand, field = node.args
             assert isinstance(field, Literal)
@@ -239,7 +257,10 @@ class Checker:
         self._resolve(node, overloads)
 
     def _resolve(self, node: Call, overloads: Sequence[Overload]) -> None:
-        """Set a call's overloads and type. If the results of matching overloads differ, the type is `dyn`."""
+        """Set the type of a call, and the overloads that match its arguments. Without a match, report an error.
+
+        The type is `dyn` if the results of the matching overloads differ.
+        """
         operands = node.operands
         if node.function in ("_&&_", "_||_"):
             self._logic(node, overloads[0])
@@ -300,9 +321,9 @@ class Checker:
         node.type = types.map_of(keys, values)
 
     def _given(self, value: Node, optional: bool) -> CelType:
-        """Return the type of an element or entry.
+        """Return the type that an element or entry adds to its list, map or object.
 
-        For an optional one (`?value`), it is the type inside the optional.
+        For an optional one (`?value`) it is the type inside the optional; an error is reported if it is none.
         """
         if not optional:
             return value.type
@@ -312,7 +333,10 @@ class Checker:
         return inner
 
     def _join(self, node: Node, previous: CelType | None, current: CelType) -> CelType:
-        """Return the common type of the elements so far (`previous`) and the next element."""
+        """Return the common type of the elements before `node` (None if it is the first) and of `node`.
+
+        The type is `dyn` if there is none in common.
+        """
         if previous is None:
             return current
         if self._subs.assign(previous, current):
@@ -375,7 +399,7 @@ class Checker:
 
 
 def _qualified(node: Node) -> str | None:
-    """Return the dotted name (`a.b.c`) of a chain of selections, or None for other nodes."""
+    """Return the dotted name (`a.b.c`) of an identifier or a chain of selections from one, or None for other nodes."""
     names: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         names.append(node.field)
@@ -387,7 +411,7 @@ def _qualified(node: Node) -> str | None:
 
 
 def _instance(kind: CelType, fresh: Mapping[str, CelType]) -> CelType:
-    """Return an overload's type with its parameters replaced by fresh ones."""
+    """Return a type of an overload's signature with its type parameters replaced by those of `fresh`."""
     if kind.kind == "param":
         return fresh.get(kind.name, kind)
     return CelType(kind.kind, kind.name, tuple(_instance(p, fresh) for p in kind.params)) if kind.params else kind

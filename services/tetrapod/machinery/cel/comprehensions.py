@@ -1,4 +1,4 @@
-"""Comprehensions: the folds that macros such as `all`, `map` and `optMap` expand to.
+"""Evaluation functions for comprehensions: the folds that macros such as `all`, `map` and `optMap` expand to.
 
 `plan` calls this module. `all` and `exists` have loops of their own, with the same costs as the steps of the fold.
 
@@ -19,10 +19,14 @@ _Bind = Callable[[Frame, Any], Iterable[None]]
 
 
 def binder(slot: int, slot2: int | None) -> _Bind:
-    """Return a generator function that iterates over a range and stores each element in the variables' slots.
+    """Return a generator function that iterates over a list or map and stores each element in the frame.
+
+    It takes the frame and the list or map, and yields after storing an element. It raises `EvaluationError` for values
+    of other types, and `CostLimitExceeded` between elements.
 
     Args:
-        slot2: the slot of the second variable; None if there is only one.
+        slot: the slot of the first variable: the element of a list or key of a map, if there is only one variable.
+        slot2: the slot of the second variable, or None. With two, they are index and element, or key and value.
     """
     if slot2 is None:
 
@@ -55,9 +59,16 @@ def binder(slot: int, slot2: int | None) -> _Bind:
 
 
 def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eval:
-    """Plan `all` (`stop` is False) or `exists` (`stop` is True); `stop` is the predicate's value that ends the loop.
+    """Return the evaluation function of `all` or `exists`.
 
-    A step costs the condition (2 for `all`, 3 for `exists`) and the accumulator (1).
+    A step costs the condition (2 for `all`, 3 for `exists`) and the accumulator (1). An error of the predicate is
+    raised only if no later element decides the result.
+
+    Args:
+        over: evaluates the list or map.
+        bind: the iteration over it, from `binder`.
+        predicate: evaluates the predicate for one element.
+        stop: the value of the predicate that ends the loop and is the result: False for `all`, True for `exists`.
     """
     condition = 3 if stop else 2
 
@@ -90,7 +101,17 @@ def plan_quantifier(over: Eval, bind: _Bind, predicate: Eval, stop: bool) -> Eva
 
 
 def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | None, step: Eval, result: Eval) -> Eval:
-    """Plan a general comprehension. A `condition` of None is always true."""
+    """Return the evaluation function of a general comprehension.
+
+    Args:
+        over: evaluates the list or map.
+        bind: the iteration over it, from `binder`.
+        accu: the slot of the accumulator.
+        init: evaluates the first value of the accumulator.
+        condition: evaluates whether the loop goes on; None means always.
+        step: evaluates the next value of the accumulator. An error is stored there, and raised when it is read.
+        result: evaluates the result.
+    """
 
     def run(f: Frame) -> Any:
         items = over(f)
@@ -109,7 +130,13 @@ def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | 
 
 
 def plan_binding(accu: int, init: Eval, result: Eval) -> Eval:
-    """Plan a variable that is computed at first use, as in `optMap` and `cel.bind`."""
+    """Return the evaluation function of `result` with a variable that is computed at first use, as in `cel.bind`.
+
+    Args:
+        accu: the slot of the variable.
+        init: evaluates the variable.
+        result: evaluates the result.
+    """
 
     def run(f: Frame) -> Any:
         f.slots[accu] = Lazy(lambda: init(f))

@@ -18,7 +18,16 @@ or map.
 
 
 class Operand(NamedTuple):
-    """An argument or receiver of a call. `node` is None for the elements of a list. Upstream: AstNode."""
+    """An argument or the receiver of a call, or the elements of one, as the rules of costs see it.
+
+    Attributes:
+        node: the node; None for the elements of a list.
+        type: the type.
+        path: the path from a variable to the value; () if it does not come from one.
+        size: the computed size; None if only the declared type may determine it (see `Sizes.size_of`).
+
+    Upstream: AstNode.
+    """
 
     node: Node | None
     type: CelType
@@ -28,19 +37,23 @@ class Operand(NamedTuple):
 
 
 class Sizes(Protocol):
-    """The sizes that the estimate has determined so far, as seen by the rules of calls."""
+    """The sizes of values in an expression, as far as the estimate has determined them, for the rules of calls."""
 
     def size_of(self, operand: Operand) -> Range:
-        """Return the computed size of an operand, else its declared size, else `UNKNOWN`."""
+        """Return the computed size of an operand, or else its declared size, or else `UNKNOWN`."""
         ...
 
     def elements(self, operand: Operand) -> Operand | None:
-        """Return an operand for the elements of a list, or None if their type is unknown. Upstream: listElementNode."""
+        """Return an operand that stands for the elements of a list, or None if their type is unknown.
+
+        Upstream: listElementNode.
+        """
         ...
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record the entry sizes of a node whose value may contain entries of two other nodes.
+        """Record for `node` that its value may contain entries of the values of `first` and `second`.
 
-        The sizes are ranges that cover those of both. Nothing is recorded if the entry sizes of either are unknown.
+        The sizes of its entries are ranges that cover those of both. Nothing is recorded if those of either are
+        unknown.
         """
         ...

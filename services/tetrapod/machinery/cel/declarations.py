@@ -19,11 +19,12 @@ class DeclType:
     """A declared type.
 
     Args:
+        name: the name of the type: `object` for an object type that has none yet (see `named`).
         cel: the type as the checker sees it.
         min_size: the smallest size of a value, in bytes of JSON.
-        fields: the fields of an object, by their escaped CEL names.
-        key: the type of a map's keys.
-        elem: the type of the elements of a list or the values of a map.
+        fields: the fields of an object, by their escaped CEL names; None for other types.
+        key: the type of a map's keys; None for other types.
+        elem: the type of the elements of a list or the values of a map; None for other types.
         max_elements: the largest length of a string, bytes, list or map; -1 means unbounded.
     """
 
@@ -50,11 +51,13 @@ class DeclType:
 
     @property
     def is_map(self) -> bool:
-        """Return whether this is a map."""
+        """Return whether the type is a map, rather than a list, an object or a scalar."""
         return self.key is not None
 
     def named(self, name: str) -> DeclType:
-        """Return this type with its unnamed object types named after their position, starting at `name`.
+        """Return this type with its unnamed object types named by their path, such as `NAME.spec`.
+
+        `name` is the name of the root. The type itself is returned if nothing in it has to be named.
 
         Upstream: DeclType.MaybeAssignTypeName.
         """
@@ -72,7 +75,7 @@ class DeclType:
         return list_decl(elem, self.max_elements) if self.key is None else map_decl(self.key, elem, self.max_elements)
 
     def objects(self) -> Iterator[DeclType]:
-        """Yield all object types within this type, including itself."""
+        """Yield all object types within this type at any depth, outer ones first, including the type itself."""
         if self.fields is not None:
             yield self
             for decl in self.fields.values():
@@ -82,12 +85,12 @@ class DeclType:
 
 
 def list_decl(elem: DeclType, max_items: int = -1) -> DeclType:
-    """Return a list type; `max_items` -1 means unbounded."""
+    """Return the type of lists of `elem` with at most `max_items` elements; -1 means unbounded."""
     return DeclType("list", types.list_of(elem.cel), 2, elem=elem, max_elements=max_items)
 
 
 def map_decl(key: DeclType, elem: DeclType, max_properties: int = -1) -> DeclType:
-    """Return a map type; `max_properties` -1 means unbounded."""
+    """Return the type of maps from `key` to `elem` with at most `max_properties` entries; -1 means unbounded."""
     return DeclType("map", types.map_of(key.cel, elem.cel), 2, key=key, elem=elem, max_elements=max_properties)
 
 
@@ -97,6 +100,7 @@ def object_decl(name: str, fields: Mapping[str, DeclType], min_size: int = 2) ->
     Args:
         name: the type's name; `object` means that it has none yet (see `DeclType.named`).
         fields: the fields by their escaped CEL names.
+        min_size: the smallest size of a value, in bytes of JSON.
     """
     return DeclType(name, types.object_type(name), min_size, fields=fields)
 

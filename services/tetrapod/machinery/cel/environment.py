@@ -46,18 +46,18 @@ __all__ = [
 
 @dataclass(slots=True)
 class Meter:
-    """A counter of the cost of evaluations. Evaluations that fail are counted too."""
+    """A counter of costs, to which each evaluation that is given it adds its cost, even if it fails."""
 
     cost: int = 0
 
 
 class Environment:
-    """The variables and types that an expression can use. An environment is immutable.
+    """The variables and types that an expression can use; immutable.
 
     Args:
         variables: the type of each variable. The object types within a `DeclType` become known by name. A variable's
             name may contain dots (`authorizer.requestResource`).
-        declared: further types that are known by name.
+        declared: further types that expressions can name.
         patch_types: whether `Object{…}`, `Object.spec{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey` are allowed.
         binds: whether `cel.bind` is allowed.
     """
@@ -76,7 +76,7 @@ class Environment:
         self.binds = binds
 
     def extend(self, variables: Mapping[str, CelType | DeclType], declared: tuple[DeclType, ...] = ()) -> Environment:
-        """Return this environment with more variables and types.
+        """Return a copy of this environment with more variables and types.
 
         A new variable replaces an existing one of the same name.
         """
@@ -88,9 +88,10 @@ class Environment:
         )
 
     def compile(self, expression: str) -> Program:
-        """Parse and check an expression.
+        """Parse and check an expression, and plan its evaluation.
 
-        Raises CompileError, whose text callers put after `compilation failed: `.
+        Raises:
+            CompileError: the expression is invalid. Callers put its text after `compilation failed: `.
         """
         source = Source(expression)
         try:
@@ -113,7 +114,7 @@ class Environment:
 
 
 class Program:
-    """A checked expression."""
+    """A checked expression that can be evaluated any number of times. `output_type` is the type of its value."""
 
     def __init__(self, expression: str, node: Node, environment: Environment) -> None:
         self.expression = expression
@@ -126,19 +127,20 @@ class Program:
             raise CompileError((), str(error), node.type) from None
 
     def references(self, variable: str) -> bool:
-        """Return whether the expression uses a variable (such as `oldSelf`) anywhere."""
+        """Return whether the expression uses a variable (such as `oldSelf`) anywhere, even where it has no effect."""
         return variable in self._plan.variables
 
     def selects(self, field: str, of: str = "") -> bool:
         """Return whether the expression selects a field anywhere (`x.field`, `x.?field`, `has(x.field)`).
 
         Args:
+            field: the name of the field.
             of: count only selections directly from this variable; "" means from anything.
         """
         return selects(self._node, field, of)
 
     def cost_estimate(self) -> CostEstimate:
-        """Estimate the cost of an evaluation, from the largest sizes that the variables' declared types allow."""
+        """Return the lowest and highest cost of an evaluation, given the largest sizes that the types allow."""
         return estimate(self._node, self._environment.variables)
 
     def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None, limit: int = PER_CALL_LIMIT) -> Any:
@@ -177,7 +179,11 @@ class Program:
 
 
 def _parsed(expression: str, source: Source, binds: bool) -> Node:
-    """Parse an expression, raising CompileError with all errors that cel-go would report."""
+    """Parse an expression and expand its macros.
+
+    Raises:
+        CompileError: the expression is too long or too deep, or has syntax errors, all of which the text lists.
+    """
     if len(expression) > MAX_SIZE:
         text = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_SIZE}"
         raise source.error([source.issue(-1, text)])

@@ -16,7 +16,7 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One error of an expression. `line` begins at 1, `column` at 0; the message has no place in it."""
+    """One error of an expression, at a line (from 1) and column (from 0). The message does not contain the position."""
 
     line: int
     column: int
@@ -25,7 +25,7 @@ class Issue:
 
 
 class CompileError(CelError):
-    """An expression that does not compile.
+    """The error of an expression that does not compile. `issues` has its errors one by one.
 
     `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
 
@@ -42,32 +42,40 @@ class CompileError(CelError):
 
     @property
     def full(self) -> str:
-        """Return the text with upstream's prefix."""
+        """Return the text with upstream's prefix, such as `compilation failed: `."""
         return f"{'program instantiation' if self.output_type else 'compilation'} failed: {self}"
 
 
 class EvaluationError(CelError):
-    """An error value, such as `no such key: x` or `division by zero`. As upstream, `||` and `&&` absorb it."""
+    """An error that is the value of an expression, such as `no such key: x`.
+
+    As in upstream, `||` and `&&` may ignore it.
+    """
 
 
 class CostLimitExceeded(CelError):
-    """An evaluation exceeded its cost limit. It is never absorbed."""
+    """The error for an evaluation that exceeds its cost limit.
+
+    Unlike an `EvaluationError`, `||` and `&&` do not ignore it.
+    """
 
     def __init__(self) -> None:
         super().__init__(COST_EXCEEDED)
 
 
 class InternalError(CelError):
-    """An evaluation in which upstream's code panics; upstream reports the panic as an error. It is never absorbed."""
+    """The error for an evaluation in which upstream's code panics, which upstream reports as an error.
+
+    Unlike an `EvaluationError`, `||` and `&&` do not ignore it.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(f"internal error: {text}")
 
 
 class Interrupt(CelError):
-    """Raised by a binding to leave an evaluation at once, for example by an authorizer that needs I/O.
+    """The exception with which the value of a variable ends an evaluation at once; `||` and `&&` do not ignore it.
 
-    It is never absorbed.
-
-    Evaluation has no side effects: the caller performs the I/O and then evaluates again.
+    An authorizer raises it if it needs I/O, for example. Evaluation has no side effects: the caller performs the I/O
+    and then evaluates again.
     """

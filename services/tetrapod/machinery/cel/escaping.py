@@ -15,7 +15,10 @@ _UNESCAPED: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
 
 @bounded(count=8192, size=2 << 20)
 def escape(name: str) -> str | None:
-    """Return the CEL identifier of a field name, or None if no expression can refer to the field."""
+    """Return the CEL identifier of a field name, such as `a__dash__b` for `a-b`.
+
+    The result is None if no expression can refer to the field.
+    """
     if not name or name[0] in "0123456789" or not _PLAIN.fullmatch(name):
         return None
     if name in RESERVED:
@@ -25,7 +28,10 @@ def escape(name: str) -> str | None:
 
 @bounded(count=8192, size=2 << 20)
 def unescape(name: str) -> str | None:
-    """Return the field name of a CEL identifier, or None if the identifier contains an invalid escape sequence."""
+    """Return the field name of a CEL identifier, such as `a-b` for `a__dash__b`.
+
+    The result is None for an invalid escape sequence.
+    """
     if "__" not in name:
         return name
     pieces, at = [], 0

@@ -43,19 +43,22 @@ class CostEstimate:
 
 
 class Entries(NamedTuple):
-    """The sizes of the keys and values in a list or map."""
+    """The sizes of the keys and values in a map, or of the indexes and elements in a list.
+
+    `kind` is "list" or "map".
+    """
 
     kind: str
     key: Range
     value: Range
 
     def union(self, other: Entries | None) -> Entries | None:
-        """Return the entries that include those of both, or None if the other's are unknown."""
+        """Return the sizes that cover those of both, or None if `other` is None."""
         return None if other is None else Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 
 class _Local(NamedTuple):
-    """A variable or accumulator of a comprehension."""
+    """A variable or the accumulator of a comprehension, with the path of its value and the sizes that are known."""
 
     path: Path
     size: Range | None
@@ -63,12 +66,12 @@ class _Local(NamedTuple):
 
 
 def estimate(node: Node, variables: Mapping[str, CelType | DeclType]) -> CostEstimate:
-    """Estimate the cost of a checked expression."""
+    """Return the lowest and highest cost of evaluating a checked expression, given the types of its variables."""
     return CostEstimate(*Estimator(variables).cost(node))
 
 
 class Estimator:
-    """One walk over an expression. It implements `Sizes` for the rules of calls."""
+    """One walk over an expression, which estimates its cost. It implements `Sizes` for the rules of calls."""
 
     def __init__(self, variables: Mapping[str, CelType | DeclType]) -> None:
         self._variables = variables
@@ -78,7 +81,7 @@ class Estimator:
         self._entries: dict[int, Entries] = {}
 
     def cost(self, node: Node) -> Range:
-        """Return the cost of a node and all nodes below it."""
+        """Return the cost of a node and all nodes below it, and record the sizes of their values."""
         match node:
             case Literal():
                 return ZERO
@@ -99,22 +102,25 @@ class Estimator:
         return ZERO
 
     def size_of(self, operand: Operand) -> Range:
-        """Return the computed size of an operand, else its declared size, else `UNKNOWN`."""
+        """Return the computed size of an operand, or else its declared size, or else `UNKNOWN`."""
         if operand.size is not None:
             return operand.size
         return self._declared(operand.path) or UNKNOWN
 
     def elements(self, operand: Operand) -> Operand | None:
-        """Return an operand for the elements of a list, or None if their type is unknown. Upstream: listElementNode."""
+        """Return an operand that stands for the elements of a list, or None if their type is unknown.
+
+        Upstream: listElementNode.
+        """
         if not operand.type.params:
             return None
         return Operand(None, operand.type.params[0], (*operand.path, "@items") if operand.path else (), None)
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record the entry sizes of a node whose value may contain entries of two other nodes.
+        """Record for `node` that its value may contain entries of the values of `first` and `second`.
 
-        The sizes are ranges that cover those of both. The node is a conditional with its two branches, or an addition
-        with its two operands. Nothing is recorded if the entry sizes of either are unknown.
+        The sizes of its entries are ranges that cover those of both. Nothing is recorded if those of either are
+        unknown. The node is a conditional with its two branches, or an addition with its two operands.
         """
         left = self._entries_of(first)
         joined = None if left is None else left.union(self._entries_of(second))
@@ -254,7 +260,7 @@ class Estimator:
         return Operand(node, node.type, path, self._size(node))
 
     def _copy(self, target: Node, source: Node) -> None:
-        """Copy the known sizes of one node to another."""
+        """Record for `target` the sizes of `source`, as far as they are known."""
         size, entries = self._size(source), self._entries_of(source)
         if size is not None:
             self._sizes[id(target)] = size
@@ -283,10 +289,10 @@ class Estimator:
         return known
 
     def _declared(self, path: Path) -> Range | None:
-        """Return the largest size that the declared type of a variable allows at a path, or None if it is unknown.
+        """Return the range from 0 to the largest size that the declared type of a variable allows at a path, or None.
 
-        As upstream does, a path that does not begin with a variable of a declared type is looked up in `self`, if there
-        is one.
+        None means that no type is declared there. As in upstream, a path that does not begin with a variable of a
+        declared type is looked up in `self`, if there is one.
         """
         if not path:
             return None

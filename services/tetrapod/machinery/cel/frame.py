@@ -1,4 +1,7 @@
-"""`Frame`: the state of one evaluation. Planned nodes are functions that take a frame and return the node's value."""
+"""The state of one evaluation (`Frame`).
+
+The planner turns each node into a function from a frame to the node's value.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MISSING: Final = object()
 class Frame:
     """The state of one evaluation.
 
-    `slots` has the variables, including those of comprehensions, and `cost` is the cost so far.
+    `slots` has the values of the variables, including those of comprehensions, and `cost` is the cost so far.
     """
 
     __slots__ = ("cost", "limit", "slots")
@@ -26,16 +29,20 @@ class Frame:
         self.cost = 0
 
     def spend(self, cost: int) -> None:
-        """Add to the cost, raising CostLimitExceeded if it exceeds the limit."""
+        """Add to the cost of the evaluation.
+
+        Raises:
+            CostLimitExceeded: the cost exceeds the limit.
+        """
         self.cost += cost
         if self.cost > self.limit:
             raise CostLimitExceeded
 
 
 class Failed:
-    """Content of an accumulator's slot after its step failed.
+    """The value in an accumulator's slot after a step of its comprehension failed.
 
-    The fold continues, because a later step may not read the accumulator.
+    The comprehension continues, because a later step may not read the accumulator. Reading it raises `failure`.
     """
 
     __slots__ = ("failure",)
@@ -48,5 +55,5 @@ Eval: TypeAlias = Callable[[Frame], Any]
 
 
 def no_such_attribute(name: str) -> EvaluationError:
-    """Return the error for a variable that the caller did not bind."""
+    """Return the error for the use of a variable that has no value."""
     return EvaluationError(f"no such attribute(s): {name}")

@@ -23,7 +23,12 @@ _ITSELF: Final = frozenset({str, int, bool, float, type(None)})
 
 
 def json_value(value: Any) -> Any:
-    """Return a CEL value as JSON, raising EvaluationError if JSON cannot represent it."""
+    """Return a CEL value as JSON: bytes as base64, times and durations as text, and an optional as the value inside it.
+
+    Raises:
+        EvaluationError: JSON cannot represent the value, such as an empty optional or a map with keys that are no
+            strings.
+    """
     kind = value.__class__
     if kind is Uint:
         return int(value)

@@ -43,10 +43,9 @@ _SIMPLE: Final = {
 
 
 class Token(NamedTuple):
-    """A token.
+    """A token of an expression.
 
-    `kind` is the text of an operator or keyword, the rule's name of other tokens, and "<EOF>" at the end of the text.
-
+    `kind` is the text of an operator or keyword, the rule's name for other tokens, and "<EOF>" at the end of the text.
     `at` is the offset in code points.
     """
 
@@ -56,15 +55,19 @@ class Token(NamedTuple):
 
 
 class LexicalError(ValueError):
-    """A character that begins no token; the argument is its offset."""
+    """The error for a character that begins no token; its argument is the offset."""
 
 
 class BadLiteral(ValueError):
-    """A literal with an invalid escape sequence. The text is upstream's."""
+    """The error for a literal with an invalid escape sequence. The text is upstream's."""
 
 
 def tokens(text: str) -> list[Token]:
-    """Return all tokens, followed by an "<EOF>" token. Raises LexicalError."""
+    """Return all tokens of an expression, without white space and comments, followed by an "<EOF>" token.
+
+    Raises:
+        LexicalError: a character begins no token.
+    """
     result: list[Token] = []
     at, end = 0, len(text)
     match = _TOKEN.match
@@ -82,7 +85,11 @@ def tokens(text: str) -> list[Token]:
 
 
 def string_of(text: str) -> str:
-    """Return the value of a string literal. Raises BadLiteral."""
+    """Return the value of a string literal, which is given with its quotes and its prefix `r`, if it has one.
+
+    Raises:
+        BadLiteral: an escape sequence is not a Unicode code point.
+    """
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body
@@ -93,7 +100,11 @@ def string_of(text: str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """Return the value of a bytes literal whose prefix `b` was removed. Raises BadLiteral."""
+    """Return the value of a bytes literal, which is given with its quotes but without its prefix `b`.
+
+    Raises:
+        BadLiteral: the literal has a Unicode escape sequence.
+    """
     body, raw = _body(text)
     if raw or "\\" not in body:
         return body.encode("utf-8", "surrogatepass")

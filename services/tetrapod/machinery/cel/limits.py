@@ -8,4 +8,4 @@ from typing import Final
 PER_CALL_LIMIT: Final = 1_000_000  # cost of one evaluation
 RUNTIME_BUDGET: Final = 10_000_000  # cost of all evaluations of one object or one policy
 MATCH_CONDITIONS_BUDGET: Final = RUNTIME_BUDGET // 4
-MAX_REQUEST_SIZE: Final = 3 * 1024 * 1024  # bytes  # bytes
+MAX_REQUEST_SIZE: Final = 3 * 1024 * 1024  # bytes

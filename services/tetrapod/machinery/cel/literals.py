@@ -41,7 +41,7 @@ def literal_problems(root: Node) -> list[tuple[int, str]]:
 def _preorder(root: Node) -> list[tuple[Node, bool]]:
     """Return all nodes in preorder, each with whether it is inside a call of `format`.
 
-    The arguments of `format` may have different types.
+    Lists in the arguments of `format` may have elements of different types.
     """
     result: list[tuple[Node, bool]] = []
     todo = [(root, False)]

@@ -37,7 +37,7 @@ MacroError.
 
 
 class MacroError(ValueError):
-    """A macro with invalid arguments."""
+    """The error for a macro with invalid arguments. `at` is the offset in code points."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -58,7 +58,11 @@ def _has(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _one(args: list[Node], message: str) -> tuple[str, str]:
-    """Return the name of a macro's only variable, and "" for the second."""
+    """Return the name of the variable of a macro with one variable, and "" for the second.
+
+    Raises:
+        MacroError: the first argument is not an identifier (`message`), or has the name of the accumulator.
+    """
     name = args[0]
     if not isinstance(name, Ident):
         raise MacroError(name.at, message)
@@ -68,7 +72,11 @@ def _one(args: list[Node], message: str) -> tuple[str, str]:
 
 
 def _two(args: list[Node]) -> tuple[str, str]:
-    """Return the names of a macro's two variables."""
+    """Return the names of the variables of a macro with two variables, which are its first arguments.
+
+    Raises:
+        MacroError: an argument is not an identifier or has the name of the accumulator, or both are equal.
+    """
     first, second = args[0], args[1]
     for name in (first, second):
         if not isinstance(name, Ident):
@@ -83,10 +91,14 @@ def _two(args: list[Node]) -> tuple[str, str]:
 
 
 def _variables(args: list[Node], plain: int) -> tuple[tuple[str, str], list[Node]]:
-    """Return the names of a macro's variables, and its other arguments.
+    """Return the names of a macro's variables ("" for a second one that it does not have), and its other arguments.
 
     Args:
-        plain: the number of arguments with one variable; one more means two variables.
+        args: all arguments.
+        plain: the number of arguments if there is one variable; one argument more means two variables.
+
+    Raises:
+        MacroError: a variable is invalid.
     """
     if len(args) == plain:
         return _one(args, "argument must be a simple name"), args[1:]
@@ -116,7 +128,15 @@ def _exists_one(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _appending(at: int, target: Node | None, names: tuple[str, str], keep: Node | None, element: Node) -> Node:
-    """Return a comprehension that appends `element` to a list, if `keep` is true or None."""
+    """Return a comprehension that makes a list of the values of `element`, for the elements for which `keep` is true.
+
+    Args:
+        at: the offset of the macro.
+        target: the range of the comprehension.
+        names: the variables.
+        keep: the filter; None keeps all.
+        element: the element to append.
+    """
     step: Node = Call(at, "_+_", [Ident(at, ACCU), ListNode(at, [element])])
     if keep is not None:
         step = Call(at, "_?_:_", [keep, step, Ident(at, ACCU)])
@@ -137,7 +157,15 @@ def _transform_list(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _inserting(at: int, target: Node | None, args: list[Node], inserted: Callable[[str], list[Node]]) -> Node:
-    """Return a comprehension that inserts the entries from `inserted` into a map."""
+    """Return a comprehension that makes a map.
+
+    Args:
+        at: the offset of the macro.
+        target: the range of the comprehension.
+        args: the arguments of the macro: two variables, perhaps a filter, and the value.
+        inserted: returns the last arguments of `cel.@mapInsert` for the name of the first variable: key and value, or a
+            map.
+    """
     names = _two(args)
     step: Node = Call(at, "cel.@mapInsert", [Ident(at, ACCU), *inserted(names[0])])
     if len(args) == 4:
@@ -154,16 +182,22 @@ def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node
 
 
 def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
-    """Return a binding of a variable in `result`: a fold over an empty list whose accumulator is the variable."""
+    """Return `result` with the variable `name` bound to `value`, as a fold over an empty list.
+
+    The variable is the accumulator. `step` is the name of a variable in the step, which is never evaluated.
+    """
     return Comprehension(
         at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result
     )
 
 
 def bind(at: int, target: Node | None, args: list[Node]) -> Node | None:
-    """Expand `cel.bind(name, value, result)`, which only some environments allow.
+    """Expand `cel.bind(name, value, result)`, or return None if the receiver is not `cel`.
 
-    Returns None for a method of another object.
+    Only some environments allow it.
+
+    Raises:
+        MacroError: the first argument is not an identifier.
     """
     if not isinstance(target, Ident) or target.name != "cel":
         return None

@@ -15,7 +15,13 @@ from tetrapod.machinery.cel.types import ERROR, CelType
 
 
 class Node:
-    """A node of the tree."""
+    """A node of the tree.
+
+    Attributes:
+        at: the offset in code points.
+        type: the type, which the checker sets.
+        overloads: the overloads that a call may resolve to, which the checker sets.
+    """
 
     __slots__ = ("at", "overloads", "type")
 
@@ -26,7 +32,7 @@ class Node:
 
 
 class Literal(Node):
-    """A constant."""
+    """A constant, with its value as evaluation returns it."""
 
     __slots__ = ("value",)
 
@@ -36,7 +42,7 @@ class Literal(Node):
 
 
 class Ident(Node):
-    """An identifier. `type_name` is set by the checker if the identifier names a type, such as `int`."""
+    """An identifier. The checker sets `type_name` to the type if the identifier names one, such as `int`."""
 
     __slots__ = ("name", "type_name")
 
@@ -47,10 +53,10 @@ class Ident(Node):
 
 
 class Select(Node):
-    """A field selection.
+    """The selection of a field of `operand`.
 
-    `test_only` marks `has()`. `resolved` is set by the checker if the whole chain is the dotted name of a variable or
-    type.
+    `test_only` marks `has()`. The checker sets `resolved` if the whole chain of selections is the dotted name of a
+    variable or type.
     """
 
     __slots__ = ("field", "operand", "resolved", "test_only")
@@ -64,7 +70,7 @@ class Select(Node):
 
 
 class Call(Node):
-    """A call of a function or operator; `target` is the receiver of a member function."""
+    """A call of a function or operator. `target` is the receiver of a member function, and None for others."""
 
     __slots__ = ("args", "function", "target")
 
@@ -76,12 +82,12 @@ class Call(Node):
 
     @property
     def operands(self) -> list[Node]:
-        """Return the receiver, if there is one, and the arguments."""
+        """Return the arguments, preceded by the receiver if there is one."""
         return self.args if self.target is None else [self.target, *self.args]
 
 
 class ListNode(Node):
-    """A list; `optional` contains the indexes of the elements written as `?element`."""
+    """A list. `optional` contains the indexes of the elements written as `?element`."""
 
     __slots__ = ("elements", "optional")
 
@@ -92,7 +98,10 @@ class ListNode(Node):
 
 
 class Entry:
-    """An entry of a map (with `key`) or of an object (with `name`)."""
+    """An entry of a map (with a `key`) or a field of an object (with a `name`).
+
+    Those written with `?` are `optional`.
+    """
 
     __slots__ = ("at", "key", "name", "optional", "value")
 
@@ -105,7 +114,7 @@ class Entry:
 
 
 class MapNode(Node):
-    """A map."""
+    """A map literal."""
 
     __slots__ = ("entries",)
 
@@ -126,7 +135,11 @@ class StructNode(Node):
 
 
 class Comprehension(Node):
-    """The expansion of a macro such as `all`: a fold over a range. `var2` is "" if there is only one variable."""
+    """The expansion of a macro such as `all`: a fold over a list or map.
+
+    `init` is the first value of the accumulator (`accu`). For each element, `step` is the next one, as long as
+    `condition` is true. `var2` is "" if there is only one variable.
+    """
 
     __slots__ = ("accu", "condition", "init", "range", "result", "step", "var", "var2")
 
@@ -152,7 +165,10 @@ class Comprehension(Node):
 
 
 def children(node: Node) -> list[Node]:
-    """Return the child nodes, in source order where they have one."""
+    """Return the child nodes of a node, in source order where they have one.
+
+    A selection that the checker resolved to a dotted name has none.
+    """
     match node:
         case Select():
             return [node.operand] if node.resolved is None else []
@@ -168,9 +184,11 @@ def children(node: Node) -> list[Node]:
 
 
 def selects(node: Node, field: str, of: str = "") -> bool:
-    """Return whether a field is selected anywhere in a tree.
+    """Return whether a field is selected anywhere in a tree (`x.field`, `x.?field`, `has(x.field)`).
 
     Args:
+        node: the root of the tree.
+        field: the name of the field.
         of: count only selections directly from this variable; "" means from anything.
     """
     pending = [node]
@@ -201,7 +219,7 @@ def larger_than(node: Node, size: int) -> bool:
 
 
 def copy(node: Node) -> Node:
-    """Return a deep copy of an unchecked tree."""
+    """Return a deep copy of a tree that the checker has not seen yet: types and overloads are not copied."""
     match node:
         case Literal():
             return Literal(node.at, node.value)

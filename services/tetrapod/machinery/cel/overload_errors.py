@@ -33,7 +33,12 @@ _UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith"})
 
 
 def overload_error(name: str, args: Sequence[Any]) -> EvaluationError:
-    """Return the error of a call whose arguments match no overload. `args` begin with the receiver."""
+    """Return the error that upstream reports for a call whose arguments match no overload.
+
+    Args:
+        name: the name of the function.
+        args: the values of the arguments, beginning with the receiver if there is one.
+    """
     if name in _UNNAMED:
         return no_such_overload()
     traits = _TRAITS.get(name)
@@ -50,5 +55,5 @@ def overload_error(name: str, args: Sequence[Any]) -> EvaluationError:
 
 
 def has(traits: tuple[type, ...], value: Any) -> bool:
-    """Return whether a value is an instance of one of these classes. A bool is not an int here."""
+    """Return whether a value is an instance of one of the classes in `traits`. A bool is not an int here."""
     return value.__class__ in traits or (isinstance(value, (list, ObjectLike)) and isinstance(value, traits))

@@ -1,7 +1,8 @@
 """The overloads of all functions, read from `data/overloads.txt`.
 
-Each line is `function overload signature`, in upstream's order. They are those of cel-go's standard library and of the
-libraries that Kubernetes 1.37 enables for new expressions, which are those of 1.36, its minimum compatibility version.
+Each line of the file is `function overload signature`, in upstream's order. The functions are those of cel-go's
+standard library, and of the libraries that Kubernetes 1.37 enables for new expressions: those of 1.36, its minimum
+compatibility version.
 
 Upstream: k8s.io/apiserver/pkg/cel/environment/base.go.
 """
@@ -34,9 +35,14 @@ _BASIC: Final = {
 
 
 class Overload(NamedTuple):
-    """An overload; `args` of a member function begin with its receiver.
+    """An overload of a function.
 
-    `params` are the names of its type parameters.
+    Attributes:
+        id: cel-go's name of the overload, such as `add_string`.
+        member: whether it is called on a receiver.
+        args: the types of the arguments, beginning with that of the receiver.
+        result: the type of the result.
+        params: the names of its type parameters.
     """
 
     id: str
@@ -48,7 +54,7 @@ class Overload(NamedTuple):
 
 @lru_cache(maxsize=1)
 def functions() -> dict[str, tuple[Overload, ...]]:
-    """Return the overloads of each function. The file is read at the first call."""
+    """Return the overloads of each function, by its name. The file is read at the first call."""
     by_name: dict[str, list[Overload]] = {}
     for line in (Path(__file__).parent / "data" / "overloads.txt").read_text().splitlines():
         match = _LINE.fullmatch(line)
@@ -62,7 +68,7 @@ def functions() -> dict[str, tuple[Overload, ...]]:
 
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> CelType:
-    """Parse a type as messages show it."""
+    """Parse a type in the notation of error messages, such as `list(int)`. A single letter is a type parameter."""
     if text in _BASIC:
         return _BASIC[text]
     name, paren, inner = text.partition("(")
@@ -82,7 +88,7 @@ def parse_type(text: str) -> CelType:
 
 
 def _split(text: str) -> list[str]:
-    """Split a text at the commas outside of parentheses."""
+    """Split a list of types at the commas outside of parentheses; [] for an empty text."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         depth += (char == "(") - (char == ")")
@@ -93,7 +99,7 @@ def _split(text: str) -> list[str]:
 
 
 def _params(kinds: tuple[CelType, ...]) -> frozenset[str]:
-    """Return the names of the type parameters in some types."""
+    """Return the names of the type parameters that occur in some types at any depth."""
     names: set[str] = set()
     todo = list(kinds)
     while todo:

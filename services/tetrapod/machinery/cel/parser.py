@@ -34,7 +34,7 @@ _INT_MAX: Final = (1 << 63) - 1
 
 
 class SyntaxProblem(ValueError):
-    """An unexpected token."""
+    """The error for an unexpected token."""
 
     def __init__(self, token: Token) -> None:
         super().__init__(token)
@@ -42,14 +42,21 @@ class SyntaxProblem(ValueError):
 
 
 class TooDeep(ValueError):
-    """An expression that is nested deeper than `MAX_DEPTH`."""
+    """The error for an expression that nests, or has a chain of operators or selections, beyond `MAX_DEPTH`."""
 
 
 class Parser:
-    """The parser of one expression. `problems` contains the offset and message of each collected error.
+    """The parser of one expression.
+
+    `problems` contains the offset (in code points) and message of each error after which parsing continued, such as a
+    reserved name or an invalid macro.
 
     Args:
+        text: the expression.
         binds: whether `cel.bind` is a macro.
+
+    Raises:
+        LexicalError: a character begins no token.
     """
 
     def __init__(self, text: str, *, binds: bool = False) -> None:
@@ -60,7 +67,12 @@ class Parser:
         self.problems: list[tuple[int, str]] = []
 
     def parse(self) -> Node:
-        """Parse the whole text. Raises LexicalError, SyntaxProblem and TooDeep."""
+        """Parse the whole text and return its tree, with macros expanded. The caller must then check `problems`.
+
+        Raises:
+            SyntaxProblem: an unexpected token.
+            TooDeep: the expression is nested too deeply.
+        """
         node = self._expr()
         self._expect("<EOF>")
         return node
@@ -104,7 +116,7 @@ class Parser:
         return node
 
     def _binary(self, lowest: int) -> Node:
-        """Parse binary operators whose precedence is at least `lowest`."""
+        """Parse an operand and the binary operators after it whose precedence is at least `lowest`."""
         node = self._unary()
         length = 0
         while (operator := _OPERATORS.get(self._peek())) is not None and operator[0] >= lowest:
@@ -120,7 +132,13 @@ class Parser:
         return node
 
     def _logic(self, first: Node, binding: int, function: str) -> Node:
-        """Parse a chain of one logical operator."""
+        """Parse the rest of a chain of `&&` or `||` after its first operand, and return a balanced tree.
+
+        Args:
+            first: the first operand.
+            binding: the precedence of the operator.
+            function: the function of the operator.
+        """
         terms, places, op = [first], [], self._peek()
         while self._peek() == op:
             places.append(self._next().at)
@@ -216,7 +234,13 @@ class Parser:
         return self._literal(token)
 
     def _named(self, token: Token, dot: str, start: int) -> Node:
-        """Parse what begins with an identifier: an object, a call, or the identifier itself."""
+        """Parse an object, a call or an identifier, after its first name.
+
+        Args:
+            token: the name.
+            dot: "." if a dot precedes the name, else "".
+            start: the offset of the dot or the name.
+        """
         after_name, names = self._index, [token.text]
         while self._peek() == "." and self._tokens[self._index + 1].kind == "IDENTIFIER":
             self._index += 1
@@ -315,7 +339,17 @@ class Parser:
 
 
 def _balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
-    """Build a balanced tree from a chain of one logical operator. Upstream: logicManager."""
+    """Return a balanced tree for a part of a chain of one logical operator.
+
+    Args:
+        function: the function of the operator.
+        terms: all operands of the chain.
+        places: the offsets of all operators of the chain.
+        low: the index of the first operator of the part.
+        high: the index of the last operator of the part.
+
+    Upstream: logicManager.
+    """
     mid = (low + high + 1) // 2
     left = terms[mid] if mid == low else _balanced(function, terms, places, low, mid - 1)
     right = terms[mid + 1] if mid == high else _balanced(function, terms, places, mid + 1, high)

@@ -1,9 +1,7 @@
 """The planner: it turns a checked tree into functions that evaluate it.
 
-The planner applies upstream's constant folding and runtime costs.
-
-A plan decides once how each node is evaluated. The functions that run at each evaluation are in `plan_calls`,
-`plan_literals`, `comprehensions` (macros) and `attributes`.
+A plan decides once how each node is evaluated, including upstream's constant folding and runtime costs. The functions
+that run at each evaluation are in `plan_calls`, `plan_literals`, `comprehensions` (macros) and `attributes`.
 
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """
@@ -43,7 +41,11 @@ _REGEX: Final = frozenset({"matches", "find", "findAll"})
 
 
 class Plan:
-    """The evaluation function (`run`) of one expression, and the slots of its variables."""
+    """The evaluation function (`run`) of one checked expression, and the slots of its variables in a `Frame`.
+
+    Raises:
+        InstantiationError: a constant part of the expression fails.
+    """
 
     def __init__(self, node: Node) -> None:
         self.names: list[str] = []
@@ -55,12 +57,15 @@ class Plan:
         self.run = self._eval(node)
 
     def frame_slots(self) -> list[Any]:
-        """Return the slots of a new `Frame`, with no variable set."""
+        """Return new slots for a `Frame`, in which no variable has a value."""
         return [MISSING] * self._size
 
     @property
     def variables(self) -> dict[str, int]:
-        """Return the slot of each variable that the expression uses."""
+        """Return the slot of each variable that the expression uses, by its name.
+
+        Variables of comprehensions are not included.
+        """
         return self._globals
 
     def _slot(self) -> int:
@@ -118,7 +123,7 @@ class Plan:
         return as_attribute(self._plan(node))
 
     def _call(self, node: Call) -> Planned:
-        """Plan a call. Some operators and functions with constant arguments have plans of their own."""
+        """Plan a call: some operators have plans of their own, and conversions of constants become constants."""
         match node.function:
             case "_&&_" | "_||_":
                 return plan_logic(self._eval(node.args[0]), self._eval(node.args[1]), stop=node.function == "_||_")
@@ -156,9 +161,10 @@ class Plan:
         return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
 
     def _check_pattern(self, node: Call, args: list[Planned]) -> bool:
-        """Compile the pattern of a regex function if it is constant. Returns whether it is.
+        """Return whether a call is that of a regex function with a constant pattern, after checking the pattern.
 
-        Raises InstantiationError if the pattern is invalid.
+        Raises:
+            InstantiationError: the pattern is invalid.
         """
         if node.function in _REGEX and isinstance(args[1], Const) and isinstance(args[1].value, str):
             from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
@@ -185,7 +191,7 @@ class Plan:
         return attribute
 
     def _appends(self, node: Call) -> bool:
-        """Return whether a call is `accumulator + [element]` within a macro.
+        """Return whether a call is `accumulator + [element]` in a macro whose accumulator began as an empty list.
 
         Nothing else refers to that list, so it can be extended in place.
         """
@@ -231,7 +237,7 @@ class Plan:
         return plan_struct(node.type_name, fields)
 
     def _comprehension(self, node: Comprehension) -> Planned:
-        """Plan a comprehension: a binding, a quantifier, or a general fold."""
+        """Plan a comprehension: the binding of a variable, `all` or `exists`, or a general fold."""
         over, init = self._eval(node.range), self._plan(node.init)
         accu = self._slot()
         empty = isinstance(node.range, ListNode) and not node.range.elements
@@ -266,7 +272,7 @@ class Plan:
         return plan_fold(over, bind, accu, start, condition, step, result)
 
     def _quantified(self, node: Comprehension) -> tuple[Node, bool] | None:
-        """Return the predicate of `all` or `exists` and the value that ends the loop.
+        """Return the predicate of `all` or `exists`, and its value that ends the loop (False or True).
 
         The result is None for other comprehensions.
         """

@@ -22,7 +22,14 @@ _FAILED: Final = object()
 
 
 def insert(*args: Any) -> Any:
-    """Insert entries into a map in place. The map is an accumulator to which nothing else refers."""
+    """Insert entries into a map in place, and return it. It is an accumulator, to which nothing else refers.
+
+    Args:
+        args: the map, and either a key and a value or a map of entries.
+
+    Raises:
+        EvaluationError: the map has an entry with such a key already.
+    """
     target = args[0]
     for key, value in [args[1:]] if len(args) == 3 else list(args[1].items()):
         if key in target:
@@ -32,9 +39,10 @@ def insert(*args: Any) -> Any:
 
 
 def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a regex function with a constant pattern so that a text of a wrong type raises a plain `no such overload`.
+    """Return a regex function for calls with a constant pattern, whose error for a text of a wrong type differs.
 
-    Upstream replaces such a call by an optimized function that checks the text itself (OptOptimize).
+    The error is a plain `no such overload`, because upstream replaces such a call by an optimized function that checks
+    the text itself (OptOptimize).
     """
 
     def call(text: Any, *args: Any) -> Any:
@@ -46,9 +54,9 @@ def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
-    """Plan `&&` (`stop` is False) or `||` (`stop` is True).
+    """Return the evaluation function of `&&` (`stop` is False) or `||` (`stop` is True).
 
-    Either side decides the result, even if the other side is an error.
+    An operand with the value `stop` decides the result, even if the other operand is an error.
     """
 
     def run(f: Frame) -> Any:
@@ -77,9 +85,9 @@ def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
 
 
 def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
-    """Plan `or` of an optional, or `orValue` if `value` is set.
+    """Return the evaluation function of an optional's `or`, or of its `orValue` if `value` is set.
 
-    The right side is evaluated only if the optional is empty.
+    `right` is evaluated only if the optional is empty.
     """
 
     def run(f: Frame) -> Any:
@@ -94,9 +102,9 @@ def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
 
 
 def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
-    """Plan `x in [constants]`, which costs only the evaluation of `x`.
+    """Return the plan of `item in listed` for a list of constants, or None if a constant is not of a simple type.
 
-    Returns None if a constant is not of a simple type.
+    Its evaluation costs only that of `item`.
     """
     if not listed:
         return Const(False)
@@ -113,9 +121,14 @@ def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
 
 
 def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
-    """Plan a call.
+    """Return the evaluation function of a call.
 
     A call costs the same if an argument fails. The second of two arguments is evaluated even if the first fails.
+
+    Args:
+        run: the implementation, which is called with the values of the arguments.
+        args: evaluate the receiver, if there is one, and the arguments.
+        cost: the cost of the call without its arguments.
     """
     if isinstance(cost, int):
         return _called_fixed(run, args, cost)
@@ -144,7 +157,7 @@ def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
 
 
 def _called_fixed(run: Callable[..., Any], args: list[Eval], cost: int) -> Eval:
-    """Plan a call whose cost is constant.
+    """Return the evaluation function of a call whose cost is constant.
 
     Calls with one and with two arguments have functions of their own, to keep evaluations fast.
     """

@@ -16,7 +16,13 @@ from tetrapod.machinery.cel.values import NONE, Optional, StructValue, shown, ty
 
 
 def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
-    """Plan a list. Elements at the indexes in `optional` are left out if they are empty optionals."""
+    """Return the evaluation function of a list.
+
+    Args:
+        runs: evaluate the elements.
+        optional: the indexes of the elements written as `?element`, whose values are optionals: the value inside is
+            added, or nothing if it is empty.
+    """
     if not optional:
 
         def build(f: Frame) -> Any:
@@ -44,11 +50,12 @@ def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
 
 
 def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
-    """Return a function that appends an element to the list in `slot` in place and returns the list.
+    """Return a function that appends an element to the list in a slot in place, and returns the list.
 
     The list is the accumulator of a comprehension. Nothing else may refer to it.
 
     Args:
+        slot: the slot of the list.
         run: evaluates the element.
         cost: the cost that each append adds to the frame, without the cost of evaluating the element.
         optional: whether the element is an optional (`[?x]`): its value is appended, or nothing if it has none.
@@ -72,7 +79,12 @@ def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
 
 
 def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
-    """Plan a map. Each entry is its key, its value, and whether it is left out if the value is an empty optional."""
+    """Return the evaluation function of a map.
+
+    Args:
+        runs: for each entry, functions that evaluate its key and its value, and whether it was written with `?`. The
+            value is then an optional, and the entry is left out if that is empty.
+    """
 
     def build(f: Frame) -> Any:
         f.cost += MAP_COST
@@ -95,9 +107,12 @@ def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
 
 
 def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
-    """Plan an object of type `name`.
+    """Return the evaluation function of an object.
 
-    Each field is its name, its value, and whether it is left out if the value is an empty optional.
+    Args:
+        name: the name of its type.
+        fields: for each field, its name, a function that evaluates it, and whether it was written with `?`. The value
+            is then an optional, and the field is left out if that is empty.
     """
     allowed = ("op", "path", "from", "value") if name == "JSONPatch" else None
 

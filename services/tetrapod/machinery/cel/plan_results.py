@@ -14,11 +14,11 @@ from tetrapod.machinery.cel.frame import Eval, Frame
 
 
 class InstantiationError(ValueError):
-    """A constant part whose evaluation fails, such as `int('x')`."""
+    """The error for a constant part of an expression whose evaluation fails, such as `int('x')`."""
 
 
 class Const(NamedTuple):
-    """A node whose value is known; it costs nothing."""
+    """A node whose value is known before evaluation; it costs nothing."""
 
     value: Any
 
@@ -27,7 +27,7 @@ Planned = Const | Attribute | Conditional | Callable[[Frame], Any]
 
 
 def finished(planned: Planned) -> Eval:
-    """Return the evaluation function of a planned node to which no qualifier will be added."""
+    """Return the evaluation function of a planned node to which no more fields and indexes will be applied."""
     if isinstance(planned, Const):
         value = planned.value
         return lambda f: value
@@ -35,12 +35,16 @@ def finished(planned: Planned) -> Eval:
 
 
 def as_attribute(planned: Planned) -> Attribute | Conditional:
-    """Return a planned node as an attribute, to which qualifiers can be added."""
+    """Return a planned node as an attribute, to which fields and indexes can be added."""
     return planned if isinstance(planned, (Attribute, Conditional)) else Attribute(finished(planned))
 
 
 def folded(make: Callable[[], Any]) -> Any:
-    """Return the value of a constant part. Raises InstantiationError if its evaluation fails."""
+    """Return the value that `make` computes for a constant part of an expression.
+
+    Raises:
+        InstantiationError: `make` raised an `EvaluationError`.
+    """
     try:
         return make()
     except EvaluationError as error:

@@ -1,7 +1,6 @@
 """The actual costs of calls at run time.
 
-`plan` looks up each call in three places:
-
+`plan` looks up each call in three tables, in this order:
 - by overload: cel-go ext/lists.go and ext/sets.go (trackers)
 - by function: k8s.io/apiserver/pkg/cel/library/cost.go
 - by overload: the defaults of cel-go interpreter/runtimecost.go
@@ -38,7 +37,12 @@ _COMPARABLE: Final = (
 
 
 def cost_of(function: str, overload: str) -> Cost:
-    """Return the cost of a call. `overload` is "" if the checker found several."""
+    """Return the cost of a call without its arguments.
+
+    Args:
+        function: the name of the function.
+        overload: the overload that the checker determined; "" if it determined several.
+    """
     cost = _BY_TRACKER.get(overload)
     if cost is None:
         cost = _BY_FUNCTION.get(function)
@@ -48,12 +52,17 @@ def cost_of(function: str, overload: str) -> Cost:
 
 
 def tenth(size: float) -> int:
-    """Return the cost of traversing a string of this size."""
+    """Return the cost of reading a string of `size` bytes or characters: a tenth, rounded up."""
     return ceil(size * 0.1)
 
 
 def traversal(value: Any) -> int:
-    """Return the cost of visiting everything in a value. Upstream: traversalCost."""
+    """Return the cost of visiting everything in a value.
+
+    Each scalar costs 1, and a string or bytes a tenth of its length in bytes, rounded down.
+
+    Upstream: traversalCost.
+    """
     if isinstance(value, str):
         return int(len(value.encode("utf-8", "surrogatepass")) * 0.1)
     if isinstance(value, bytes):
@@ -133,7 +142,11 @@ def _output(args: Args, result: Any) -> int:
 
 
 def _flatten(args: Args, result: Any) -> int:
-    """Return the cost of `flatten`. As upstream, a depth of another type panics, which is an InternalError here."""
+    """Return the cost of `flatten`.
+
+    Raises:
+        InternalError: the depth is no int. Upstream panics.
+    """
     if len(args) == 2 and not isinstance(args[1], int):
         raise InternalError(f"interface conversion: ref.Val is {go_type(args[1])}, not types.Int")
     depth = float(args[1]) if len(args) == 2 else 1.0
@@ -143,7 +156,8 @@ def _flatten(args: Args, result: Any) -> int:
 def self_compare(listed: Any) -> int:
     """Return the cost of comparing all elements of a list with each other.
 
-    Upstream converts the argument to a list without a check; the resulting panic is an InternalError here.
+    Raises:
+        InternalError: the argument is no list. Upstream converts it without a check, which panics.
     """
     if not isinstance(listed, list):
         missing = "Contains" if has(ADDABLE, listed) else "Add"

@@ -26,6 +26,7 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
     Expressions cannot access values that the schema does not describe.
 
     Args:
+        node: the schema.
         root: whether the schema is that of a resource, with apiVersion, kind and metadata.
     """
     if node.int_or_string:
@@ -50,18 +51,15 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
 
 
 def is_map(node: SchemaNode) -> bool:
-    """Return whether a schema is that of a map.
-
-    Such a schema describes the values, which `additionalProperties: true` does not.
-    """
+    """Return whether a schema is that of a map: its `additionalProperties` is a schema with a type, not `true`."""
     values = node.additional_properties
     return values is not None and (values.__class__ is not SchemaNode or bool(values.type))
 
 
 def with_meta(node: SchemaNode) -> SchemaNode:
-    """Return a schema with the fields added that rules of a resource can always use.
+    """Return a schema with the fields added that rules of a resource can always use, or the same schema if it has them.
 
-    These are apiVersion, kind, metadata.name and metadata.generateName.
+    These are apiVersion, kind, metadata.name and metadata.generateName, all of them strings. The result is cached.
     """
     cached: SchemaNode | None = node.compiled.get("cel-meta")
     if cached is None:

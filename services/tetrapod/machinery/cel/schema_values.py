@@ -33,9 +33,13 @@ _NULL: Final = "invalid data, got null for schema with nullable=false"
 
 
 def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = False) -> Any:
-    """Return the value of a variable whose type is that of a schema.
+    """Return the JSON value of a variable in the form in which expressions see it, according to its schema.
+
+    It is the value itself if no part of it differs.
 
     Args:
+        node: the schema.
+        value: the JSON value, which is not modified.
         root: whether the value is a resource, with apiVersion, kind and metadata.
         floats: whether the value contains floats without a fraction, such as 1.0. Validation accepts them as integers,
             but rules do not.
@@ -99,9 +103,10 @@ def _int_or_string(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return the value, raising EvaluationError if it is not a string.
+    """Return a value that must be a string.
 
-    Validation accepts lists as strings that have a format.
+    Raises:
+        EvaluationError: it is not. Validation accepts lists where a schema has a string with a format.
     """
     if value.__class__ is not str:
         raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
@@ -151,7 +156,7 @@ def _wrong(value: Any, expected: str, kind: str) -> Any:
 
 
 class _Object(ObjectLike):
-    """An object, restricted to the properties that its schema declares."""
+    """A JSON object as its schema describes it: fields have escaped names, and undeclared fields are missing."""
 
     __slots__ = ("_fields", "_found", "_value")
 
@@ -181,7 +186,7 @@ class _Object(ObjectLike):
 
 
 class _Map(ObjectLike):
-    """A map whose values are converted at first use."""
+    """A map whose values are converted at first use, because their schema requires it."""
 
     __slots__ = ("_convert", "_found", "_value")
 
@@ -205,7 +210,7 @@ class _Map(ObjectLike):
 
 
 class SetList(CorrelatedList):
-    """A list of type set."""
+    """A list with `x-kubernetes-list-type: set`: `==` ignores the order, and `+` adds only elements that are new."""
 
     __slots__ = ()
 
@@ -217,7 +222,7 @@ class SetList(CorrelatedList):
 
 
 class MapList(CorrelatedList):
-    """A list of type map."""
+    """A list with `x-kubernetes-list-type: map`: `==` ignores the order, and `+` merges elements by their keys."""
 
     __slots__ = ("_keys",)
 

@@ -13,17 +13,17 @@ _LIMIT: Final = float(1 << 64)
 
 
 def add(x: int, y: int) -> int:
-    """Return the sum, at most `MAX`."""
+    """Return the sum of two numbers, at most `MAX`."""
     return min(x + y, MAX)
 
 
 def multiply(x: int, y: int) -> int:
-    """Return the product, at most `MAX`."""
+    """Return the product of two numbers, at most `MAX`."""
     return min(x * y, MAX)
 
 
 def scale(x: int, factor: float) -> int:
-    """Return the product, rounded up and at most `MAX`."""
+    """Return a number multiplied by a factor, rounded up and at most `MAX`."""
     number = float(x)
     if number > 0 and factor > 0 and number > _LIMIT / factor:
         return MAX
@@ -32,25 +32,25 @@ def scale(x: int, factor: float) -> int:
 
 
 class Range(NamedTuple):
-    """A range of sizes or costs."""
+    """A range of sizes or costs, both ends included."""
 
     min: int
     max: int
 
     def plus(self, other: Range) -> Range:
-        """Return the range of sums."""
+        """Return the range of the sums of a value in this range and one in the other."""
         return Range(add(self.min, other.min), add(self.max, other.max))
 
     def times(self, other: Range) -> Range:
-        """Return the range of products."""
+        """Return the range of the products of a value in this range and one in the other."""
         return Range(multiply(self.min, other.min), multiply(self.max, other.max))
 
     def scaled(self, factor: float) -> Range:
-        """Return the range with both ends scaled and rounded up."""
+        """Return the range with both ends multiplied by a factor and rounded up."""
         return Range(scale(self.min, factor), scale(self.max, factor))
 
     def union(self, other: Range) -> Range:
-        """Return the smallest range that contains both."""
+        """Return the smallest range that contains both ranges."""
         return Range(min(self.min, other.min), max(self.max, other.max))
 
 

@@ -25,14 +25,20 @@ class Source:
                 self._starts.append(offset + 1)
 
     def issue(self, offset: int, message: str) -> Issue:
-        """Return an issue at an offset in code points. A negative offset means that the issue has no position."""
+        """Return an issue for an error at an offset in code points.
+
+        If the offset is negative, line and column are -1.
+        """
         if offset < 0:
             return Issue(-1, -1, message)
         line = bisect_right(self._starts, offset)
         return Issue(line, offset - self._starts[line - 1], message)
 
     def error(self, issues: Sequence[Issue]) -> CompileError:
-        """Return a CompileError with the issues, sorted by position. More than `MAX_ISSUES` are truncated."""
+        """Return a CompileError with the first `MAX_ISSUES` issues, sorted by position.
+
+        The text has the number of others.
+        """
         kept = sorted(issues[:MAX_ISSUES], key=lambda issue: (issue.line, issue.column))
         texts = [self._shown(issue) for issue in kept]
         if len(issues) > MAX_ISSUES:

@@ -25,9 +25,10 @@ _RFC3339: Final = re.compile(
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Parse an RFC 3339 timestamp as Go does. Returns None if the text is invalid.
+    """Parse an RFC 3339 timestamp as Go does. The result is None if the text is invalid.
 
-    Raises EvaluationError for a timestamp outside of the years 1 to 9999.
+    Raises:
+        EvaluationError: the timestamp is outside of the years 1 to 9999.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:
@@ -46,21 +47,29 @@ def parse_timestamp(text: str) -> Timestamp | None:
 
 
 def checked_timestamp(ns: int) -> Timestamp:
-    """Return a timestamp, raising EvaluationError outside of the years 1 to 9999."""
+    """Return the timestamp that is `ns` nanoseconds after 1970-01-01 UTC.
+
+    Raises:
+        EvaluationError: it is outside of the years 1 to 9999.
+    """
     if not _MIN <= ns <= _MAX:
         raise EvaluationError("timestamp overflow")
     return Timestamp(ns)
 
 
 def checked_duration(ns: int) -> Duration:
-    """Return a duration, raising EvaluationError if it does not fit into 64 bits."""
+    """Return a duration of `ns` nanoseconds.
+
+    Raises:
+        EvaluationError: the number does not fit into int64.
+    """
     if not -_INT64 <= ns < _INT64:
         raise EvaluationError("integer overflow")
     return Duration(ns)
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Parse a duration as Go does, such as `1h30m`. Returns None if the text is invalid."""
+    """Parse a duration as Go does, such as `1h30m`. The result is None if the text is invalid."""
     try:
         return Duration(parse_nanoseconds(text))
     except ValueError:
@@ -68,7 +77,10 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def text_of(value: Timestamp | Duration) -> str:
-    """Return a timestamp in RFC 3339 with up to nine fractional digits, or a duration in seconds, such as `1.5s`."""
+    """Return the text of a timestamp or duration, as `string()` converts it.
+
+    A timestamp is in RFC 3339 with up to nine fractional digits, and a duration in seconds, such as `1.5s`.
+    """
     if isinstance(value, Duration):
         whole, rest = divmod(abs(value.ns), _SECOND)
         fraction = f".{rest:09d}".rstrip("0") if rest else ""
@@ -80,9 +92,14 @@ def text_of(value: Timestamp | Duration) -> str:
 
 
 def in_zone(value: Timestamp, zone: str | None) -> datetime:
-    """Return a timestamp in a time zone: a name, or an offset `hours:minutes`. None means UTC.
+    """Return a timestamp as date and time in a time zone, to microseconds.
 
-    Raises EvaluationError for an unknown time zone.
+    Args:
+        value: the timestamp.
+        zone: a name such as `Europe/Berlin`, or an offset `hours:minutes`; None means UTC.
+
+    Raises:
+        EvaluationError: the time zone is unknown or invalid.
     """
     moment = _EPOCH + timedelta(seconds=value.ns // _SECOND, microseconds=value.ns % _SECOND // 1000)
     if zone is None:
@@ -96,7 +113,11 @@ def in_zone(value: Timestamp, zone: str | None) -> datetime:
 
 
 def _zone(name: str) -> tzinfo | None:
-    """Return the time zone with this name. None means the local zone of this machine, as in `datetime.astimezone`."""
+    """Return the time zone of a name. None means the local zone of this machine, as in `datetime.astimezone`.
+
+    Raises:
+        EvaluationError: the name is invalid or unknown.
+    """
     if name in ("", "UTC"):
         return UTC
     if name == "Local":
@@ -110,7 +131,11 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def _offset(name: str) -> timedelta:
-    """Parse an offset `hours:minutes`; neither number is limited."""
+    """Parse an offset `hours:minutes`; neither number is limited.
+
+    Raises:
+        EvaluationError: a part is not a number.
+    """
     hours, _, minutes = name.partition(":")
     try:
         hour, minute = int(hours), int(minutes)

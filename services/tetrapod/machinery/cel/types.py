@@ -32,9 +32,10 @@ Kind = Literal[
 
 
 class CelType:
-    """A static type. `name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `kubernetes.IP`).
+    """A static type, with its type parameters (`params`), such as the element type of a list.
 
-    `str()` returns the text that the checker's messages show.
+    `name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `net.IP`). `str()` returns the text that
+    the checker's messages show.
     """
 
     __slots__ = ("_hash", "_shown", "kind", "name", "params")
@@ -91,7 +92,7 @@ UINT: Final = CelType("uint", "uint")
 
 
 def go_text(kind: CelType) -> str:
-    """Return a type as Go prints it, which differs from the text in the checker's messages.
+    """Return a type as Go prints it, by run-time names, which differ from those in the checker's messages.
 
     Upstream: common/types/types.go, String and DeclaredTypeName.
     """
@@ -99,35 +100,35 @@ def go_text(kind: CelType) -> str:
 
 
 def list_of(element: CelType) -> CelType:
-    """Return a list type."""
+    """Return the type of lists of an element type."""
     return CelType("list", "list", (element,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return a map type."""
+    """Return the type of maps from a key type to a value type."""
     return CelType("map", "map", (key, value))
 
 
 def object_type(name: str) -> CelType:
-    """Return an object type. The environment knows its fields by the type's name (see `declarations`)."""
+    """Return the object type of a name. The environment knows its fields by that name (see `declarations`)."""
     return CelType("struct", name)
 
 
 def opaque(name: str, *params: CelType) -> CelType:
-    """Return a type without fields, such as `net.IP`."""
+    """Return the type of a name without fields, such as `net.IP`, with its type parameters."""
     return CelType("opaque", name, params)
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return an optional type."""
+    """Return the type of optionals of a value type."""
     return CelType("opaque", "optional_type", (value,))
 
 
 def type_of(value: CelType) -> CelType:
-    """Return the type of a type."""
+    """Return the type of a type: that of the expression `int`, for example."""
     return CelType("type", "type", (value,))
 
 
 def type_param(name: str) -> CelType:
-    """Return a type parameter."""
+    """Return the type parameter of a name, which stands for any type in the signature of an overload."""
     return CelType("param", name)

@@ -25,7 +25,7 @@ def no_such_overload() -> EvaluationError:
 
 
 class Uint(int):
-    """An unsigned integer."""
+    """An unsigned 64-bit integer. It equals the int of the same value, but is of another CEL type."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ NONE: Final = Optional(None)
 
 
 class Special:
-    """A value of a library's own type: an address, a quantity, an authorizer."""
+    """The base class of the values of library types: addresses, quantities, authorizers and others."""
 
     __slots__ = ()
     cel_type: ClassVar[CelType]
@@ -83,31 +83,35 @@ class Special:
         raise NotImplementedError
 
     def cel_size(self) -> int:
-        """Return the size from which costs are computed."""
+        """Return the size of the value in the rules of costs."""
         return 1
 
 
 class CorrelatedList(list[Any]):
-    """A list whose order is irrelevant to `==`: a set, or a map by some keys of its elements."""
+    """The base class of lists that `==` compares without order: sets, and lists whose elements have keys."""
 
     __slots__ = ()
 
     def equals(self, other: list[Any]) -> bool:
-        """Return whether both lists have equal elements, in any order."""
+        """Return whether both lists have equal elements, in any order; for lists with keys, by their keys."""
         raise NotImplementedError
 
     def merged(self, other: list[Any]) -> list[Any]:
-        """Return the result of `+`."""
+        """Return the result of `+`: this list with the elements of the other merged into it."""
         raise NotImplementedError
 
 
 class ObjectLike:
-    """A map whose entries are computed on demand. Iteration yields the keys."""
+    """The base class of maps and objects whose entries are computed on demand. Iteration yields the keys."""
 
     __slots__ = ()
 
     def find(self, key: Any) -> Any:
-        """Return the value of a key, raising KeyError if it is missing."""
+        """Return the value of a key.
+
+        Raises:
+            KeyError: there is no such key.
+        """
         raise KeyError(key)
 
     def __iter__(self) -> Iterator[Any]:
@@ -118,7 +122,7 @@ class ObjectLike:
 
 
 class Lazy:
-    """A binding whose value is computed at first use (`Lazy(lambda: …)`) and kept for the evaluation."""
+    """The value of a variable that the function `make` computes at its first use in an evaluation."""
 
     __slots__ = ("make",)
 
@@ -129,7 +133,11 @@ class Lazy:
 class LazyFields(ObjectLike):
     """An object whose fields are computed at first use and kept, such as `variables` of a policy.
 
-    If a function raises EvaluationError, every use of its field does.
+    If a function raises EvaluationError, every use of its field does, and calls the function again.
+
+    Args:
+        type_name: the name of its object type.
+        functions: compute the fields, by name.
     """
 
     __slots__ = ("_made", "functions", "type_name")
@@ -152,9 +160,9 @@ class LazyFields(ObjectLike):
 
 
 class StructValue(ObjectLike):
-    """The value of `Object.spec{…}` or `JSONPatch{…}`: a type's name and the given fields, whose values are CEL values.
+    """The value of `Object.spec{…}` or `JSONPatch{…}`: the name of its type, and the CEL values of its fields.
 
-    `json_values.json_value` converts it to JSON.
+    Only fields that the expression sets are included. `json_values.json_value` converts the value to JSON.
     """
 
     __slots__ = ("fields", "type_name")
@@ -191,12 +199,16 @@ _TYPES: Final[dict[type, CelType]] = {
 
 
 def type_of_literal(value: Any) -> CelType:
-    """Return the static type of a literal."""
+    """Return the static type of a constant in an expression."""
     return _TYPES[value.__class__]
 
 
 def type_of_value(value: Any) -> CelType:
-    """Return the run-time type of a value. Lists, maps and optionals have no type parameters."""
+    """Return the run-time type of a value, which `type()` returns. Lists, maps and optionals have no type parameters.
+
+    Raises:
+        EvaluationError: the value is not a CEL value.
+    """
     known = _TYPES.get(value.__class__)
     if known is not None:
         return CelType(known.kind, known.name) if known.params else known
@@ -233,14 +245,14 @@ _GO_TYPES: Final = {
 def go_type(value: Any) -> str:
     """Return the name of a value's Go type in upstream's implementation, which some error texts contain.
 
-    Objects that are not CEL values have the type of an error there.
+    For objects that are not CEL values it is `*types.Err`.
     """
     known = _GO_TYPES.get(value.__class__)
     return known or (f"cel.{value.cel_type.name.rpartition('.')[2]}" if isinstance(value, Special) else "*types.Err")
 
 
 def size_of(value: Any) -> int:
-    """Return the result of `size()`, or 1 for a value without a size. Costs are computed from it."""
+    """Return the result of `size()`, or 1 for a value without a size. The rules of costs use it."""
     kind = value.__class__
     if kind is str or kind is list or kind is dict or kind is bytes:
         return len(value)
@@ -258,9 +270,12 @@ _NUMBERS: Final = frozenset({int, float, Uint})
 def equal(a: Any, b: Any) -> bool:
     """Return the result of `==`.
 
-    Numbers are compared across their types, lists and maps by their contents. Values of different types are not equal.
-    Comparing a value of a Kubernetes type (a quantity, or an object with a schema) with a value of another type raises
-    EvaluationError, except with null.
+    Numbers are compared across their types, and lists and maps by their contents. Values of different types are not
+    equal.
+
+    Raises:
+        EvaluationError: `a` is of a Kubernetes type (such as a quantity, or an object with a schema), and `b` is
+            neither null nor of the same type.
     """
     ka, kb = a.__class__, b.__class__
     if ka in _PLAIN:
@@ -283,14 +298,22 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def _comparable(other: Any, alike: bool) -> bool:
-    """Return `alike`, raising EvaluationError if it is false and the other value is not null."""
+    """Return `alike`, which is whether two values are of comparable types.
+
+    Raises:
+        EvaluationError: they are not, and the other value is not null.
+    """
     if not alike and other is not None:
         raise no_such_overload()
     return alike
 
 
 def equal_lists(a: list[Any], b: list[Any]) -> bool:
-    """Return whether two lists have equal elements in the same order."""
+    """Return whether two lists have equal elements (`equal`) in the same order.
+
+    Raises:
+        EvaluationError: two elements cannot be compared.
+    """
     return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
 
 
@@ -310,7 +333,11 @@ def _equal_maps(a: Any, b: Any) -> bool:
 
 
 def find(mapping: Any, key: Any) -> Any:
-    """Return the value of a map's key, raising KeyError if it is missing. `1` finds `1u` and `1.0`, but not `true`."""
+    """Return the value of a key in a map or object. `1` finds `1u` and `1.0`, but not `true`.
+
+    Raises:
+        KeyError: there is no such key.
+    """
     if mapping.__class__ is not dict:
         return mapping.find(key)
     value = mapping[key]  # True equals 1 in Python
@@ -322,7 +349,7 @@ def find(mapping: Any, key: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value as Go prints it in messages about keys and indexes."""
+    """Return a value as Go prints it with %v, for messages about keys and indexes."""
     if value.__class__ is bool:
         return "true" if value else "false"
     if isinstance(value, float):

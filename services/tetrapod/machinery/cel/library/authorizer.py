@@ -24,9 +24,9 @@ DECISION: Final = types.object_type("kubernetes.authorization.Decision")
 
 @dataclass(frozen=True)
 class CheckAttributes:
-    """The attributes of an authorization check of a path, or of a resource (`path` is empty).
+    """The attributes of an authorization check: of a path, or of a resource if `path` is "".
 
-    `user` is the user that `AuthorizerValue` was created with.
+    `user` is the user of the `AuthorizerValue` from which the expression built the check.
     """
 
     user: Any
@@ -42,7 +42,7 @@ class CheckAttributes:
 
 
 class _Receiver(Special):
-    """A value that has functions but no fields, and is equal only to itself."""
+    """The base class of values that have functions but no fields, and are compared by their contents."""
 
     def equals(self, other: Any) -> bool:
         return bool(self == other)
@@ -50,7 +50,7 @@ class _Receiver(Special):
 
 @dataclass(frozen=True)
 class Decision(_Receiver):
-    """The result of a check. An empty `error` means that the check did not fail."""
+    """The result of a check. `error` is "" unless the authorization itself failed."""
 
     allowed: bool
     reason: str = ""
@@ -64,10 +64,13 @@ Decide = Callable[[CheckAttributes], Decision]
 
 @dataclass(frozen=True)
 class AuthorizerValue(_Receiver):
-    """An authorizer for one user.
+    """The value of the variable `authorizer`: an authorizer for one user.
 
-    `decide` is called at each `check`. `service_account` returns the user of a service account, given its namespace and
-    name.
+    Args:
+        decide: authorizes the attributes of a check; called at each `check`.
+        user: the user, in any form that `decide` understands.
+        service_account: returns the user of a service account, given its namespace and name. None means that the user
+            is the name `system:serviceaccount:NAMESPACE:NAME`.
     """
 
     decide: Decide
@@ -78,14 +81,14 @@ class AuthorizerValue(_Receiver):
     def resource_check(
         self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
     ) -> ResourceCheck:
-        """Return the value of `authorizer.requestResource`."""
+        """Return a check of a resource without a verb, such as the value of `authorizer.requestResource`."""
         attributes = CheckAttributes(self.user, "", "", group, resource, subresource, namespace, name)
         return ResourceCheck(self, attributes)
 
 
 @dataclass(frozen=True)
 class PathCheck(_Receiver):
-    """A check of a path that has no verb yet."""
+    """The value of `authorizer.path(…)`: a check of a path without a verb, which `check` adds."""
 
     authorizer: AuthorizerValue
     path: str
@@ -94,7 +97,7 @@ class PathCheck(_Receiver):
 
 @dataclass(frozen=True)
 class GroupCheck(_Receiver):
-    """A check of an API group that has no resource yet."""
+    """The value of `authorizer.group(…)`: a check of an API group without a resource, which `resource` adds."""
 
     authorizer: AuthorizerValue
     group: str
@@ -103,7 +106,10 @@ class GroupCheck(_Receiver):
 
 @dataclass(frozen=True)
 class ResourceCheck(_Receiver):
-    """A check of a resource that has no verb yet."""
+    """The value of `resource(…)`: a check of a resource without a verb, which `check` adds.
+
+    `asked` has its attributes.
+    """
 
     authorizer: AuthorizerValue
     asked: CheckAttributes

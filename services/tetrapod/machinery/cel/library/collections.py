@@ -50,7 +50,11 @@ def _range(count: int) -> list[int]:
 
 
 def _bound(cost: int) -> None:
-    """Raise CostLimitExceeded before the work if its cost would exceed the limit of one evaluation."""
+    """Check the cost of an operation before it begins.
+
+    Raises:
+        CostLimitExceeded: the cost exceeds the limit of one evaluation.
+    """
     if cost > PER_CALL_LIMIT:
         raise CostLimitExceeded
 

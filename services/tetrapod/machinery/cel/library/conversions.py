@@ -105,7 +105,10 @@ def _same(value: Any) -> Any:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a value is the zero value of its type."""
+    """Return whether a value is empty or the zero value of its type.
+
+    An optional is zero if it is empty or its value is zero.
+    """
     if isinstance(value, (list, dict, ObjectLike)):
         return len(value) == 0
     if isinstance(value, (Duration, Timestamp)):

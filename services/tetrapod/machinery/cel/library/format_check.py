@@ -46,7 +46,7 @@ _ALLOWED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 
 
 def format_problems(call: Call) -> list[tuple[int, str]]:
-    """Return the offset and message of the first problem of a `format` call, or an empty list."""
+    """Return the offset and message of the first error of a `format` call with a literal format and list, or []."""
     target = call.target
     if not isinstance(target, Literal) or not isinstance(target.value, str) or not isinstance(call.args[0], ListNode):
         return []
@@ -77,7 +77,7 @@ def _problem(clause: Clause, arg: Node) -> tuple[int, str] | None:
 
 
 def _unshown(node: Node) -> Node | None:
-    """Return the first part of a value, if any, that `%s` cannot format."""
+    """Return the node itself or the first node within a list or map literal that `%s` cannot format, or None."""
     if node.type.kind not in ("dyn", *_SHOWN):
         return node
     parts: list[Node] = []

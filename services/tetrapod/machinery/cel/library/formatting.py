@@ -1,4 +1,7 @@
-"""The function `format` of strings. Upstream: cel-go ext/formatting.go, with the locale en_US."""
+"""The function `format` of strings.
+
+Upstream: cel-go ext/formatting.go, with the locale en_US.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,30 @@ _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
 
 class ClauseError(ValueError):
-    """An argument of a type that its clause does not accept."""
+    """The error for an argument of a type that its clause does not accept."""
 
 
 class BadFormat(ValueError):
-    """A format with an invalid clause, or with more clauses than arguments."""
+    """The error for a format with an invalid clause, or with more clauses than arguments."""
 
 
 class Clause(NamedTuple):
-    """A clause such as `%.2f`: its letter, and its precision (6 by default)."""
+    """A clause such as `%.2f`: its letter (`f`), and the number of digits after the point (6 by default)."""
 
     letter: str
     digits: int
 
 
 def clauses(text: str, count: int) -> Iterator[str | Clause]:
-    """Yield the literal pieces and the clauses of a format with `count` arguments. Raises BadFormat."""
+    """Yield the literal pieces and the clauses of a format in order.
+
+    Args:
+        text: the format.
+        count: the number of arguments.
+
+    Raises:
+        BadFormat: a clause is invalid, or there are more than `count`.
+    """
     at, index = 0, 0
     while (start := text.find("%", at)) >= 0:
         yield text[at:start]
@@ -56,7 +67,11 @@ def clauses(text: str, count: int) -> Iterator[str | Clause]:
 
 
 def format_string(text: str, args: list[Any]) -> str:
-    """Return the formatted text. Raises EvaluationError."""
+    """Return the text of a format with its clauses replaced by the formatted arguments.
+
+    Raises:
+        EvaluationError: the format is invalid, has too few arguments, or one of a wrong type.
+    """
     rest = iter(args)
     try:
         return "".join(
@@ -74,7 +89,11 @@ def _formatted(clause: Clause, value: Any) -> str:
 
 
 def _clause(text: str, start: int) -> tuple[Clause, int]:
-    """Parse the clause at an offset, and return it with the offset after it. Raises BadFormat."""
+    """Parse the clause that begins at an offset, and return it with the offset after it.
+
+    Raises:
+        BadFormat: the clause is invalid.
+    """
     match = _CLAUSE.match(text, start)
     assert match is not None  # it begins with %
     precision, letter = match[1], match[2]
@@ -104,7 +123,11 @@ def _name(value: Any) -> str:
 
 
 def as_string(value: Any) -> str:
-    """Return a value as `%s` shows it. Raises ClauseError."""
+    """Return a value as `%s` formats it.
+
+    Raises:
+        ClauseError: `%s` does not accept values of this type.
+    """
     if value is None:
         return "null"
     if value.__class__ is bool:
@@ -149,7 +172,11 @@ def _quoted_key(key: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Return a value within a list or map, where values are shown as literals."""
+    """Return a value as `%s` formats it within a list or map: strings, bytes and times as literals.
+
+    Raises:
+        ClauseError: `%s` does not accept values of this type.
+    """
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, bytes):
@@ -196,7 +223,16 @@ def _hex(value: Any) -> str:
 
 
 def _real(value: Any, digits: int, letter: str) -> str:
-    """Format a double for `%f` and `%e`. Raises ClauseError."""
+    """Format a double for `%f` or `%e`.
+
+    Args:
+        value: the double, or the text "NaN", "Infinity" or "-Infinity".
+        digits: the digits after the point, which `%e` ignores.
+        letter: "f" or "e".
+
+    Raises:
+        ClauseError: the value is none of these.
+    """
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
     if value.__class__ is not float:

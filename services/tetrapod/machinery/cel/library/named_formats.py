@@ -13,10 +13,11 @@ from tetrapod.machinery.golang.urls import request_uri_error
 
 
 class NamedFormat(Special):
-    """A named format.
+    """A format that an expression can check texts with, such as `format.dns1123Label()`.
 
     Args:
-        check: returns the error messages for a text.
+        name: its name; formats of the same name are equal.
+        check: returns the error messages for a text, or [].
         regex_size: upstream's estimate of the pattern's size, from which the cost of `validate` is computed.
     """
 

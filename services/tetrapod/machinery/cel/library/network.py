@@ -20,7 +20,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class IP(Special):
-    """An IP address."""
+    """An IP address: the value of `ip('10.0.0.1')`."""
 
     cel_type = types.opaque("net.IP")
 
@@ -35,7 +35,7 @@ class IP(Special):
 
 
 class CIDR(Special):
-    """A CIDR. The address may have bits beyond the prefix."""
+    """A CIDR: the value of `cidr('10.0.0.0/8')`. Its address may have bits set beyond the prefix length."""
 
     cel_type = types.opaque("net.CIDR")
 
@@ -59,16 +59,20 @@ class CIDR(Special):
         return int(address) >> shift << shift
 
     def contains(self, address: Address) -> bool:
-        """Return whether an address of the same family lies within the network."""
+        """Return whether an address is within the network. An address of the other IP family is not."""
         return address.version == self.address.version and self._masked(address) == self.network
 
     def masked(self) -> CIDR:
-        """Return the CIDR with all bits beyond the prefix cleared."""
+        """Return the CIDR of the network address: all bits beyond the prefix length are 0."""
         return CIDR(type(self.address)(self.network), self.bits)
 
 
 def _address(text: str) -> Address:
-    """Parse an IP address, ignoring a zone. Raises ValueError with Go's text."""
+    """Parse an IP address. A zone (`%eth0`) is ignored.
+
+    Raises:
+        ValueError: the text is invalid; with Go's text.
+    """
     message = address_error(text)
     if message:
         raise ValueError(message)
@@ -90,7 +94,11 @@ def _parse_ip(text: str) -> IP:
 
 
 def _prefix(text: str) -> tuple[Address, int]:
-    """Parse a CIDR into its address and prefix length. Raises ValueError with Go's text."""
+    """Parse a CIDR into its address and prefix length.
+
+    Raises:
+        ValueError: the text is invalid; with Go's text.
+    """
     prefix = f"netip.ParsePrefix({go_quote(text)})"
     host, slash, bits = text.rpartition("/")
     if not slash:
@@ -131,9 +139,10 @@ def _is(parse: Any) -> Any:
 
 
 def _contains_text(cidr: CIDR, text: str) -> bool:
-    """Return whether a CIDR contains the address in a text.
+    """Return whether a CIDR contains the IP address in a text.
 
-    As upstream, an invalid text is reported as a missing overload.
+    Raises:
+        EvaluationError: the text is invalid. As upstream, the message is `no such overload`.
     """
     try:
         return cidr.contains(_parse_ip(text).address)

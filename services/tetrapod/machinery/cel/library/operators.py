@@ -30,21 +30,34 @@ _ORDERED: Final = frozenset({str, bytes, bool})
 
 
 def checked_int(value: int) -> int:
-    """Return the value, raising EvaluationError if it does not fit into int64."""
+    """Return an integer as it is.
+
+    Raises:
+        EvaluationError: it does not fit into int64.
+    """
     if -_INT64 <= value < _INT64:
         return value
     raise EvaluationError("integer overflow")
 
 
 def checked_uint(value: int) -> Uint:
-    """Return the value as a Uint, raising EvaluationError if it does not fit into uint64."""
+    """Return an integer as a Uint.
+
+    Raises:
+        EvaluationError: it does not fit into uint64.
+    """
     if 0 <= value < _UINT64:
         return Uint(value)
     raise EvaluationError("unsigned integer overflow")
 
 
 def add(a: Any, b: Any) -> Any:
-    """Return `a + b`. Raises EvaluationError on overflow, or for operands of other types."""
+    """Return the value of `a + b`, for numbers, strings, bytes, lists, durations and timestamps.
+
+    Raises:
+        EvaluationError: the sum overflows, or the operands are of other types or do not match.
+        CostLimitExceeded: a concatenated list has more than MAX_ELEMENTS elements.
+    """
     ka, kb = a.__class__, b.__class__
     if ka is kb:
         if ka is int:
@@ -65,7 +78,11 @@ def add(a: Any, b: Any) -> Any:
 
 
 def subtract(a: Any, b: Any) -> Any:
-    """Return `a - b`. Raises EvaluationError on overflow, or for operands of other types."""
+    """Return the value of `a - b`, for numbers, durations and timestamps.
+
+    Raises:
+        EvaluationError: the difference overflows, or the operands are of other types or do not match.
+    """
     ka, kb = a.__class__, b.__class__
     if ka is kb:
         if ka is int:
@@ -82,7 +99,11 @@ def subtract(a: Any, b: Any) -> Any:
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """Return `a * b`. Raises EvaluationError on overflow, or for operands of other types."""
+    """Return the value of `a * b`, for two numbers of the same type.
+
+    Raises:
+        EvaluationError: the product overflows, or the operands are of other types.
+    """
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
         raise overload_error("_*_", (a, b))
@@ -92,9 +113,10 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """Return `a / b`, truncated toward zero for integers.
+    """Return the value of `a / b`, for two numbers of the same type. Integers are truncated toward zero.
 
-    Raises EvaluationError for a division by zero, on overflow, or for other types.
+    Raises:
+        EvaluationError: an integer is divided by zero, the quotient overflows, or the operands are of other types.
     """
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
@@ -112,9 +134,10 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def modulo(a: Any, b: Any) -> Any:
-    """Return `a % b` with the sign of `a`.
+    """Return the value of `a % b`, for two integers of the same type. It has the sign of `a`.
 
-    Raises EvaluationError for a modulus of zero, on overflow, or for other types.
+    Raises:
+        EvaluationError: `b` is zero, the division overflows, or the operands are of other types.
     """
     kind = a.__class__
     if kind is not b.__class__ or kind not in (int, Uint):
@@ -130,7 +153,11 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
-    """Return `-a`. Raises EvaluationError on overflow, or for operands of other types."""
+    """Return the value of `-a`, for an int, a double or a duration.
+
+    Raises:
+        EvaluationError: the result overflows, or the operand is of another type.
+    """
     if a.__class__ is int:
         return checked_int(-a)
     if a.__class__ is float:
@@ -169,9 +196,9 @@ greater: Final = _comparison("_>_", gt)
 
 
 def compared(a: Any, b: Any) -> int:
-    """Return a number below, equal to or above zero, as `a` is less than, equal to or greater than `b`.
+    """Return -1, 0 or 1 if `a` is less than, equal to or greater than `b`.
 
-    Values that cannot be ordered compare as equal, because upstream treats the error as neither less nor greater.
+    The result is 0 for values that cannot be ordered, because upstream treats the error as neither less nor greater.
     """
     try:
         return -1 if less(a, b) else int(greater(a, b))
@@ -188,7 +215,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def contained(item: Any, holder: Any) -> bool:
-    """Return the result of `item in holder`."""
+    """Return the value of `item in holder`: whether a list has an equal element, or a map such a key.
+
+    Raises:
+        EvaluationError: `holder` is neither a list nor a map.
+    """
     if isinstance(holder, list):
         return any(same(element, item) for element in holder)
     if not isinstance(holder, (dict, ObjectLike)):

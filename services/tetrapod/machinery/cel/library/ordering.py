@@ -28,7 +28,12 @@ def _sum(values: list[Any]) -> Any:
 
 
 def summing(run: Function, overload: str) -> Function:
-    """Wrap `sum` so that it returns a zero of the overload's type for an empty list."""
+    """Return `sum` for the checker's overload: for an empty list, the result is the zero of that overload's type.
+
+    Args:
+        run: the function `sum`, which returns 0 for every empty list.
+        overload: the overload, such as `list_double_sum`.
+    """
     kind = overload.rpartition("_")[2]
     zero = {"double": 0.0, "uint": Uint(0), "duration": Duration(0)}.get(kind, 0)
     return lambda values: zero if values == [] else run(values)
@@ -38,6 +43,7 @@ def _best(name: str, worse: int) -> Callable[[list[Any]], Any]:
     """Return the function `min` or `max`.
 
     Args:
+        name: its name, for errors.
         worse: the result of `compared(best, value)` at which `value` replaces the best so far.
     """
 

@@ -13,11 +13,12 @@ from tetrapod.machinery.cel.values import Special
 
 
 class Quantity(Special):
-    """A quantity.
+    """A quantity: the value of `quantity('1.5Gi')`.
 
     Args:
-        scale: the power of ten in which upstream's int64Amount counts; None if upstream stores a decimal, which
-            `isInteger` rejects.
+        amount: the quantity.
+        scale: the power of ten of upstream's int64Amount; None if upstream stores a decimal instead. Only quantities
+            with a scale of at least 0 are integers for `isInteger`.
     """
 
     cel_type = types.object_type("kubernetes.Quantity")
@@ -57,9 +58,9 @@ def _integer(value: Quantity) -> int | None:
 
 
 def _as_float(value: Quantity) -> float:
-    """Return the quantity as a float, with upstream's rounding.
+    """Return a quantity as a float, with upstream's rounding.
 
-    The result is the counted integer times a power of ten, so 0.3 is 0.30000000000000004.
+    The result is a whole number times a power of ten, so 0.3 is 0.30000000000000004.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, AsApproximateFloat64.
     """
@@ -79,9 +80,7 @@ _NANO: Final = -9
 
 
 def _scale(text: str) -> int | None:
-    """Return the scale that upstream's int64Amount has after parsing a valid quantity.
-
-    The result is None if upstream stores a decimal.
+    """Return the scale of upstream's int64Amount after parsing a valid quantity, or None if upstream stores a decimal.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, the fast path of ParseQuantity.
     """
@@ -96,10 +95,15 @@ def _scale(text: str) -> int | None:
 
 
 def _sum(a: Quantity, b: Quantity, amount: quantity.Quantity) -> Quantity:
-    """Return the sum `amount` of two quantities, with the scale that upstream gives it.
+    """Return the sum or difference of two quantities with the scale that upstream gives it.
 
-    It is the finer of both scales; the scale of a zero is ignored. It is None if an operand is stored as a decimal or
-    the sum overflows.
+    The scale is the finer of both; that of a zero is ignored. It is None if an operand is stored as a decimal or the
+    result overflows.
+
+    Args:
+        a: the first operand.
+        b: the second operand.
+        amount: the sum or difference.
 
     Upstream: apimachinery/pkg/api/resource/amount.go, int64Amount.Add.
     """

@@ -39,9 +39,13 @@ def _functions() -> Functions:
 
 
 def implementation(name: str) -> Function:
-    """Return the function behind an operator or a function of CEL.
+    """Return the Python function of an operator (`_+_`) or function of CEL.
 
-    It selects the overload by the classes of its arguments.
+    It is called with the receiver, if there is one, and the arguments. It selects the overload by their classes, and
+    raises `EvaluationError` if none matches.
+
+    Raises:
+        KeyError: CEL has no such function.
     """
     from tetrapod.machinery.cel.library.operators import OPERATORS
 

@@ -13,9 +13,10 @@ Functions: TypeAlias = dict[str, list[tuple[Signature, Function]]]
 
 
 def list_of(*elements: type) -> type:
-    """Return a class whose instances are lists with a first element of one of these classes, and empty lists.
+    """Return a class for `isinstance` whose instances are lists by the class of their first element.
 
-    Upstream checks only the first element too (IsAssignableRuntimeType).
+    They are empty lists, and lists whose first element is of one of the classes `elements`. Upstream checks only the
+    first element too (IsAssignableRuntimeType).
     """
 
     class Lists(type):

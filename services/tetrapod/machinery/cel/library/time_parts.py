@@ -15,10 +15,12 @@ from tetrapod.machinery.cel.values import Duration, Timestamp
 
 
 def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
-    """Return the signatures of a function that reads a part of a timestamp.
+    """Return the signatures of a function that returns a part of a timestamp, in UTC or in the zone of its argument.
 
     Args:
-        unit: the unit of the part in nanoseconds, if the function accepts durations too.
+        read: returns the part of a date and time.
+        unit: the unit of the part in nanoseconds, if the function accepts durations too; it then returns their whole
+            units.
     """
 
     def field(moment: Timestamp, zone: str | None = None) -> int:

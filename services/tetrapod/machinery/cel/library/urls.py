@@ -13,7 +13,7 @@ from tetrapod.machinery.golang.urls import BadUrl, GoUrl, parse, query_values, r
 
 
 class Url(Special):
-    """A URL."""
+    """A URL: the value of `url('https://example.com/')`."""
 
     cel_type = types.object_type("kubernetes.URL")
 

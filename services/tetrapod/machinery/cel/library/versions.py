@@ -16,7 +16,10 @@ _UINT64: Final = 1 << 64
 
 
 class Semver(Special):
-    """A semantic version without build metadata. `pre` has the parts of the prerelease."""
+    """A semantic version without build metadata.
+
+    `pre` has the parts of the prerelease, without dots; () if there is none.
+    """
 
     cel_type = types.object_type("kubernetes.Semver")
 
@@ -29,7 +32,7 @@ class Semver(Special):
 
 
 def compare(a: Semver, b: Semver) -> int:
-    """Return -1, 0 or 1, as version `a` is lower than, equal to or higher than `b`."""
+    """Return -1, 0 or 1 if version `a` is lower than, equal to or higher than `b`."""
     if a.numbers != b.numbers:
         return 1 if a.numbers > b.numbers else -1
     if not a.pre or not b.pre:
@@ -49,7 +52,11 @@ def _compare_parts(x: str, y: str) -> int:
 
 
 def parse(text: str) -> Semver:
-    """Parse a semantic version. Raises ValueError with the text of blang/semver."""
+    """Parse a semantic version. Build metadata is checked, but not kept.
+
+    Raises:
+        ValueError: the text is invalid; with the text of blang/semver.
+    """
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", 2)
@@ -102,7 +109,13 @@ def _check_pre(part: str) -> None:
 
 
 def _normalized(text: str) -> str:
-    """Return a version without a leading `v`, leading zeros and missing parts."""
+    """Return a version without a leading `v` and leading zeros, and with missing numbers as 0.
+
+    So `v1.02` is `1.2.0`.
+
+    Raises:
+        ValueError: numbers are missing, and the version has a prerelease or build metadata.
+    """
     parts = text.removeprefix("v").split(".", 2)
     for i, part in enumerate(parts):
         if len(part) > 1:

@@ -22,7 +22,7 @@ _UNITS: Final = (
 
 
 def parse_words(text: str) -> Duration | None:
-    """Return the sum of all numbers with a unit in a text, or None if the text contains no such number."""
+    """Return the sum of all numbers with a unit in a text, such as `2 days`, or None if there are none."""
     total, has_unit = 0, False
     for number, unit in _PART.findall(text):
         unit = unit.strip().lower()
