@@ -17,10 +17,9 @@ from tetrapod.auth.node.authorizer import NodeAuthorizer
 from tetrapod.auth.node.graph import NodeGraph
 from tetrapod.auth.oidc.configuration import JwtOptions
 from tetrapod.auth.rbac.aggregation import AggregationController
-from tetrapod.auth.rbac.authorizer import RbacAuthorizer
 from tetrapod.auth.rbac.bootstrap import reconcile_bootstrap_policy
 from tetrapod.auth.rbac.escalation import EscalationGuard
-from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.auth.rbac.index import RbacAuthorizer, RbacIndex
 from tetrapod.auth.resources import auth_resources
 from tetrapod.auth.tokens.bootstrap import BootstrapTokenAuthenticator
 from tetrapod.auth.tokens.bound_objects import SERVICE_ACCOUNTS, Objects

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.extensions.definitions.defaults import set_defaults
+from tetrapod.extensions.definitions.strategy import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
 from tetrapod.machinery.gvk import Object
 

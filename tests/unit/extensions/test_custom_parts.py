@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tetrapod.extensions.custom.columns import table_convertor
-from tetrapod.extensions.custom.deprecation import deprecation_warnings
-from tetrapod.extensions.custom.selectable import selected_values
+from tetrapod.extensions.custom.definition import deprecation_warnings
+from tetrapod.extensions.custom.strategy import selected_values
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import validation

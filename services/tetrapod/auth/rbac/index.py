@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authentication.serviceaccount import make_username
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, ResolvedRules
 from tetrapod.generic.authorization.list_watch import Following
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
@@ -205,3 +206,19 @@ def read_subject(subject: Object, namespace: str) -> tuple[SubjectKey, str] | No
     if kind in ("User", "Group"):
         return (kind == "Group", name), f"{kind} {go_quote(name)}"
     return None
+
+
+class RbacAuthorizer:
+    """The authorizer over an `RbacIndex`.
+
+    Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go.
+    """
+
+    def __init__(self, index: RbacIndex) -> None:
+        self._index = index
+
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
+        return self._index.rules_of(attributes.user).authorize(attributes)
+
+    async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
+        return self._index.rules_of(user).resolve(namespace)

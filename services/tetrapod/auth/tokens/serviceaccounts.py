@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.auth.rbac.descriptions import quoted
-from tetrapod.auth.tokens import metrics
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import LEGACY_ISSUER
 from tetrapod.auth.tokens.jwts import JwtVerifier, number_of, object_of, text_of
@@ -30,6 +29,7 @@ from tetrapod.generic.authentication.serviceaccount import (
     make_group_names,
     make_username,
 )
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -53,6 +53,21 @@ _USE_OTHERS: Final = (
 )
 
 Claims = Mapping[str, Any]
+
+
+# Upstream: pkg/serviceaccount/metrics.go.
+LEGACY: Final = Counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used")
+STALE: Final = Counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used")
+VALID: Final = Counter("serviceaccount_valid_tokens_total", "Cumulative valid projected service account tokens used")
+MANUAL: Final = Counter(
+    "serviceaccount_legacy_manual_token_uses_total", "Cumulative manually created legacy tokens used"
+)
+AUTOMATIC: Final = Counter(
+    "serviceaccount_legacy_auto_token_uses_total", "Cumulative auto-generated legacy tokens used"
+)
+INVALIDATED: Final = Counter(
+    "serviceaccount_invalid_legacy_auto_token_uses_total", "Cumulative invalid auto-generated legacy tokens used"
+)
 
 
 def accepted_audiences(token: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
@@ -100,11 +115,11 @@ class BoundTokenAuthenticator:
         user = await bound.user()
         if warn_after := bound.warn_after:  # clients are expected to request a new token before this time
             if now > warn_after:
-                metrics.STALE.add()
+                STALE.add()
                 late = int(now) - int(warn_after)
                 annotations[_STALE] = f"subject: {claims.get('sub', '')}, seconds after warning threshold: {late}"
             else:
-                metrics.VALID.add()
+                VALID.add()
         return Authenticated(user, accepted, annotations)
 
 
@@ -205,7 +220,7 @@ class LegacyTokenAuthenticator:
         if self._used is not None:
             await self._used(secret)
         if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE_LABEL):
-            metrics.INVALIDATED.add()
+            INVALIDATED.add()
             raise InvalidToken(
                 f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} has been "
                 "marked invalid. "
@@ -215,10 +230,10 @@ class LegacyTokenAuthenticator:
         user = UserInfo(make_username(namespace, name), uid, make_group_names(namespace))
         warnings: tuple[str, ...] = ()
         if any(ref.get("name") == secret_name for ref in account.get("secrets") or ()):
-            metrics.AUTOMATIC.add()
+            AUTOMATIC.add()
             annotations[_AUTOMATIC], warnings = secret_name, (_USE_OTHERS,)
         else:
-            metrics.MANUAL.add()
+            MANUAL.add()
             annotations[_MANUAL] = secret_name
         return Authenticated(user, accepted, annotations, warnings)
 
@@ -258,7 +273,7 @@ def _without_audience(claims: Claims) -> dict[str, str]:
     """
     if _audiences_of(claims):
         return {}
-    metrics.LEGACY.add()
+    LEGACY.add()
     return {_LEGACY: str(claims.get("sub") or "")}
 
 

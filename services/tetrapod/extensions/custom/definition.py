@@ -5,16 +5,16 @@ Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, getOr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from tetrapod.extensions.crds import Crd, Names
-from tetrapod.extensions.custom.deprecation import deprecation_warnings
 from tetrapod.extensions.custom.strategy import CustomStatusStrategy, CustomStrategy
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.generic.endpoints.scale import SCALE, ScalePaths
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.version_order import compare, priority_key
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order of upstream's discovery."""
@@ -91,3 +91,20 @@ def _scale_paths(scale: Object) -> ScalePaths:
 
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.removeprefix(".").split(".")) if path else ()
+
+
+def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion]) -> dict[str, str]:
+    """Return the warnings of the deprecated versions, by version.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning.
+    """
+    declared = list(versions)
+    return {v.name: _warning(v, group, kind, declared) for v in declared if v.deprecated}
+
+
+def _warning(version: ServedVersion, group: str, kind: str, declared: list[ServedVersion]) -> str:
+    if version.deprecation_warning is not None:
+        return version.deprecation_warning
+    text = f"{group}/{version.name} {kind} is deprecated"
+    better = [v.name for v in declared if v.served and not v.deprecated and compare(v.name, version.name) > 0]
+    return f"{text}; use {group}/{min(better, key=priority_key)} {kind}" if better else text

@@ -13,7 +13,6 @@ from typing import Final
 
 from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
-from tetrapod.extensions.custom.admission import TerminatingAdmission
 from tetrapod.extensions.custom.columns import table_convertor
 from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.storage import Currency, CurrentStorage, revision_now
@@ -21,7 +20,7 @@ from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
 from tetrapod.extensions.custom.version_codec import VersionCodec
 from tetrapod.extensions.custom.versioned_stores import ByVersion
-from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.admission.interface import AdmissionChain, Attributes, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.endpoints.handler import ResourceHandler
@@ -144,3 +143,25 @@ class Serving:
 def _differ(strategy: CustomStrategy) -> bool:
     """Return whether versions differ in more than their names."""
     return any(version.schema != strategy.stored.schema for version in strategy.versions.values())
+
+
+class TerminatingAdmission:
+    """An `AdmissionChain` around that of the server. `terminating` follows the condition of the definition.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, forbidCreateAdmission.
+    """
+
+    def __init__(self, chain: AdmissionChain) -> None:
+        self._chain = chain
+        self.terminating = False
+
+    def handles(self, operation: str) -> bool:
+        return (self.terminating and operation == "CREATE") or self._chain.handles(operation)
+
+    async def admit(self, attributes: Attributes) -> None:
+        await self._chain.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        if self.terminating and attributes.operation == "CREATE":
+            raise forbidden(attributes, "create not allowed while custom resource definition is terminating")
+        await self._chain.validate(attributes)

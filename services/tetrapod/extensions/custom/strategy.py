@@ -8,9 +8,9 @@ Upstream: apiextensions-apiserver/pkg/registry/customresource (strategy.go, stat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from tetrapod.extensions.custom.selectable import selected_values
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
@@ -144,3 +144,28 @@ def _finalizer_warning(name: str) -> str:
         f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name including a path (/) '
         "to avoid accidental conflicts with other finalizer writers"
     )
+
+
+def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
+    """Return the values of the fields at the given paths as text, by path.
+
+    Booleans become "true" and "false". The text is "" for a missing field and for a value other than a string, an
+    integer or a boolean.
+
+    Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, selectableFields.
+    """
+    return {path: _text(_at(obj, path)) for path in paths}
+
+
+def _at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) else ""

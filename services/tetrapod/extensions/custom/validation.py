@@ -11,11 +11,12 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.extensions.custom.metrics import EVALUATION, RATCHETING
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
+from tetrapod.machinery.schema.cel_compile_times import COMPILED
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.decode_scalars import ABSENT
@@ -29,6 +30,23 @@ _NOT_CHECKED: Final = (
     "validation"
 )
 _MAX_INT32: Final = (1 << 31) - 1
+
+
+# Upstream: k8s.io/apiserver/pkg/cel/metrics, apiextensions-apiserver/pkg/apiserver/validation.
+_DEFAULT: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_COMPILATION: Final = Histogram(
+    "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT
+)
+EVALUATION: Final = Histogram(
+    "apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT
+)
+RATCHETING: Final = Histogram(
+    "apiextensions_apiserver_validation_ratcheting_seconds",
+    "Time for comparison of old to new for the purposes of CRDValidationRatcheting during an UPDATE in seconds.",
+    (),
+    tuple(0.00001 * 4**i for i in range(10)),
+)
+COMPILED.append(lambda seconds: _COMPILATION.observe((), seconds))
 
 
 class CustomValidator:

@@ -5,7 +5,6 @@ Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy
 
 from __future__ import annotations
 
-from tetrapod.extensions.definitions.defaults import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
 from tetrapod.extensions.validation.internal_version import Spec
 from tetrapod.generic.registry.context import Context
@@ -126,3 +125,30 @@ def _leave_loop(ctx: Context, obj: Object) -> None:
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
     if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
         raise TakesTooLong
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a definition in place.
+
+    They are the singular and list kind, the conversion strategy, the port of the conversion webhook, and
+    status.storedVersions.
+
+    Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go.
+    """
+    spec = obj.get("spec") or {}
+    names = spec.get("names") or {}
+    kind = names.get("kind") or ""
+    if not names.get("singular") and kind:
+        names["singular"] = kind.lower()
+    if not names.get("listKind") and kind:
+        names["listKind"] = f"{kind}List"
+    if spec.get("conversion") is None:
+        spec["conversion"] = {"strategy": "None"}
+    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+    if service is not None and service.get("port") is None:
+        service["port"] = 443
+    status = obj.get("status")
+    if isinstance(status, dict) and not status.get("storedVersions"):
+        stored = next((v["name"] for v in spec.get("versions") or () if v.get("storage")), None)
+        if stored:
+            status["storedVersions"] = [stored]

@@ -19,7 +19,6 @@ from tetrapod.extensions.validation.conversion import (
     validate_enum,
 )
 from tetrapod.extensions.validation.internal_version import Spec, has_status
-from tetrapod.extensions.validation.names import validate_names, validate_required_names
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version
 from tetrapod.machinery.conditions import is_true
@@ -40,6 +39,9 @@ _STORED: Final = (
 _PRESERVE: Final = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
 )
+
+
+_MIXED = "may have mixed case, but should otherwise match: "
 
 
 def validate_create(crd: Object) -> list[FieldError]:
@@ -222,3 +224,33 @@ def _unchanged(new: Object, old: Object) -> frozenset[str]:
     old_schemas = {v.get("name"): v.get("schema") for v in old["spec"].get("versions") or ()}
     new_schemas = [(v.get("name") or "", v.get("schema")) for v in new["spec"].get("versions") or ()]
     return frozenset(name for name, schema in new_schemas if name in old_schemas and old_schemas[name] == schema)
+
+
+def validate_required_names(names: Object, path: str) -> list[FieldError]:
+    """Return an error for each required name that is empty."""
+    return [required(child(path, key)) for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
+
+
+def validate_names(names: Object, path: str) -> list[FieldError]:
+    """Return the errors of spec.names or status.acceptedNames."""
+    errors = []
+    for key in ("plural", "singular"):
+        value = names.get(key) or ""
+        if value and (texts := is_dns1035_label(value)):
+            errors.append(invalid(child(path, key), value, ",".join(texts)))
+    for key in ("kind", "listKind"):
+        value = names.get(key) or ""
+        if value and (texts := is_dns1035_label(value.lower())):
+            errors.append(invalid(child(path, key), value, _MIXED + ",".join(texts)))
+    errors += _each(names, "shortNames", path)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        errors.append(invalid(child(path, "listKind"), names["listKind"], "kind and listKind may not be the same"))
+    return errors + _each(names, "categories", path)
+
+
+def _each(names: Object, key: str, path: str) -> list[FieldError]:
+    errors = []
+    for i, name in enumerate(names.get(key) or ()):
+        if texts := is_dns1035_label(name):
+            errors.append(invalid(index(child(path, key), i), name, ",".join(texts)))
+    return errors
