@@ -1,4 +1,4 @@
-"""`Stored`: the definition and storage of a resource, as the modules of the verbs use it. `Store` adds the verbs."""
+"""`Stored`: the definition and storage of a resource, which the functions of the verbs take. `Store` adds the verbs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class Declared(Protocol):
 
 
 class Stored:
-    """A resource over its storage. `resource` and `kind` are used in error texts."""
+    """A resource over its storage: the part of a `Store` that the modules of the verbs (create.py, …) use.
+
+    `resource` (group and plural name) and `kind` are used in error texts.
+    """
 
     def __init__(self, definition: Declared, storage: ResourceStorage) -> None:
         self.definition, self.storage = definition, storage
@@ -49,21 +52,24 @@ class Stored:
         """Whether the strategy allocates something (an address, a port) before an object is stored."""
 
     def key(self, ctx: Context, name: str) -> str:
-        """Return the key of an object.
+        """Return the storage key of the object `name` in the request's namespace.
 
         Raises:
-            StatusError: 400 for names that cannot be part of a path.
+            StatusError: 400, the name or namespace is missing or cannot be part of a path.
         """
         return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
 
     def path(self, key: str, *, dry_run: bool = False) -> str:
-        """Return the full key for error texts. In a dry run, upstream's texts lack the root of the path."""
+        """Return the full path of a storage key for error texts.
+
+        In a dry run, upstream's texts lack the leading `/registry`.
+        """
         return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
 
     async def after_delete(self, ctx: Context, entry: Entry) -> None:
-        """Call the strategy's `after_delete` hook for an object that was removed.
+        """Call the strategy's `after_delete` hook with a copy of an object that was removed, if the kind has that hook.
 
-        The method does not check for a dry run. In a dry run, the caller must not call it.
+        A caller must not call this method in a dry run; the method does not check that.
         """
         if type(self.strategy).after_delete is not Strategy.after_delete:
             await self.strategy.after_delete(ctx, entry.object())

@@ -24,7 +24,7 @@ _facts = cache(resource_facts)
 
 
 def forget_facts() -> None:
-    """Drop the cached facts once all definitions are built."""
+    """Clear the cache of the facts that `builtin` reads, once all definitions are built."""
     _facts.cache_clear()
 
 
@@ -45,15 +45,25 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
 ) -> ResourceDefinition:
     """Return the definition of a built-in resource.
 
+    `strategy.namespaced` is set to the scope of the resource.
+
     Args:
+        group: the API group, "" for the core group.
+        resource: the plural name.
+        strategy: the rules of the kind.
         versions: served versions; the first one has the facts.
         storage_version: defaults to the first version.
         storage_prefix: defaults to the plural name, as upstream.
+        table: the columns of `kubectl get`; None means Name and Created At.
         subresources: the strategy or handler of each subresource that the facts list.
+        rest: the handler of a resource without storage.
+        convert: returns a copy of an object in another version; None if the versions differ only in apiVersion.
+        deprecated: the text of the Warning header for each deprecated version.
         storage_group: the group under which objects are stored, if it differs (events).
 
     Raises:
-        LookupError: the facts of the resource or of a declared subresource are missing.
+        LookupError: the facts of the resource or of a declared subresource are missing, or a subresource of the facts
+            is not declared (KeyError).
     """
     facts = _find(group, versions[0], resource)
     strategy.namespaced = facts.namespaced

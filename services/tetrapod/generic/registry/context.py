@@ -1,4 +1,4 @@
-"""The request context that the registry, strategies and admission share."""
+"""The request context that the registry, strategies and admission use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tetrapod.machinery.user import LOOPBACK, UserInfo
 class Context:
     """The context of one request, or, with the defaults, of the server's own work.
 
-    Handlers append to `warnings` and `annotations`.
+    - `version` is that of the request ("v1"), and `subresource` is "" for the resource itself.
+    - `warnings` are texts of Warning headers, and `annotations` are those of the audit event. Handlers append to both.
     """
 
     user: UserInfo = LOOPBACK
@@ -27,9 +28,9 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
-    """Whether the new or the stored object is large. Work on it then runs in a thread."""
+    """Whether the new or the stored object is large. Work on it is then done in a thread."""
     verb: str = ""
-    """The verb that is authorized."""
+    """The verb that was authorized, such as "patch" for a patch that creates an object."""
 
 
 _P = ParamSpec("_P")
@@ -37,7 +38,11 @@ _P = ParamSpec("_P")
 
 @traced(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
-    """Call `work` on the event loop, or in a thread if the object is large or the function raises `TakesTooLong`."""
+    """Call `work`, in a thread if it would block the event loop for too long.
+
+    That is so if the object is large, or if the function raises `TakesTooLong`; then it is called again, and
+    `ctx.large` is set.
+    """
     if not ctx.large:
         try:
             work(*args, **kwargs)

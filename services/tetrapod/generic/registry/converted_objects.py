@@ -1,8 +1,8 @@
 """`Mirror`: all objects of a resource, each converted once per revision to a form that is ready for use.
 
-A watch updates it within the cacher's own step, so that the next request sees what was written through this process.
-It is meant for objects that every request needs and that seldom change: webhook configurations, policies. Upstream:
-an informer with its lister
+A watch updates it as soon as the watch cache has a change, so that the next request sees every write of this process.
+It is meant for objects that every request needs and that seldom change: webhook configurations, policies.
+Upstream: an informer with its lister
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ T = TypeVar("T")
 class Mirror(Generic[T]):
     """The converted objects of one resource.
 
-    `make` is called once for each revision of an object. If it raises, the error is logged and the object is ignored.
+    `make` converts an object. It is called once for each revision. If it raises KeyError, TypeError or ValueError, the
+    error is logged and the former revision of the object, if any, remains.
+
+    The functions in `changed` are called after each change. `synced` is set when all objects have been read.
     """
 
     def __init__(self, storage: ResourceStorage, make: Callable[[Entry], T]) -> None:
@@ -36,18 +39,18 @@ class Mirror(Generic[T]):
 
     @property
     def items(self) -> list[T]:
-        """The converted objects in key order. The list must not be modified."""
+        """The converted objects in the order of their keys. The list is shared and must not be modified."""
         if self._sorted is None:
             self._sorted = [self._by_key[key][1] for key in sorted(self._by_key)]
         return self._sorted
 
     def get(self, key: str) -> T | None:
-        """Return the converted object with this key, or None."""
+        """Return the converted object with this key (`ns/name` or `name`), or None."""
         item = self._by_key.get(key)
         return item[1] if item is not None else None
 
     async def run(self) -> None:
-        """Follow the storage until cancelled."""
+        """Follow the storage until cancelled. The mirror is empty until this runs."""
         await follow(self._storage, self, "objects")
 
     def stored_keys(self) -> Collection[str]:

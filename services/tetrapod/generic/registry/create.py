@@ -36,7 +36,17 @@ _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not matc
 
 
 async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
-    """Create an object, trying again with another name if a generated name is taken."""
+    """Create an object and return its entry; `obj` is modified.
+
+    If a generated name is taken, try again with another one. In a dry run, the entry is not stored.
+
+    Args:
+        validate: called with the object after the strategy's validation; it rejects the create by raising. None: no
+            check.
+
+    Raises:
+        StatusError: the object is invalid (422), the name exists (409), or the store fails.
+    """
     meta = obj.get("metadata") or {}
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
@@ -53,7 +63,10 @@ async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObj
 
 
 async def _free(copied: list[Object], error: StatusError) -> None:
-    """Free the copy of a rejected object in a thread, with the local variables of the frames that refer to it."""
+    """Free the copy of a rejected object in a thread, because freeing millions of values would block the event loop.
+
+    `error` is the rejection. The local variables of its traceback's frames are cleared, because they refer to the copy.
+    """
     if error.__traceback__ is not None:
         traceback.clear_frames(error.__traceback__.tb_next)
     await in_thread(free_large, copied)
@@ -94,9 +107,9 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
 
 
 def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
-    """Return a validation that rejects an object with a resourceVersion after all other validation.
+    """Return a validation that calls `validate`, and then rejects the object because it has a resourceVersion.
 
-    Upstream rejects it in storage, behind everything else (ErrResourceVersionSetOnCreate, a 500).
+    Upstream rejects it in storage, after all other checks (ErrResourceVersionSetOnCreate, a 500).
     """
 
     async def reject(obj: Object) -> None:
@@ -124,7 +137,7 @@ async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
 
 
 async def _already_exists(store: Stored, key: str, obj: Object) -> StatusError:
-    """Return the error for a name that exists.
+    """Return, not raise, the error for a name that exists.
 
     It says if the name was generated, and if the existing object is being deleted (provided that object can be read).
     """
@@ -145,14 +158,17 @@ async def _already_exists(store: Stored, key: str, obj: Object) -> StatusError:
 
 
 def wipe_system_fields(obj: Object) -> None:
-    """Remove metadata that a create request cannot set (upstream: rest.WipeObjectMetaSystemFields)."""
+    """Remove metadata that a create request cannot set, in place (upstream: rest.WipeObjectMetaSystemFields)."""
     metadata = obj["metadata"]
     for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
 
 
 def fill_system_fields(obj: Object) -> Object:
-    """Set the uid and creation time of a new object, and return its metadata."""
+    """Set a new uid and the creation time on an object, adding metadata if there is none.
+
+    Return its metadata, not a copy.
+    """
     meta: Object | None = obj.get("metadata")
     if not meta:
         meta = obj["metadata"] = {}
@@ -162,12 +178,18 @@ def fill_system_fields(obj: Object) -> Object:
 
 
 async def prepare(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Run `before_create`, in a thread if the object is large."""
+    """Run `before_create`, in a thread if the object is large. Raises StatusError if the object is invalid."""
     await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 
 def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Convert `obj` to the object that will be stored, or raise StatusError if it is invalid."""
+    """Change `obj` in place to the object that will be stored, and validate it.
+
+    Warnings are appended to `ctx.warnings`.
+
+    Raises:
+        StatusError: the object is invalid (422), or names another namespace (400).
+    """
     meta = obj["metadata"]
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")
     if strategy.has_status:
@@ -205,7 +227,10 @@ def _reset_status(strategy: Strategy, obj: Object) -> None:
 
 
 def ensure_namespace(meta: Object, expected: str) -> None:
-    """Set the namespace of the request on the object. For cluster-scoped kinds, remove the namespace.
+    """Set the namespace of the request on an object's metadata, in place.
+
+    Args:
+        expected: the namespace of the request; "" for cluster-scoped kinds, whose objects lose their namespace.
 
     Raises:
         StatusError: 400, the object names another namespace.

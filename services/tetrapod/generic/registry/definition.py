@@ -18,8 +18,8 @@ from tetrapod.machinery.table import TableConvertor
 class Subresource:
     """A subresource (`pods/status`). `kind` is set if it differs from the parent's (`autoscaling/v1 Scale`).
 
-    With a `strategy` it is an update of the parent object under other rules. A `rest` handles everything else
-    (eviction, token, log).
+    With a `strategy`, it reads and updates the parent object under the rules of that strategy. With a `rest`, that
+    handler serves it (eviction, token, log). One of the two is set.
     """
 
     name: str
@@ -34,9 +34,11 @@ class Subresource:
 class ResourceDefinition:
     """A resource in all its versions.
 
-    `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only
-    apiVersion changes. `schema(version)` is built at first use. A `custom` resource has no Go types: its objects must
-    have a kind, fields that are not in its schema are pruned, and list items contain kind and apiVersion.
+    `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only apiVersion
+    changes.
+    `schema(version)` returns the schema of a version, which is built at the first call.
+    A `custom` resource has no Go types: its objects must have a kind, fields that are not in its schema are pruned, and
+    list items contain kind and apiVersion.
     """
 
     group: str
@@ -69,16 +71,16 @@ class ResourceDefinition:
 
     @property
     def group_resource(self) -> GroupResource:
-        """The group and the plural name."""
+        """The group and the plural name, as storage and error texts use them."""
         return GroupResource(self.group, self.resource)
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and the kind."""
+        """The group and the kind, as error texts of validation use them."""
         return GroupKind(self.group, self.kind)
 
     def gvk(self, version: str) -> GroupVersionKind:
-        """Return the kind in a version."""
+        """Return group, version and kind for a version."""
         return GroupVersionKind(self.group, version, self.kind)
 
 
@@ -86,8 +88,10 @@ class RestOfVersions(Rest):
     """A `Rest` whose behaviour depends on the request's version and on the parent resource (scale)."""
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
-        """Return the handler for one version.
+        """Return the handler of the subresource for requests in one version; called when the resource is installed.
 
-        Called when the resource is installed; `store` is the (parent) resource's store.
+        Args:
+            definition: the parent resource.
+            store: the store of the parent resource; None if it has no storage.
         """
         raise NotImplementedError

@@ -1,9 +1,7 @@
 """DELETE: preconditions, graceful deletion, finalizers and propagation.
 
-An object is removed at once if nothing holds it.
-
-An object that is held is updated: deletionTimestamp is the time when it may be removed, deletionGracePeriodSeconds
-its grace period.
+An object without finalizers and grace period is removed at once. Otherwise it is only updated: deletionTimestamp is the
+time when it may be removed, deletionGracePeriodSeconds its grace period.
 Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Delete;
 pkg/registry/rest/delete.go, BeforeDelete
 """
@@ -29,7 +27,7 @@ _NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is deco
 
 
 class Grace(Enum):
-    """The effect of a deletion on an object's grace period."""
+    """The effect of a delete request on an object's grace period."""
 
     NONE = auto()  # the object is removed at once, unless finalizers hold it
     STARTED = auto()  # the object was marked as deleting, or its period was shortened
@@ -39,7 +37,18 @@ class Grace(Enum):
 async def delete(
     store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None
 ) -> tuple[Entry, bool]:
-    """Delete an object. Return its current or last state, and whether it was removed."""
+    """Delete an object.
+
+    Return its current or last state, and whether it was removed (False: it waits for finalizers or grace).
+
+    Args:
+        options: a DeleteOptions object; it is not modified.
+        validate: called with the stored object, which it must not change, before it is marked or removed; it rejects by
+            raising.
+
+    Raises:
+        StatusError: the object does not exist (404), a precondition does not hold (409), or the store fails.
+    """
     key = store.key(ctx, name)
     with Translated(store.resource, name, "delete", store.path(key, dry_run=ctx.dry_run)):
         entry = await store.storage.get(key)
@@ -49,7 +58,10 @@ async def delete(
 
 
 class _Delete:
-    """One deletion. It owns `options`, because strategies write the grace period into it."""
+    """One delete request. It changes its own copy of `options`, because strategies write the grace period into it.
+
+    `waits` is True if the object must not be removed yet. `marked` is the object after it was marked as being deleted.
+    """
 
     def __init__(self, store: Stored, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
         self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
@@ -80,9 +92,10 @@ class _Delete:
         return await self._remove(), True
 
     async def _mark(self) -> Entry | None:
-        """Store that the object is being deleted and return it.
+        """Mark the object as being deleted, in the store, and return it as stored.
 
-        Return None if an earlier deletion remains unchanged.
+        Return the unchanged entry if the object needs no mark before its removal. Return None if it is being deleted
+        already, and this request does not change that.
         """
         storage = self.store.storage
         try:
@@ -145,18 +158,25 @@ class _Delete:
 
 
 class _AlreadyDeleting(Exception):
-    """The object is being deleted already, and stays unchanged."""
+    """The object is being deleted already, and this request does not change it."""
 
 
 class _DeleteNow(Exception):
-    """The object needs no update before it is removed."""
+    """The object can be removed without being marked first. `entry` is its state."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
 
 
 def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> Grace:
-    """Check the preconditions and determine the grace period, setting it on `obj` if it starts or is shortened."""
+    """Check the preconditions of a deletion and determine its effect on the object's grace period.
+
+    If the period starts or becomes shorter, deletionTimestamp and deletionGracePeriodSeconds are set on `obj`.
+    `options["gracePeriodSeconds"]` is set to the period.
+
+    Raises:
+        StatusError: 409, a precondition does not hold.
+    """
     meta = obj["metadata"]
     _check_preconditions(store, meta, options.get("preconditions") or {})
     if (options.get("gracePeriodSeconds") or 0) < 0:
@@ -176,7 +196,10 @@ def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> 
 
 
 def _again(meta: Object, options: Object) -> Grace:
-    """Return the effect on an object that is being deleted already: its grace period can only be shortened."""
+    """Return the effect of a delete request on an object that is being deleted already.
+
+    Its grace period can only become shorter. In that case, the new one is set on `meta`.
+    """
     remaining: int | None = meta.get("deletionGracePeriodSeconds")
     if not remaining:
         return Grace.NONE  # a period of 0 means that the removal that should have followed failed: do it now
@@ -208,7 +231,7 @@ def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
 
 
 def mark_as_deleting(meta: Object) -> None:
-    """Mark an object without grace period as due now, because finalizers hold it."""
+    """Mark an object without grace period as being deleted, in place, because finalizers prevent its removal."""
     due_now, stamp = now_rfc3339(), meta.get("deletionTimestamp")
     if not stamp and meta.get("generation"):
         meta["generation"] += 1

@@ -35,7 +35,18 @@ class Verbs(Protocol):
 async def delete_collection(
     store: Verbs, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None
 ) -> ListPage:
-    """Delete the objects that match `query`, at most its limit. Return the list from before the deletion."""
+    """Delete the objects that match `query`, at most its limit (0: all).
+
+    Return them as a list from before the deletion.
+
+    Args:
+        store: its `delete` is called for each object, for several at a time.
+        options: a DeleteOptions object, applied to each deletion; it is not modified.
+        validate: see `Store.delete`.
+
+    Raises:
+        StatusError: the first rejection; objects deleted before remain deleted.
+    """
     page = await store.list(ctx, query if query.limit else replace(query, limit=_PAGE_SIZE))
     await _delete_all(store, ctx, options, page.entries, validate)
     if query.limit:

@@ -19,7 +19,7 @@ from tetrapod.generic.storage.interface import (
 
 
 def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> None:
-    """Check uid and resourceVersion.
+    """Check that a stored entry has the required uid and resourceVersion; None is an absent object.
 
     Raises:
         PreconditionFailed: with upstream's text.
@@ -44,7 +44,12 @@ def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> No
 async def guaranteed_update(
     storage: ResourceStorage, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
 ) -> Entry:
-    """Return the entry that an update would store. Raises KeyNotFound, PreconditionFailed."""
+    """Return the entry that an update would store. See `ResourceStorage.guaranteed_update` for the arguments.
+
+    Raises:
+        KeyNotFound: the key does not exist, and `allow_absent` is not set.
+        PreconditionFailed: a precondition does not hold.
+    """
     entry = await storage.get(key)
     if entry is None and not allow_absent:
         raise KeyNotFound(key)
@@ -59,7 +64,15 @@ async def guaranteed_update(
 async def delete(
     storage: ResourceStorage, key: str, preconditions: Preconditions, validate: ValidateObject | None
 ) -> Entry:
-    """Return the entry that a deletion would remove. Raises KeyNotFound, PreconditionFailed."""
+    """Return the entry that a deletion would remove.
+
+    Args:
+        validate: called with the object, which it must not change; it rejects by raising.
+
+    Raises:
+        KeyNotFound: the key does not exist.
+        PreconditionFailed: a precondition does not hold.
+    """
     entry = await storage.get(key)
     if entry is None:
         raise KeyNotFound(key)

@@ -1,4 +1,4 @@
-"""`Unstored`: an `Entry` outside of the store: the result of a dry run, or the last state of an object."""
+"""`Unstored`: an `Entry` that is not in the store, such as the result of a dry run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tetrapod.machinery.serializer.json import encode
 
 
 class Unstored:
-    """An `Entry` made of an object, which the caller must not modify afterwards."""
+    """An `Entry` made of an object, which the caller must not modify afterwards. It is encoded when it is created.
+
+    It stands for the result of a dry run, the last state of an object, or an object without hidden fields.
+    """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
 
@@ -26,12 +29,12 @@ class Unstored:
 
     @property
     def head(self) -> bytes:
-        """The object's type: kind and apiVersion."""
+        """The bytes of the object's type: `{"kind":…,"apiVersion":…,`."""
         return divided(self.raw)[0]
 
     @property
     def item(self) -> bytes:
-        """The JSON after the type."""
+        """The bytes of the object after its type, from `"metadata"` on."""
         return divided(self.raw)[1]
 
     def object(self) -> Object:
@@ -40,7 +43,7 @@ class Unstored:
         return copy
 
     def peek(self) -> Object:
-        """Return the object itself, which must not be modified."""
+        """Return the object itself, not a copy. The caller must not modify it."""
         return self._object
 
     @property

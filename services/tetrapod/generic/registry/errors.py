@@ -37,7 +37,10 @@ _RETRY_UNAVAILABLE_SECONDS: Final = 2
 
 
 def expired(error: TooOldResourceVersion) -> StatusError:
-    """Return a 410. With the token in `metadata.continue` the client can continue the list inconsistently."""
+    """Return, not raise, the 410 Expired for a version or token that was compacted.
+
+    For a token, `metadata.continue` has a token with which the client can continue the list at the current revision.
+    """
     status_error = resource_expired(str(error))
     if error.fresh_token:
         status_error.metadata = {"continue": error.fresh_token}
@@ -45,7 +48,7 @@ def expired(error: TooOldResourceVersion) -> StatusError:
 
 
 def too_large(error: TooLargeResourceVersion) -> StatusError:
-    """Return the error for a resourceVersion that was not reached in time."""
+    """Return, not raise, the 504 Timeout for a resourceVersion that was not reached in time."""
     status_error = timeout(str(error), error.retry_seconds)
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     status_error.details = {"causes": [cause], **(status_error.details or {})}
@@ -58,14 +61,24 @@ def storage_error_text(path: str, detail: str) -> str:
 
 
 class StoredTooLarge(StatusError):
-    """The object exceeds the size limit of the store; the text is the store's, as upstream."""
+    """The error, a 500, for an object that exceeds the size limit of the store.
+
+    The text is the store's, as upstream.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(500, "", message)
 
 
 class Translated:
-    """A context manager that converts storage errors to StatusErrors. `path` is the full key, for error texts."""
+    """A context manager that converts errors of the storage to StatusErrors; other errors pass through.
+
+    Args:
+        resource: the resource in error texts.
+        name: the name of the object in error texts; "" for collections.
+        action: the verb in error texts ("get", "list", "create", …).
+        path: the full key, for error texts; "" if there is none.
+    """
 
     __slots__ = ("action", "name", "path", "resource")
 
@@ -116,7 +129,7 @@ class Translated:
 
 
 class TranslatedRead(Translated):
-    """A `Translated` for reads, where a ValueError is a malformed resourceVersion or continue token.
+    """A `Translated` for reads, where a ValueError means a malformed resourceVersion or continue token.
 
     Upstream returns a 400 for that only in lists (storage.ValidateListOptions), and a 500 otherwise.
     """

@@ -1,6 +1,6 @@
 """`FilteredStore`: the store of a kind whose stored objects contain fields that readers do not see.
 
-Upstream: a Store's Decorator.
+Upstream: a Store's Decorator
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from tetrapod.machinery.gvk import Object
 
 
 class FilteredUpdateStore(Store, ABC):
-    """A store that hides fields in responses. Updates are based on the stored object."""
+    """A store that removes hidden fields from all responses.
+
+    An update starts from the stored object, with these fields.
+    """
 
     @abstractmethod
     def may_contain_hidden(self, item: bytes) -> bool:
-        """Return whether an object with these bytes may have hidden fields.
+        """Return whether an object whose JSON contains `item` may have hidden fields.
 
-        Lists of other objects are served from bytes.
+        A cheap test that may be wrong with True. Objects for which it returns False are served without being parsed.
         """
 
     @abstractmethod
@@ -32,7 +35,7 @@ class FilteredUpdateStore(Store, ABC):
         """Remove hidden fields from `obj` in place, and return whether there were any."""
 
     def shown(self, entry: Entry) -> Entry:
-        """Return the entry without hidden fields."""
+        """Return the entry without hidden fields; the same entry if it has none. The result is cached in the entry."""
         if not self.may_contain_hidden(entry.item):
             return entry
         visible: Entry | None = entry.representations.get(self)
@@ -64,9 +67,9 @@ class FilteredUpdateStore(Store, ABC):
 
 
 class FilteredStore(FilteredUpdateStore):
-    """A store whose updates are also based on objects without the hidden fields.
+    """A store that also removes hidden fields from the object that an update or patch starts from.
 
-    The strategy still sees them in the old object.
+    A patch therefore cannot see or change them. The strategy still sees them in the old object.
     """
 
     async def update(self, ctx: Context, name: str, transform: Transform, **options: Any) -> tuple[Entry, bool]:

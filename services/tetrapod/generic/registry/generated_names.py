@@ -15,11 +15,11 @@ _MAX_BASE_LENGTH: Final = 63 - _RANDOM_LENGTH
 
 
 def random_suffix(length: int = _RANDOM_LENGTH) -> str:
-    """Return random characters for a generated name."""
+    """Return `length` random characters for a generated name."""
     choice = secrets.choice
     return "".join([choice(_ALPHABET) for _ in range(length)])
 
 
 def generate_name(base: str) -> str:
-    """Return `base` with a random suffix, truncated to the length of a DNS label."""
+    """Return `base`, cut to 58 characters, with a random suffix of 5; the result fits into a DNS label."""
     return base[:_MAX_BASE_LENGTH] + random_suffix()

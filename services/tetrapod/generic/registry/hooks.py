@@ -1,6 +1,6 @@
-"""Callbacks that verbs accept, and the begin/end hooks of a strategy around a write.
+"""Callbacks that the verbs of a store accept, and the allocation hooks of a strategy around a write.
 
-The callbacks are validating admission and transformations.
+The callbacks are validating admission (`ValidateObject`, `ValidateUpdate`) and the change of an update (`Transform`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ ValidateObject: TypeAlias = Callable[[Object], Awaitable[None]]
 changes nothing.
 """
 ValidateUpdate: TypeAlias = Callable[[Object, Object], Awaitable[None]]
-"""Validating admission of an update: (new, old)."""
+"""Validating admission of an update, called with the new and the old object.
+
+It rejects by raising and changes nothing.
+"""
 Transform: TypeAlias = Callable[[Object | None], Awaitable[Object]]
 """A function from a copy of the stored object (None: absent) to the object to store. Called again if another write
 came first.
@@ -27,7 +30,7 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Allocation:
-    """Resources that a strategy allocated before a write (an address, a port), released unless the write succeeds.
+    """What a strategy allocated before a write (an address, a port). It is released unless the write succeeds.
 
     An update may be tried several times: beginning again releases what the previous attempt allocated.
     """
@@ -40,19 +43,23 @@ class Allocation:
         self._held: Any = None
 
     async def begin_create(self, obj: Object) -> None:
-        """Call the strategy's `begin_create`."""
+        """Let the strategy allocate what a new object needs (`Strategy.begin_create`), which may change the object."""
         await self.end(False)
         self._held = await self._strategy.begin_create(self._ctx, obj)
         self._open = self._created = True
 
     async def begin_update(self, new: Object, old: Object) -> None:
-        """Call the strategy's `begin_update`."""
+        """Let the strategy allocate what an update needs (`Strategy.begin_update`), which may change `new`."""
         await self.end(False)
         self._held = await self._strategy.begin_update(self._ctx, new, old)
         self._open, self._created = True, False
 
     async def end(self, succeeded: bool) -> None:
-        """Call the strategy's `end_create` or `end_update`, if one was begun."""
+        """Call the strategy's `end_create` or `end_update` for the last allocation. Do nothing if there is none.
+
+        Args:
+            succeeded: whether the object was stored; if not, the allocation is released.
+        """
         if not self._open:
             return
         self._open = False

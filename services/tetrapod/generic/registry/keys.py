@@ -13,10 +13,13 @@ _DOTS = (".", "..")
 
 
 def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") -> str:
-    """Return the key of an object. `prefix` is the resource's, for error texts.
+    """Return the key of an object: `namespace/name`, or `name` for a cluster-scoped resource.
+
+    Args:
+        prefix: the storage prefix of the resource, for error texts.
 
     Raises:
-        StatusError: 400 for names that cannot be part of a path.
+        StatusError: 400, name or namespace is missing or cannot be part of a path.
     """
     if namespaced and not namespace:
         raise bad_request("Namespace parameter required.")
@@ -30,10 +33,13 @@ def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") ->
 
 
 def root_key(namespaced: bool, namespace: str, prefix: str = "") -> str:
-    """Return the prefix of the keys of a namespace, or of all namespaces.
+    """Return the prefix of the keys of a namespace ("ns/"), or "" for all namespaces and cluster-scoped resources.
+
+    Args:
+        prefix: the storage prefix of the resource, for error texts.
 
     Raises:
-        StatusError: 400 for a namespace that cannot be part of a path.
+        StatusError: 400, the namespace cannot be part of a path.
     """
     if namespace in _DOTS:
         raise _bad_key(f"/{prefix}/{namespace}")

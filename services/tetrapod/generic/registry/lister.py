@@ -1,8 +1,8 @@
-"""`Lister`: read-only access to the objects of another resource, from this process's cache.
+"""`Lister`: read-only access to the objects of another resource, from this process's watch cache.
 
-Admission plugins, authenticators and authorizers use it, because every request needs objects that other services
-store (namespaces, secrets, service accounts). Returned objects are shared and must not be modified. Upstream:
-client-go listers
+Admission plugins, authenticators and authorizers use it, because every request needs objects that other services store
+(namespaces, secrets, service accounts). Returned objects are shared and must not be modified.
+Upstream: client-go listers
 """
 
 from __future__ import annotations
@@ -32,19 +32,25 @@ class Lister:
         self._namespaced = config.namespaced
 
     async def get(self, namespace: str, name: str) -> Object | None:
-        """Return an object from the cache, or None. `namespace` is "" for cluster-scoped kinds."""
+        """Return an object from the cache, or None if the cache does not have it.
+
+        `namespace` is "" for cluster-scoped kinds.
+        """
         return _peek(await self.storage.get(self._key(namespace, name), _CACHED))
 
     async def get_live(self, namespace: str, name: str) -> Object | None:
-        """Return an object by a consistent read, or None."""
+        """Return an object by a consistent read, or None if it does not exist."""
         return _peek(await self.storage.get(self._key(namespace, name)))
 
     async def find(self, namespace: str, name: str) -> Object | None:
-        """Return an object from the cache, or by a consistent read if it may have been created a moment ago."""
+        """Return an object from the cache, or by a consistent read if the cache does not have it.
+
+        None if it does not exist. The consistent read covers objects that have just been created.
+        """
         return await self.get(namespace, name) or await self.get_live(namespace, name)
 
     async def list(self, namespace: str = "", selector: Selector | None = None) -> list[Object]:
-        """Return the cached objects of a namespace ("": all) that match the selector."""
+        """Return the cached objects of a namespace ("": all) that match the selector (None: all), in key order."""
         predicate = Predicate(labels=selector.matches if selector is not None and not selector.empty else None)
         prefix = f"{namespace}/" if namespace and self._namespaced else ""
         page = await self.storage.list(ListQuery(prefix, predicate, resource_version=_CACHED))

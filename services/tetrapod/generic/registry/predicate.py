@@ -20,7 +20,7 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Selection(NamedTuple):
-    """The `prefix`, `predicate` and `single` fields of a ListQuery or WatchQuery."""
+    """The fields `prefix`, `predicate` and `single` of a ListQuery or WatchQuery, where they are explained."""
 
     prefix: str
     predicate: Predicate
@@ -34,7 +34,13 @@ def select(
     field_selector: str = "",
     version: str = "",
 ) -> Selection:
-    """Return the selection for a request in `namespace` ("": all) with these selectors, in query syntax.
+    """Return the selection for a request.
+
+    Args:
+        namespace: the namespace of the request; "" for all namespaces and cluster-scoped resources.
+        label_selector: the parameter labelSelector; "" selects everything.
+        field_selector: the parameter fieldSelector; "" selects everything.
+        version: the version of the request, in whose terms the field selector is.
 
     Raises:
         StatusError: 400 for a malformed selector, or a field that the kind does not support.
@@ -57,10 +63,10 @@ def select(
 
 
 def parse_fields(definition: ResourceDefinition, text: str, version: str) -> FieldSelector:
-    """Parse a field selector and translate its labels for the version.
+    """Parse a field selector and translate its labels from the version of the request to those of the strategy.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400 for a malformed selector, or a field that the kind does not support.
     """
     if not text:
         return field_selectors.EVERYTHING
@@ -104,7 +110,10 @@ def _all_match(requirements: list[FieldRequirement], values: Mapping[str, str]) 
 
 
 def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldSelector) -> str | None:
-    """Return the key if the selector names one object and the key is complete, else None."""
+    """Return the key of the object that the selector requires by metadata.name.
+
+    None if it does not, or the key is invalid.
+    """
     name = selector.requires_exact_match("metadata.name")
     if not name:
         return None

@@ -17,7 +17,13 @@ _POLICY_FINALIZERS: Final = {"Orphan": ORPHAN_FINALIZER, "Foreground": FOREGROUN
 
 
 def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: Object) -> list[str] | None:
-    """Return the finalizers of an object that is being deleted, or None if they need no change."""
+    """Return the finalizers that an object must have to be deleted with the requested propagation policy.
+
+    None means that they are the present `finalizers`, so that the object need not be changed.
+
+    Args:
+        options: the DeleteOptions object.
+    """
     remaining = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     if wanted := _policy_finalizer(strategy, finalizers, options):
         remaining.append(wanted)
@@ -25,7 +31,7 @@ def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: 
 
 
 def _policy_finalizer(strategy: Strategy, finalizers: Sequence[str], options: Object) -> str | None:
-    """Return the finalizer of the policy, or None if it needs none.
+    """Return the finalizer of the policy (`orphan` or `foregroundDeletion`), or None if it needs none.
 
     The policy comes from the request, else from the object's finalizers, else it is the kind's default.
     """

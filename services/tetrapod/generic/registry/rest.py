@@ -1,7 +1,8 @@
 """`Rest`: a resource or subresource that does not use the generic store (reviews, eviction, log).
 
-A Rest overrides the verbs that its declaration lists. The endpoints decode, admit and encode for it, except for
-`connect`, which gets the raw request. Upstream: rest.Storage and its optional interfaces
+A subclass overrides the verbs that its definition lists. The endpoints decode, admit and encode for it, except for
+`connect`, which gets the raw request.
+Upstream: rest.Storage and its optional interfaces
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from tetrapod.machinery.table import TableConvertor
 
 
 class Rest:
-    """The handler of a resource or subresource."""
+    """The handler of a resource or subresource without a store. Its methods raise StatusError to reject a request."""
 
     keeps_system_metadata: bool = False
-    """Whether an object created through the subresource may contain its parent's uid (bindings)."""
+    """Whether the uid and other system metadata in the body of a create are kept instead of removed.
+
+    A body may then name the uid of its parent as a precondition (bindings, token requests).
+    """
 
     also_accepts: frozenset[str] = frozenset()
     """Other apiVersions of its kind with the same structure that a body may have (upstream:
@@ -31,38 +35,54 @@ class Rest:
         return None
 
     def default(self, obj: Object) -> None:
-        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest).
+        """Set defaults of a subresource's own kind (TokenRequest) in place, as upstream's SetDefaults_ functions.
 
         This happens before managed fields are recorded.
         """
 
     async def get(self, ctx: Context, name: str) -> Object:
-        """Return the object."""
+        """Return the object with this name, in the version of the request."""
         raise NotImplementedError
 
     async def list(self, ctx: Context, options: Any) -> Object:
-        """Return a complete list object."""
+        """Return a complete list object, with kind and items.
+
+        Args:
+            options: the `ListOptions` of the request.
+        """
         raise NotImplementedError
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        """Create an object.
+        """Process a POST, and return the object of the response.
 
         Args:
             name: the parent's name for a subresource (`pods/NAME/eviction`), else "".
-            validate: runs validating admission.
+            obj: the decoded and admitted object of the body.
+            validate: runs validating admission: `await validate(obj)`, which raises to reject.
+            options: the CreateOptions object.
         """
         raise NotImplementedError
 
     async def update(
         self, ctx: Context, name: str, transform: Any, validate: Any, options: Object
     ) -> tuple[Object, bool]:
-        """Update the object. `await transform(current)` returns the object to store.
+        """Process a PUT or PATCH.
+
+        Args:
+            transform: `await transform(current)` returns the new object.
+            validate: runs validating admission: `await validate(new, old)`, which raises to reject.
+            options: the UpdateOptions object.
 
         Returns:
-            the object, and whether it was created.
+            the object of the response, and whether it was created.
         """
         raise NotImplementedError
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        """Serve any method on the subresource's path and the paths below it (proxy, exec, log)."""
+        """Serve a request of any method on the subresource or a path below it (proxy, exec, log).
+
+        Args:
+            name: the parent's name.
+            path: the path below the subresource, with a leading slash; "" if there is none.
+        """
         raise NotImplementedError

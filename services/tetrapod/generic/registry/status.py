@@ -33,7 +33,10 @@ ValidateStatus = Callable[[Object, Object], list[FieldError]]
 
 
 class SpecStatusStrategy(Strategy):
-    """The strategy of a main resource with spec and status."""
+    """The strategy of a main resource with spec and status.
+
+    A new object has an empty status, updates do not change status, and a change of spec increments the generation.
+    """
 
     has_status = True
     initial_status: Mapping[str, Any] | None = {}
@@ -44,10 +47,13 @@ class SpecStatusStrategy(Strategy):
 
 
 class StatusStrategy(Strategy):
-    """The strategy of a `/status` subresource.
+    """The strategy of a `/status` subresource, whose updates change only status and metadata.
 
-    `keep_metadata` names the metadata fields that cannot be updated ("labels" for Deployment). `validate` gets (new,
-    old).
+    Args:
+        main: the strategy of the main resource, for defaults, names and TTL.
+        keep_metadata: the metadata fields that a status update does not change ("labels" for Deployment).
+        validate: returns the errors of an update, called with (new, old); None accepts all.
+        revalidates_generate_name: see `Strategy.revalidates_generate_name`.
     """
 
     def __init__(
@@ -96,18 +102,15 @@ class StatusStrategy(Strategy):
         return self.main.ttl(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths that a status update ignores.
+        """Return the paths that a status update ignores: spec, and the metadata fields that it does not change.
 
-        If several metadata fields are kept, this is the whole metadata.
+        If there are several such metadata fields, the whole metadata is listed, as upstream.
         """
         several = len(self._keep_metadata) > 1
         return [("spec",), *([("metadata",)] if several else [("metadata", key) for key in self._keep_metadata])]
 
 
 class PlainStatusStrategy(StatusStrategy):
-    """The status strategy of kinds whose status update does not validate metadata.
-
-    Finalizers of these kinds need no domain.
-    """
+    """The strategy of `/status` for kinds whose finalizers need no domain in a status update."""
 
     metadata_rules = "plain"

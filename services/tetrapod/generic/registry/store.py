@@ -21,11 +21,18 @@ from tetrapod.machinery.status import not_found
 
 
 class Store(Stored):
-    """The store of one resource."""
+    """The store of one resource: its verbs, for requests and for the server itself."""
 
     @traced("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
-        """Return the entry of an object. Raises StatusError, a 404 if it does not exist."""
+        """Return the entry of an object.
+
+        Args:
+            resource_version: "" means most recent, "0" means any, else at least this version.
+
+        Raises:
+            StatusError: 404 if it does not exist; 504 if the version was not reached in time.
+        """
         key = self.key(ctx, name)
         with TranslatedRead(self.resource, name, "get", self.path(key)):
             entry = await self.storage.get(key, resource_version)
@@ -35,19 +42,35 @@ class Store(Stored):
 
     @traced("registry list", detailed=True)
     async def list(self, ctx: Context, query: ListQuery) -> ListPage:
-        """Return one page of a list."""
+        """Return one page of a list.
+
+        Raises:
+            StatusError: 400 for a malformed version or token, 410 for one that was compacted, 504 if it was not reached
+                in time.
+        """
         with TranslatedRead(self.resource, "", "list"):
             return await self.storage.list(query)
 
     @traced("registry watch", detailed=True)
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
-        """Open a watch."""
+        """Open a watch, which the caller closes. A version that was compacted is reported by an ERROR event.
+
+        Raises:
+            StatusError: 500 for a malformed version, 504 if it was not reached in time.
+        """
         with TranslatedRead(self.resource, "", "watch"):
             return await self.storage.watch(query)
 
     @traced("registry create", detailed=True)
     async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
-        """Create an object; `obj` is modified. A dry run returns an entry that was not stored."""
+        """Create an object and return its entry; `obj` is modified. A dry run returns an entry that was not stored.
+
+        Args:
+            validate: see `ValidateObject`; None skips validating admission.
+
+        Raises:
+            StatusError: the object is invalid (422), or the name exists (409).
+        """
         return await self.written(ctx, await create.create(self, ctx, obj, validate))
 
     @traced("registry update", detailed=True)
@@ -63,10 +86,23 @@ class Store(Stored):
         strategy: Strategy | None = None,
         force_create: bool = False,
     ) -> tuple[Entry, bool]:
-        """Update an object. `strategy` is that of a subresource.
+        """Update an object: call `transform` with a copy of the stored one, validate its result, and store it.
+
+        Args:
+            transform: see `Transform`.
+            validate_create: validating admission if the update creates the object; None skips it.
+            validate_update: validating admission if the object exists; None skips it.
+            preconditions: the uid and resourceVersion that the stored object must have.
+            strategy: the rules of a subresource; None uses those of the resource.
+            force_create: create the object if it does not exist, even if the kind does not allow that (server-side
+                apply).
 
         Returns:
-            the stored entry, and whether it was created.
+            the stored entry (of a dry run: one that was not stored), and whether the object was created. If the update
+            removes the last finalizer of an object that is being deleted, the object is removed.
+
+        Raises:
+            StatusError: the object is invalid (422), does not exist (404), or was changed in between (409).
         """
         options = UpdateOptions(validate_create, validate_update, preconditions, strategy, force_create)
         entry, created = await update.update(self, ctx, name, transform, options)
@@ -76,10 +112,18 @@ class Store(Stored):
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
     ) -> tuple[Entry, bool]:
-        """Delete an object. `options` is a DeleteOptions object.
+        """Delete an object.
+
+        Args:
+            options: a DeleteOptions object; it is not modified.
+            validate: see `ValidateObject`; None skips validating admission.
 
         Returns:
-            the object's current or last state, and whether it was removed.
+            the object's current or last state, and whether it was removed. False means that finalizers or a grace
+            period delay the removal.
+
+        Raises:
+            StatusError: the object does not exist (404), or a precondition does not hold (409).
         """
         return await delete.delete(self, ctx, name, options, validate)
 
@@ -87,12 +131,16 @@ class Store(Stored):
     async def delete_collection(
         self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
     ) -> ListPage:
-        """Delete the matching objects.
+        """Delete the objects that match `query`, at most its limit (0: all), one after the other.
 
-        Return the list from before the deletion, with its resourceVersion and continue token.
+        Return them as a list from before the deletion, with its resourceVersion and, if there is a limit, its continue
+        token.
+
+        Raises:
+            StatusError: the first rejection; objects deleted before remain deleted.
         """
         return await deletecollection.delete_collection(self, ctx, options, query, validate)
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Return the entry to respond with after a create or update (or its dry run). Subclasses may hide fields."""
+        """Return the entry to respond with after a create or update (or its dry run). Subclasses hide fields here."""
         return entry

@@ -24,16 +24,17 @@ _METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 class Strategy:
     """The rules of a kind.
 
-    Defaults: namespaced objects, selectable metadata.name and metadata.namespace, no graceful deletion, no create by
-    update.
+    The default rules are: namespaced objects, selectable metadata.name and metadata.namespace, no graceful deletion, no
+    create by update.
     """
 
     namespaced: bool = True
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     has_status: bool = False
-    """Whether there is a status subresource: status is `initial_status` on create, and is not changed by updates of
-    the main resource.
+    """Whether there is a status subresource.
+
+    If so, a new object has `initial_status`, and updates of the main resource do not change status.
     """
     initial_status: Mapping[str, Any] | None = None
     """The status of a new object if `has_status`; None omits it. Built-in kinds have at least {}."""
@@ -76,32 +77,39 @@ class Strategy:
     """
 
     def default(self, obj: Object, version: str) -> None:
-        """Apply upstream's SetDefaults_ functions of this version, after the schema's defaults."""
+        """Set defaults in `obj`, in place, as upstream's SetDefaults_ functions of this version.
+
+        The defaults of the schema have been set before.
+        """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        """Clear fields that the user cannot set, and set those that only the server sets."""
+        """Clear fields of `obj` that the user cannot set, and set those that only the server sets, in place."""
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        """Return the errors of a new object."""
+        """Return the errors of a new object, in upstream's order; those of metadata are not included."""
         return []
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        """Return warnings for the client."""
+        """Return the texts of Warning headers for a new, valid object."""
         return []
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Return the errors of metadata.name (`prefix`: of generateName). The default requires a DNS subdomain."""
+        """Return the errors of metadata.name, empty if it is valid. The default requires a DNS subdomain.
+
+        Args:
+            prefix: `name` is a generateName, to which random characters are appended.
+        """
         return name_is_dns_subdomain(name, prefix)
 
     def generate_name(self, base: str) -> str:
-        """Return a name based on metadata.generateName (upstream: names.SimpleNameGenerator)."""
+        """Return a random name that begins with metadata.generateName (upstream: names.SimpleNameGenerator)."""
         return generate_name(base)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Restore fields that the user cannot change, and set those that only the server sets."""
+        """Restore fields of `new` that the user cannot change, and set those that only the server sets, in place."""
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Return whether an update increments the generation, for kinds that have `generation`."""
+        """Return whether an update increments metadata.generation; asked only for kinds that have `generation`."""
         changed = [part for part in self.generation or () if new.get(part) != old.get(part)]
         return (
             bool(changed)
@@ -110,53 +118,63 @@ class Strategy:
         )
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        """Return the errors of an update."""
+        """Return the errors of an update, in upstream's order; those of metadata are not included."""
         return []
 
     def may_delete_on_update(self, new: Object, old: Object) -> bool:
-        """Return whether an update that removes the last finalizer of an object being deleted removes the object.
+        """Return whether an update that removes the last finalizer of an object being deleted also removes the object.
 
         For Namespaces, spec.finalizers count too.
         """
         return True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
-        """Return warnings for the client."""
+        """Return the texts of Warning headers for a valid update."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """Convert the object to its stored form, after validation."""
+        """Convert a valid object to its stored form, in place."""
 
     async def begin_create(self, ctx: Context, obj: Object) -> Any:
-        """Allocate what the object needs before it is stored (an address). The result is passed to `end_create`."""
+        """Allocate what the object needs before it is stored (an address), and set it on `obj`.
+
+        The result is passed to `end_create`. Raises StatusError if nothing can be allocated.
+        """
         return None
 
     async def end_create(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
-        """Release the allocation if the object was not stored."""
+        """Release the allocation of `begin_create` if the object was not stored."""
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
-        """Allocate what the update needs. The result is passed to `end_update`."""
+        """Allocate what the update needs, and set it on `new`. The result is passed to `end_update`."""
         return None
 
     async def end_update(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
         """Release the allocation if the update was not stored, otherwise what the old object no longer needs."""
 
     async def after_delete(self, ctx: Context, obj: Object) -> None:
-        """Release what a removed object had allocated."""
+        """Release what the object had allocated, after it was removed from the store."""
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        """Return whether deletion waits for a grace period. May set `options["gracePeriodSeconds"]`."""
+        """Return whether the object is removed only after a grace period.
+
+        If so, the period in seconds is set in `options["gracePeriodSeconds"]`.
+        """
         return False
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
-        """Return the values of the object's fields that field selectors support.
+        """Return the values of the object's fields that field selectors support, by label.
 
-        These are in addition to metadata.name and metadata.namespace.
+        metadata.name and metadata.namespace are not included.
         """
         return {}
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        """Translate a field selector's label. Raises ValueError with upstream's text for an unsupported label."""
+        """Return label and value of a field selector's term, translated from the version of the request.
+
+        Raises:
+            ValueError: the label is not supported; with upstream's text.
+        """
         named = ("metadata.name",) if self.field_labels and not self.namespaced else _METADATA_LABELS
         if label in named or label in self.field_labels:
             return label, value
@@ -165,12 +183,12 @@ class Strategy:
         raise ValueError(f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths that this endpoint ignores in requests.
+        """Return the paths of fields that requests to this endpoint cannot change.
 
-        Server-side apply assigns them no manager.
+        Server-side apply assigns no manager to them.
         """
         return []
 
     def ttl(self, obj: Object) -> int:
-        """Return the seconds until a stored object expires; 0 means never (events: 3600)."""
+        """Return the number of seconds after which the store deletes the object; 0 means never (events: 3600)."""
         return 0

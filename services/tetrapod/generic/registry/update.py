@@ -1,6 +1,7 @@
 """UPDATE and PATCH of an object or a subresource: reads, transforms, validates and writes it.
 
-May create or delete the object.
+An update may also create the object (depending on the kind, and by server-side apply). It removes the object if it
+removes the last finalizer of one that is being deleted.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Update;
 pkg/registry/rest/update.go, BeforeUpdate
@@ -49,10 +50,7 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """Options of an update.
-
-    `strategy` is that of a subresource; `force_create` lets server-side apply create regardless of the strategy.
-    """
+    """Options of an update; see the arguments of `Store.update`."""
 
     validate_create: ValidateObject | None = None
     validate_update: ValidateUpdate | None = None
@@ -68,7 +66,7 @@ class _DeletionReady(Exception):
 async def update(
     store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions
 ) -> tuple[Entry, bool]:
-    """Update an object. Return the stored entry, and whether it was created."""
+    """Update an object. Return the stored entry, and whether it was created. See `Store.update` for the errors."""
     attempt = _Update(store, ctx, name, transform, options)
     try:
         entry = await attempt.run()
@@ -80,7 +78,7 @@ async def update(
 
 
 class _Update:
-    """One update, with all its attempts."""
+    """One update, with all its attempts. `deletion` is the object to respond with if the update removes the object."""
 
     def __init__(self, store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
         self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
@@ -107,7 +105,12 @@ class _Update:
                 return await self._remove()
 
     async def attempt(self, current: Object | None, entry: Entry | None) -> Updated:
-        """Make one attempt; called by the storage (`TryUpdate`), which skips the write if nothing changes."""
+        """Compute the new object from the stored one, and validate it; called by the storage (see `TryUpdate`).
+
+        Raises:
+            _DeletionReady: the object must be removed instead.
+            StatusError: the update is rejected.
+        """
         if entry is None or current is None:
             return await self._create()
         self.created = False
@@ -138,9 +141,12 @@ class _Update:
         return Updated(obj, self.strategy.ttl(obj) or None)
 
     def _check_version(self, new: Object, stored: int) -> None:
-        """Check the resourceVersion of the update, which may be missing only if the kind allows it.
+        """Check the resourceVersion of the new object against `stored`, the revision of the stored one.
 
-        Sets a missing one.
+        If the kind allows updates without resourceVersion, a missing one is set.
+
+        Raises:
+            StatusError: 409 if it differs, 422 if it is missing.
         """
         meta = new["metadata"]
         revision = _revision(meta.get("resourceVersion") or "0")
@@ -154,9 +160,9 @@ class _Update:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
-        """Remove the object and return it as the update would have stored it.
+        """Remove the object from the store, and return it as the update would have stored it.
 
-        That is the response to an update.
+        An object that another request has removed meanwhile is no error.
         """
         assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage
@@ -184,7 +190,13 @@ def _revision(text: str) -> int:
 
 
 def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
-    """Convert `new` to the object that will replace `old`, or raise StatusError if it is invalid."""
+    """Change `new` in place to the object that will replace `old`, and validate it.
+
+    Warnings are appended to `ctx.warnings`.
+
+    Raises:
+        StatusError: the object is invalid (422), or names another namespace (400).
+    """
     meta, old_meta = new["metadata"], old["metadata"]
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")
     _restore(meta, old_meta, "generation")
@@ -220,9 +232,9 @@ def _restore(new: Object, old: Object, name: str) -> None:
 
 
 def _restore_system_fields(meta: Object, old_meta: Object) -> None:
-    """Copy immutable system fields (uid, creationTimestamp, …) from the stored object.
+    """Copy immutable system fields (uid, creationTimestamp, …) from the stored object's metadata to `meta`.
 
-    A mismatched uid is rejected later.
+    A different uid in `meta` is kept, so that a later check rejects it.
     """
     if not meta.get("uid"):
         _restore(meta, old_meta, "uid")
@@ -249,7 +261,10 @@ def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object,
 
 
 def _deletes(new: Object, old: Object) -> bool:
-    """Return whether `new` has no finalizers and `old` was waiting only for their removal."""
+    """Return whether the update completes a deletion.
+
+    That is so if `new` has no finalizers, and `old` is being deleted without a remaining grace period.
+    """
     old_meta = old["metadata"]
     if new["metadata"].get("finalizers") or not old_meta.get("deletionTimestamp"):
         return False
@@ -257,8 +272,9 @@ def _deletes(new: Object, old: Object) -> bool:
 
 
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
-    """Restore managedFields if the objects differ only in their times, so that the update changes nothing.
+    """Restore the old managedFields in `new` if the objects differ in nothing but the times of managedFields.
 
+    The update then changes nothing. The time of the comparison is recorded in a metric.
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
     IgnoreManagedFieldsTimestampsTransformer
     """
