@@ -29,7 +29,13 @@ _MATCH: Final = "type in annotation and field must match"
 
 
 def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    """Validate the annotations of a pod or pod template: mirror pod, tolerations, deletion cost, seccomp, AppArmor."""
+    """Validate the annotations of a pod or pod template: mirror pod, tolerations, deletion cost, seccomp, AppArmor.
+
+    Args:
+        meta: its metadata.
+        spec: its spec.
+        path: the field path of the annotations, for errors.
+    """
     annotations = meta.get("annotations")
     if not annotations:
         return []
@@ -68,7 +74,7 @@ def _tolerations(written: str, path: str) -> list[FieldError]:
 
 
 def _is_int32(value: str) -> bool:
-    """Return whether a value is a 32-bit integer. As upstream, a plus sign and leading zeros are not allowed."""
+    """Return whether a text is a 32-bit integer; as upstream, a plus sign and leading zeros are not allowed."""
     try:
         number = int(value)
     except ValueError:
@@ -85,7 +91,13 @@ def _seccomp_profile(value: str, path: str) -> list[FieldError]:
 
 
 def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
-    """Reject added, changed or removed AppArmor and mirror pod annotations."""
+    """Reject added, changed or removed AppArmor and mirror pod annotations.
+
+    Args:
+        new: the new metadata.
+        old: the stored metadata.
+        path: the field path of the annotations, for errors.
+    """
     new_annotations, old_annotations = new.get("annotations") or {}, old.get("annotations") or {}
     errors: list[FieldError] = []
     for key, value in old_annotations.items():
@@ -104,9 +116,9 @@ def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
 
 
 def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    """Reject a seccomp or AppArmor profile whose annotation and field differ.
+    """Reject seccomp and AppArmor profiles that an annotation and a field of a security context set differently.
 
-    Profiles that are set in one place only are accepted.
+    Profiles that are set in one place only are accepted. AppArmor profiles of Windows pods are ignored.
     """
     annotations = meta.get("annotations")
     if not annotations or not any(
@@ -157,7 +169,7 @@ def _matches_field(profile_kind: str, annotation: str, profile: Object, path: st
 
 
 def app_armor_field(written: str) -> Object | None:
-    """Return the appArmorProfile field that equals an annotation, or None if the annotation is not a valid profile."""
+    """Return the value of appArmorProfile that means the same as an AppArmor annotation, or None if that is invalid."""
     if written in _NAMED_PROFILES:
         return {"type": _NAMED_PROFILES[written]}
     if not written.startswith(_LOCALHOST) or written == _LOCALHOST:

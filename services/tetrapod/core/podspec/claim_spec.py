@@ -31,7 +31,7 @@ _PASSED_ON = frozenset({"annotations", "labels"})
 
 
 def access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """Validate access modes; ReadWriteOncePod cannot be combined with other modes."""
+    """Validate access modes; ReadWriteOncePod cannot be combined with other modes. An empty list is accepted."""
     errors: list[FieldError] = []
     for mode in modes:
         errors += known(mode, ACCESS_MODES, path)
@@ -96,7 +96,7 @@ def _data_source(source: Object, path: str) -> list[FieldError]:
 
 
 def default_claim_spec(spec: Object) -> None:
-    """Set the defaults of a PersistentVolumeClaimSpec."""
+    """Set the defaults of a PersistentVolumeClaimSpec in place: volumeMode Filesystem, and rounded quantities."""
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
     if resources := spec.get("resources"):
@@ -104,7 +104,7 @@ def default_claim_spec(spec: Object) -> None:
 
 
 def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Return the warnings about a claim spec; also used for claim templates."""
+    """Return warnings about storage requests and limits in a claim spec or template that are not whole bytes."""
     resources = spec.get("resources") or {}
     out: list[str] = []
     for part in ("requests", "limits"):
@@ -113,7 +113,7 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
 
 
 def template_metadata(meta: Object, path: str) -> list[FieldError]:
-    """Validate the labels and annotations of a template, and reject all other metadata."""
+    """Validate the labels and annotations of a claim template, and reject all other metadata."""
     errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(
         meta.get("labels"), f"{path}.labels"
     )

@@ -44,7 +44,15 @@ _NOT_EPHEMERAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """The settings of a pod that the validation of its containers depends on."""
+    """The settings of a pod that the validation of its containers depends on.
+
+    Attributes:
+        volumes: the pod's valid volumes by name.
+        claims: the names in spec.resourceClaims.
+        grace: terminationGracePeriodSeconds.
+        restart_policy: spec.restartPolicy, or "".
+        host_users: whether the pod uses the host's user namespace (hostUsers is not false).
+    """
 
     volumes: dict[str, Object]
     claims: Collection[str]
@@ -73,7 +81,11 @@ def containers(listed: list[Object], around: PodContext, path: str) -> list[Fiel
 
 
 def init_containers(listed: list[Object], regular: list[Object], around: PodContext, path: str) -> list[FieldError]:
-    """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks."""
+    """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks.
+
+    Args:
+        regular: the pod's regular containers, whose names must not be used again.
+    """
     errors: list[FieldError] = []
     seen = {c.get("name") or "" for c in regular}
     for i, container in enumerate(listed):
@@ -99,7 +111,12 @@ def init_containers(listed: list[Object], regular: list[Object], around: PodCont
 def ephemeral_containers(
     listed: list[Object], regular: list[Object], init: list[Object], around: PodContext, path: str
 ) -> list[FieldError]:
-    """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks."""
+    """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks.
+
+    Args:
+        regular: the pod's regular containers. They and `init` must not have the same names, and can be targets.
+        init: the pod's init containers.
+    """
     errors: list[FieldError] = []
     others = {c.get("name") or "" for c in (*regular, *init)}
     seen = set(others)
@@ -124,9 +141,9 @@ def ephemeral_containers(
 
 
 def _is_set(container: Object, name: str) -> bool:
-    """Return whether a field differs from its Go zero value.
+    """Return whether a field of a container differs from its Go zero value.
 
-    The field resources is a struct, all other fields are pointers or slices.
+    Upstream, `resources` is a struct, and all other fields are pointers or slices.
     """
     value = container.get(name)
     return any(part is not None for part in (value or {}).values()) if name == "resources" else value is not None
@@ -195,7 +212,11 @@ def _ports(ports: list[Object], path: str) -> list[FieldError]:
 
 
 def host_port_conflicts(listed: list[Object], path: str) -> list[FieldError]:
-    """Reject a combination of protocol, host IP and host port that is used more than once."""
+    """Reject container ports whose protocol, host IP and host port occurred earlier in the list of containers.
+
+    Args:
+        path: the field path of the list.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, container in enumerate(listed):
@@ -224,7 +245,10 @@ def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> li
 
 
 def _restart_rules(container: Object, path: str) -> list[FieldError]:
-    """Validate a container's restart policy and its rules for exit codes (upstream: validateContainerRestartPolicy)."""
+    """Validate a container's restartPolicy, which is required here, and its restartPolicyRules for exit codes.
+
+    Upstream: pkg/apis/core/validation/validation.go, validateContainerRestartPolicy
+    """
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     errors: list[FieldError] = []
     if policy is None:

@@ -16,7 +16,7 @@ _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "proje
 
 
 def default_pod_template(template: Object | None) -> None:
-    """Set the defaults of a pod template."""
+    """Set the defaults of a pod template in place; None, or a template without spec, is left as it is."""
     if template is not None and isinstance(spec := template.get("spec"), dict):
         default_pod_spec(spec)
         if spec.get("overhead") == {}:  # in a Pod, validation rejects it
@@ -24,7 +24,10 @@ def default_pod_template(template: Object | None) -> None:
 
 
 def default_pod_spec(spec: Object) -> None:
-    """Set the defaults that pods and pod templates share."""
+    """Set the defaults of a pod spec that pods and pod templates share, in place.
+
+    This includes the defaults of its containers and volumes, and quantities rounded up to a thousandth.
+    """
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = (
             account  # serviceAccount is the deprecated name of serviceAccountName
@@ -47,7 +50,7 @@ def default_pod_spec(spec: Object) -> None:
 
 
 def each_container(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
-    """Yield the init containers, the containers and, if wanted, the ephemeral containers of a pod spec."""
+    """Yield the init containers, the containers and, with `ephemeral`, the ephemeral containers of a pod spec."""
     yield from spec.get("initContainers") or ()
     yield from spec.get("containers") or ()
     if ephemeral:
@@ -97,7 +100,7 @@ def _default_http_get(action: Object) -> None:
 
 
 def default_volume(volume: Object) -> None:
-    """Set the defaults of a pod's volume; one without a source becomes an emptyDir."""
+    """Set the defaults of a pod's volume in place; a volume without a source becomes an emptyDir."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
         return
@@ -127,7 +130,7 @@ def _default_downward(downward: Object) -> None:
 
 
 def set_missing(obj: Object, **values: Any) -> None:
-    """Set the fields that are missing or null."""
+    """Set those of the given fields of `obj` that are missing or null, in place."""
     for key, value in values.items():
         if obj.get(key) is None:
             obj[key] = value

@@ -41,7 +41,12 @@ _SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "
 
 
 def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldError]:
-    """Validate a fieldRef, whose converted label must be one of `allowed` or a subscripted label or annotation."""
+    """Validate a fieldRef.
+
+    Args:
+        allowed: the field paths that are allowed, in their v1 form. A label or annotation with a subscript, such as
+            metadata.labels['app'], is always allowed.
+    """
     version, label = ref.get("apiVersion") or "", ref.get("fieldPath") or ""
     if not version:
         return [field.required(f"{path}.apiVersion")]
@@ -59,7 +64,11 @@ def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldErro
 
 
 def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tuple[str, str]:
-    """Convert a field label to its v1 form. Return it and "", or "" and an error text."""
+    """Convert a field path of this API version to its v1 form: ("spec.nodeName", ""), or ("", an error text).
+
+    Args:
+        subscripted: the match if the label has a subscript, as in metadata.labels['app'], else None.
+    """
     if version != "v1":
         return "", f"unsupported pod version: {version}"
     if subscripted:
@@ -72,7 +81,11 @@ def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tup
 
 
 def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
-    """Validate a resourceFieldRef. With `volume`, containerName is required."""
+    """Validate a resourceFieldRef.
+
+    Args:
+        volume: whether it is in a volume, where containerName is required.
+    """
     name = ref.get("resource") or ""
     errors: list[FieldError] = []
     if volume and not ref.get("containerName"):

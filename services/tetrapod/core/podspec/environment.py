@@ -76,7 +76,14 @@ def _file_key_ref(ref: Object, path: str) -> list[FieldError]:
 
 
 def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> list[FieldError]:
-    """Validate that each fileKeyRef names an emptyDir volume of the pod (upstream: validateFileKeyRefVolumes)."""
+    """Validate that each fileKeyRef names an emptyDir volume of the pod.
+
+    Args:
+        spec: the pod spec.
+        containers: all its containers with their field paths.
+
+    Upstream: pkg/apis/core/validation/validation.go, validateFileKeyRefVolumes
+    """
     sources = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
     errors: list[FieldError] = []
     for container, path in containers:

@@ -23,7 +23,7 @@ _INIT_ANNOTATIONS: Final = tuple(
 
 
 def drop_disabled(spec: Object, old_spec: Object) -> None:
-    """Drop the gated fields of a pod spec.
+    """Drop the fields of a pod spec that belong to disabled feature gates, in place.
 
     Args:
         old_spec: the stored pod spec, or {} on create. If it uses a feature anywhere, the feature's fields are kept.
@@ -38,13 +38,18 @@ def drop_disabled(spec: Object, old_spec: Object) -> None:
 
 
 def drop_init_container_annotations(meta: Object) -> None:
-    """Drop the alpha and beta annotations that once defined init containers and have no effect any more."""
+    """Drop the alpha and beta annotations that once defined init containers and have no effect now, in place."""
     for key in _INIT_ANNOTATIONS:
         (meta.get("annotations") or {}).pop(key, None)
 
 
 def drop_disabled_of_template(template: Object | None, old_template: Object | None) -> None:
-    """Drop the gated fields of a pod template; either template may be None."""
+    """Drop the fields of a pod template that belong to disabled feature gates, and old init container annotations.
+
+    Args:
+        template: the new template, changed in place, or None.
+        old_template: the stored one, or None on create. If it uses a feature, the feature's fields are kept.
+    """
     if template:
         drop_disabled(template.get("spec") or {}, (old_template or {}).get("spec") or {})
         drop_init_container_annotations(template.get("metadata") or {})

@@ -23,7 +23,8 @@ PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> list[FieldError]:
     """Validate the lifecycle hooks and probes of a container.
 
-    `grace` is the pod's terminationGracePeriodSeconds, which limits sleep hooks, or None.
+    Args:
+        grace: the pod's terminationGracePeriodSeconds, which limits the duration of sleep hooks; None sets no limit.
     """
     errors: list[FieldError] = []
     if (lifecycle := container.get("lifecycle")) is not None:

@@ -45,7 +45,10 @@ def tag_of(image: str) -> str:
 
 
 def _split(image: str) -> tuple[str, str]:
-    """Split an image into the registry and the path with tag and digest."""
+    """Split an image into the registry, by default "docker.io", and the path with tag and digest.
+
+    The path of an image of Docker Hub without a namespace gets the prefix "library/".
+    """
     first, slash, rest = image.partition("/")
     domain, path = _DEFAULT_DOMAIN, image
     if slash and first == _LEGACY_DOMAIN:

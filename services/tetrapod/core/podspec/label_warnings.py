@@ -18,13 +18,13 @@ _RENAMED: Final = {
 
 
 def deprecated_label(key: str) -> str:
-    """Return the warning about a label key, or ""."""
+    """Return the text 'deprecated since …; use "…" instead' for a deprecated node label, or ""."""
     replacement = _RENAMED.get(key)
     return f'{replacement[0]}use "{replacement[1]}" instead' if replacement else ""
 
 
 def node_selector_term(term: Object, path: str, *, values: bool) -> list[str]:
-    """Return warnings about a NodeSelectorTerm.
+    """Return warnings about deprecated node labels and invalid label values in a NodeSelectorTerm.
 
     Args:
         values: whether to warn about invalid label values; required terms reject them instead.

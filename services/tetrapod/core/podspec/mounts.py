@@ -20,11 +20,12 @@ _READ_ONLY: Final = frozenset({"Disabled", "Enabled", "IfPossible"})
 def mounts(
     listed: list[Object], raw: list[Object], volumes: dict[str, Object], container: Object, path: str
 ) -> list[FieldError]:
-    """Validate volumeMounts.
+    """Validate the volumeMounts of a container.
 
     Args:
         raw: the container's volumeDevices, which must not share names or paths with the mounts.
         volumes: the pod's volumes by name.
+        container: the container itself, because only privileged ones may propagate mounts in both directions.
     """
     errors: list[FieldError] = []
     by_device = {d.get("name") or "": d.get("devicePath") or "" for d in raw}
@@ -53,7 +54,10 @@ def mounts(
 def _parts(mount: Object, volume: Object | None, container: Object, path: str, at: str) -> list[FieldError]:
     """Validate the optional fields of a mount.
 
-    `at` is the path of the mount, `path` that of the list: upstream reports some errors at the list.
+    Args:
+        volume: the mounted volume; None if it does not exist.
+        path: the path of the list of mounts. Upstream reports some errors there.
+        at: the path of this mount.
     """
     errors: list[FieldError] = []
     sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
@@ -93,7 +97,12 @@ def _recursive_read_only(mount: Object, propagation: str | None, path: str) -> l
 
 
 def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Object], path: str) -> list[FieldError]:
-    """Validate volumeDevices, which may only use volumes of type persistentVolumeClaim or ephemeral."""
+    """Validate volumeDevices, which may only use volumes of type persistentVolumeClaim or ephemeral.
+
+    Args:
+        mounted: the container's volumeMounts, which must not share names or paths with the devices.
+        volumes: the pod's volumes by name.
+    """
     errors: list[FieldError] = []
     by_mount = {m.get("name") or "": m.get("mountPath") or "" for m in mounted}
     names: set[str] = set()

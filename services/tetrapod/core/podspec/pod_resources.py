@@ -16,18 +16,18 @@ Amounts = dict[str, Quantity]
 
 
 def amounts(listed: Mapping[str, Any] | None) -> Amounts:
-    """Return the quantities of a ResourceList, parsed."""
+    """Return the quantities of a ResourceList, parsed; {} for None."""
     return {name: Quantity.of(value) for name, value in (listed or {}).items()}
 
 
 def add(into: Amounts, more: Amounts) -> None:
-    """Add the quantities to `into`, in place."""
+    """Add the quantities of `more` to `into`, in place; missing ones count as zero."""
     for name, value in more.items():
         into[name] = into[name] + value if name in into else value
 
 
 def maximum(into: Amounts, other: Amounts) -> None:
-    """Raise the quantities of `into` to those of `other`, in place."""
+    """Raise each quantity of `into` to that of `other` if that is larger or `into` has none, in place."""
     for name, value in other.items():
         if name not in into or value > into[name]:
             into[name] = value
@@ -38,10 +38,10 @@ def _of(container: Object, kind: str) -> Amounts:
 
 
 def aggregate(spec: Object, kind: str) -> Amounts:
-    """Return the total over the containers of a pod spec.
+    """Return the total requests or limits of the containers of a pod spec, without ephemeral containers and overhead.
 
-    Containers and sidecars run together; other init containers run one at a time before, and count if one exceeds the
-    sum.
+    Containers and sidecars run together, so they are added up. Other init containers run one at a time before, together
+    with the sidecars started so far; a larger total at that time counts instead.
 
     Args:
         kind: "requests" or "limits".
@@ -65,9 +65,13 @@ def aggregate(spec: Object, kind: str) -> Amounts:
 
 
 def pod_amounts(spec: Object, kind: str) -> Amounts:
-    """Return the total of a pod.
+    """Return the total requests or limits of a pod.
 
-    Pod-level resources take precedence over those of containers, and overhead is added.
+    Pod-level resources take precedence over the total of the containers. Overhead is added, to limits only where there
+    is one.
+
+    Args:
+        kind: "requests" or "limits".
     """
     total = aggregate(spec, kind)
     total.update(amounts((spec.get("resources") or {}).get(kind)))
@@ -87,7 +91,7 @@ def round_up(resources: dict[str, Any]) -> None:
 
 
 def round_requirements(resources: Object) -> None:
-    """Round the limits and requests of ResourceRequirements, in place."""
+    """Round the limits and requests of ResourceRequirements up to a thousandth, in place."""
     for name in ("limits", "requests"):
         if quantities := resources.get(name):
             round_up(quantities)

@@ -13,7 +13,10 @@ _Placed = tuple[str, Object]
 
 
 class _OtherPorts:
-    """The ports with one number and protocol, indexed by host address, so that only conflicting ones are visited."""
+    """The container ports with one containerPort and protocol, indexed by host port and host IP.
+
+    With the index, only conflicting ports are visited.
+    """
 
     def __init__(self) -> None:
         self._all: list[tuple[int, _Placed]] = []
@@ -21,14 +24,17 @@ class _OtherPorts:
         self._by_address: dict[tuple[int, str], list[tuple[int, _Placed]]] = defaultdict(list)
 
     def add(self, placed: _Placed) -> None:
-        """Add a port with its path."""
+        """Add a pair of a port's field path and the port."""
         entry, (number, ip) = (len(self._all), placed), _address(placed[1])
         self._all.append(entry)
         self._by_number[number].append(entry)
         self._by_address[number, ip].append(entry)
 
     def clashing(self, port: Object) -> Iterable[_Placed]:
-        """Return the ports that conflict with this one, in the order in which they were added."""
+        """Return the pairs of path and port whose host port and IP overlap with those of `port`, oldest first.
+
+        A host port of 0 overlaps with every host port, and an empty host IP with every IP.
+        """
         number, ip = _address(port)
         if not number:
             entries = self._all
@@ -39,7 +45,11 @@ class _OtherPorts:
 
 
 def port_warnings(containers: list[tuple[Object, str]]) -> list[str]:
-    """Return the warnings about the ports of all containers of a pod."""
+    """Return warnings about duplicate, overlapping or ambiguous ports and duplicate port names in a pod.
+
+    Args:
+        containers: all containers of the pod with their field paths.
+    """
     ports = [
         (f"{path}.ports[{i}]", port)
         for container, path in containers
@@ -66,14 +76,14 @@ def _definitions(placed: list[_Placed]) -> list[str]:
 
 
 def _clash(port: Object, other: Object) -> str:
-    """Return how two ports conflict."""
+    """Return the word for a conflict of two ports: "duplicate", "dangerously ambiguous" or "overlapping"."""
     if _address(port) == _address(other):
         return "duplicate"
     return "dangerously ambiguous" if port.get("hostPort") and other.get("hostPort") else "overlapping"
 
 
 def _address(port: Object) -> tuple[int, str]:
-    """Return the port and IP on the host."""
+    """Return the host port (0 if unset) and the host IP ("" if unset) of a port."""
     return port.get("hostPort") or 0, port.get("hostIP") or ""
 
 

@@ -30,7 +30,11 @@ _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521"
 
 
 def projected(source: Object, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> list[FieldError]:
-    """Validate a projected volume source. `downward_file` validates one item of a downwardAPI source."""
+    """Validate a projected volume source, and that no two parts of it create the same file.
+
+    Args:
+        downward_file: validates one item of a downwardAPI source: (item, path) to errors.
+    """
     errors: list[FieldError] = []
     files: set[str] = set()
     for i, projection in enumerate(source.get("sources") or ()):
@@ -49,7 +53,12 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
 def _parts(
     projection: Object, volume: str, path: str, downward_file: Callable[[Object, str], list[FieldError]]
 ) -> Iterator[_Part]:
-    """Validate the parts of one projection."""
+    """Validate one entry of `sources`, and yield its parts: the errors of each file that it creates.
+
+    Args:
+        volume: the field path of the volume source, where upstream reports some errors.
+        path: the field path of the entry.
+    """
     for kind in ("secret", "configMap"):
         if (keys := projection.get(kind)) is not None:
             yield from _keys(keys, f"{path}.{kind}")
@@ -69,7 +78,7 @@ def _parts(
 
 
 def _keys(source: Object, path: str) -> Iterator[_Part]:
-    """Validate the keys of a Secret or ConfigMap."""
+    """Validate a Secret or ConfigMap of `sources`, and yield its parts: the errors of each item."""
     name = source.get("name") or ""
     if not name:
         yield [field.required(f"{path}.name")], None, ""

@@ -12,7 +12,10 @@ _ZERO: Final = Quantity.of("0")
 
 
 def qos_class(spec: Object) -> str:
-    """Return the class; resources at pod level take precedence over those of containers."""
+    """Return the QoS class of a pod spec: "Guaranteed", "Burstable" or "BestEffort".
+
+    Pod-level resources, if there are any, decide instead of those of the containers.
+    """
     resources = spec.get("resources") or {}
     if any(_is_pod_level_resource(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
         return _of(resources)
@@ -26,7 +29,7 @@ def _is_pod_level_resource(name: str) -> bool:
 
 
 def _of(resources: Object) -> str:
-    """Return the class of one set of requests and limits."""
+    """Return the QoS class of one ResourceRequirements: that of cpu and memory if they agree, else "Burstable"."""
     requests, limits = (resources.get(kind) or {} for kind in ("requests", "limits"))
     return _common(
         [
@@ -45,6 +48,6 @@ def _resource(request: Quantity, limit: Quantity) -> str:
 
 
 def _common(classes: list[str]) -> str:
-    """Return the class that all have, or Burstable if they differ."""
+    """Return the class that all have, "Burstable" if they differ, or "BestEffort" if there is none."""
     distinct = set(classes)
     return classes[0] if len(distinct) == 1 else "Burstable" if distinct else "BestEffort"

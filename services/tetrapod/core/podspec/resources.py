@@ -18,15 +18,19 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def container_resources(resources: Object | None, claims: Collection[str], path: str) -> list[FieldError]:
-    """Validate the resource requirements of a container. `claims` are the names in the pod's spec.resourceClaims."""
+    """Validate the resource requirements of a container, which may be None.
+
+    Args:
+        claims: the names in the pod's spec.resourceClaims.
+    """
     return requirements(resources, container_resource_name, claims, path) if resources else []
 
 
 def requirements(resources: Object, check_name: NameCheck, claims: Collection[str], path: str) -> list[FieldError]:
-    """Validate resource requirements.
+    """Validate resource requirements: names, amounts, requests within limits, huge pages and claims.
 
     Args:
-        check_name: validates the name of a resource.
+        check_name: returns the errors of the name of a resource.
         claims: the names in the pod's spec.resourceClaims.
     """
     limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
@@ -75,9 +79,11 @@ def _huge_pages(name: str, value: Quantity, path: str) -> list[FieldError]:
 
 
 def _claims(claims: list[Object], known: Collection[str], path: str) -> list[FieldError]:
-    """Validate a container's claims.
+    """Validate a container's resource claims, which must not repeat.
 
-    Each claim names an entry of spec.resourceClaims, or one request of it, without duplicates.
+    Args:
+        claims: the claims. Each names an entry of spec.resourceClaims, or one request of it.
+        known: the names in the pod's spec.resourceClaims.
     """
     errors: list[FieldError] = []
     seen: set[str] = set()
@@ -104,7 +110,10 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
 
 
 def pod_resources(spec: Object, path: str) -> list[FieldError]:
-    """Validate spec.resources, the requirements of the pod as a whole, against those of its containers."""
+    """Validate spec.resources, the requirements of the pod as a whole; none is valid.
+
+    Requests must cover the total requests of the containers, and no container may have a higher limit.
+    """
     resources = spec.get("resources")
     if resources is None:
         return []

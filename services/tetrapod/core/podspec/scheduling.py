@@ -27,7 +27,7 @@ _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
 def affinity(rules: Object | None, path: str) -> list[FieldError]:
-    """Validate spec.affinity of a pod."""
+    """Validate spec.affinity of a pod, which may be None."""
     if not rules:
         return []
     errors: list[FieldError] = []

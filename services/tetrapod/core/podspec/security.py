@@ -30,7 +30,11 @@ _IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 
 
 def container_security(context: Object, path: str, host_users: bool) -> list[FieldError]:
-    """Validate the security context of a container. `host_users`: the pod uses the host's user namespace."""
+    """Validate the security context of a container.
+
+    Args:
+        host_users: whether the pod uses the host's user namespace (hostUsers is not false).
+    """
     errors: list[FieldError] = []
     if context.get("privileged") and not privileged_allowed():
         errors.append(field.forbidden(f"{path}.privileged", "disallowed by cluster policy"))
@@ -52,7 +56,11 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
 
 
 def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldError]:
-    """Validate the security context of a pod."""
+    """Validate the security context of a pod, which may be None.
+
+    Args:
+        spec: the pod spec, whose host namespaces exclude some sysctls.
+    """
     if not context:
         return []
     errors = _ids(context, ("fsGroup", "runAsUser", "runAsGroup"), path)
@@ -102,7 +110,7 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
 
 
 def app_armor(profile: Object | None, path: str) -> list[FieldError]:
-    """Validate an AppArmor profile."""
+    """Validate the appArmorProfile of a security context, which may be None."""
     if profile is None:
         return []
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
@@ -146,7 +154,10 @@ def _sysctls(listed: list[Object], spec: Object, path: str) -> list[FieldError]:
 
 
 def _namespace_of(sysctl: str) -> str:
-    """Return the kernel namespace ("ipc", "net" or "") of a sysctl, whose parts are separated by dots or slashes."""
+    """Return the kernel namespace of a sysctl, "ipc" or "net", or "" for another one.
+
+    The parts of the name are separated by dots or slashes.
+    """
     first = min((i for i in (sysctl.find("."), sysctl.find("/")) if i >= 0), default=-1)
     name = sysctl.replace("/", ".") if first >= 0 and sysctl[first] == "/" else sysctl
     if name in _IPC or name.startswith(_IPC_PREFIXES):
@@ -155,16 +166,19 @@ def _namespace_of(sysctl: str) -> str:
 
 
 def all_containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Yield every container with its path, in upstream's order (VisitContainersWithPath)."""
+    """Yield every container of a pod spec with its field path: init containers, containers, ephemeral containers.
+
+    Upstream: VisitContainersWithPath
+    """
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
             yield container, f"{path}.{kind}[{i}]"
 
 
 def host_users(spec: Object, path: str) -> list[FieldError]:
-    """Reject hostNetwork, hostPID, hostIPC and block devices of a pod with its own user namespace (hostUsers: false).
+    """Reject host namespaces and block devices of a pod with its own user namespace (hostUsers: false).
 
-    The capital letters in the paths are upstream's.
+    The host namespaces are hostNetwork, hostPID and hostIPC. The capital letters in the paths are upstream's.
     """
     if spec.get("hostUsers") is not False:
         return []

@@ -39,8 +39,9 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     """Validate a pod spec.
 
     Args:
+        path: the field path of the spec, for errors.
         pod: True for a Pod itself, False for a template; it decides whether host ports are required with hostNetwork.
-        pod_name: the pod's name, with which the claims of ephemeral volumes are named; "" in templates.
+        pod_name: the pod's name, which begins the names of the claims of its ephemeral volumes; "" in templates.
     """
     get = spec.get
     errors: list[FieldError] = []
@@ -160,9 +161,14 @@ def _claims(claims: list[Object], path: str) -> list[FieldError]:
 
 
 def _host_network(listed: list[Object], path: str, pod: bool) -> list[FieldError]:
-    """Require host ports to equal container ports on the host network.
+    """Require host ports to equal container ports, because the pod uses the host network.
 
     A template may leave hostPort unset; in a Pod, defaulting has set it.
+
+    Args:
+        listed: the containers.
+        path: the field path of the list.
+        pod: True for a Pod itself, False for a template.
     """
     errors: list[FieldError] = []
     for i, container in enumerate(listed):

@@ -1,5 +1,7 @@
 """Validation of each volume source, for pods and persistent volumes.
 
+Each function takes a source and its field path, and returns the errors.
+
 Upstream: pkg/apis/core/validation/validation.go, validate*VolumeSource.
 """
 
@@ -42,7 +44,7 @@ _INITIATORS: Final = {
 
 
 def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
-    """Return a check that only requires the named fields of a source."""
+    """Return a function that validates only that the named fields of a source are set and not empty."""
 
     def check(source: Object, path: str) -> list[FieldError]:
         return [field.required(f"{path}.{name}") for name in names if not source.get(name)]
@@ -138,12 +140,11 @@ def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
 
 
 def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:
-    """Validate the length of `<volume name>:<target portal>`.
-
-    Initiator names are built from this text, which may have at most 64 characters.
+    """Reject an iscsi source with an initiatorName if `<volume name>:<target portal>` has more than 64 characters.
 
     Args:
         owner: the name of the volume.
+        path: the field path of the error.
         shown: the value to print in the error.
     """
     if source.get("initiatorName") is None or len(f"{owner}:{source.get('targetPortal') or ''}") <= 64:
@@ -186,7 +187,7 @@ def _local_ref(source: Object, path: str) -> list[FieldError]:
 
 
 def secret_ref_names(source: Object, path: str) -> list[FieldError]:
-    """Require the name and the namespace of a secretRef that can refer to any namespace."""
+    """Require the name and the namespace of the source's secretRef, if it has one."""
     ref = source.get("secretRef")
     return (
         []
@@ -267,7 +268,7 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_inline(source: Object, path: str) -> list[FieldError]:
-    """Validate a csi volume of a pod."""
+    """Validate a csi volume of a pod. Upstream reports an invalid secret name at the wrong path, and so does this."""
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver")
     if (ref := source.get("nodePublishSecretRef")) is not None:
         if name := ref.get("name"):

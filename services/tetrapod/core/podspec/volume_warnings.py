@@ -37,12 +37,12 @@ field.
 
 
 def deprecated_source(holder: Object, path: str) -> list[str]:
-    """Return warnings about deprecated volume sources."""
+    """Return warnings about deprecated volume sources in a pod's volume or the spec of a persistent volume."""
     return [f"{path}.{name}: {text}" for key, (name, text) in _SOURCES.items() if holder.get(key) is not None]
 
 
 def fractional(value: Any, path: str) -> list[str]:
-    """Return a warning if a quantity of bytes is not an integer."""
+    """Return a warning if a quantity of bytes is not an integer; None gives none."""
     if value is None:
         return []
     amount = Quantity.of(value)
@@ -52,7 +52,7 @@ def fractional(value: Any, path: str) -> list[str]:
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:
-    """Return warnings about files of one volume whose paths conflict.
+    """Return warnings about files of one volume whose paths conflict, at most `ENOUGH`.
 
     The paths of two files conflict if they are equal, or if one file would have to be a directory of the other.
     """
@@ -78,9 +78,9 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
 
 
 class _Overlaps:
-    """An index of paths that are equal to, above or below others.
+    """An index that finds the paths equal to, above or below a given one without comparing all of them.
 
-    It visits only those, because there may be 100,000 paths.
+    There may be 100,000 paths.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -96,7 +96,11 @@ class _Overlaps:
             self._above.append(above)
 
     def of(self, path: str) -> Iterator[str]:
-        """Yield the paths above, equal to and below the path, itself included."""
+        """Yield the indexed paths that are directories above `path`, then `path` itself, then those below it.
+
+        Args:
+            path: one of the indexed paths.
+        """
         index = self._place[path]
         above = self._above[index]
         while above >= 0:
@@ -110,7 +114,10 @@ class _Overlaps:
 
 
 def _paths(volume: Object) -> tuple[str, list[_Path]]:
-    """Return a description of the volume and its files."""
+    """Return a description of a volume such as 'Secret "a"', and its files.
+
+    A file is its path and a description of its source.
+    """
     if item_source := volume.get("configMap"):
         return f"ConfigMap {go_quote(item_source.get('name') or '')}", _items(item_source, "")
     if item_source := volume.get("secret"):

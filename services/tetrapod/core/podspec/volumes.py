@@ -26,7 +26,10 @@ _Check = Callable[[Object, str], list[FieldError]]
 
 
 def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, Object], list[FieldError]]:
-    """Validate the volumes of a pod. `pod_name` is "" for pod templates.
+    """Validate the volumes of a pod or pod template.
+
+    Args:
+        pod_name: the pod's name; "" for pod templates.
 
     Returns:
         The valid volumes by name, and the errors.
@@ -87,7 +90,7 @@ def _empty_dir(source: Object, path: str) -> list[FieldError]:
 
 
 def _items_source(name_key: str) -> _Check:
-    """Return a check of a Secret or ConfigMap volume, whose name is in the field `name_key`."""
+    """Return a function that validates a Secret or ConfigMap volume, whose name is in the field `name_key`."""
 
     def check(source: Object, path: str) -> list[FieldError]:
         errors = [] if source.get(name_key) else [field.required(f"{path}.{name_key}")]
@@ -107,7 +110,11 @@ def _downward(source: Object, path: str) -> list[FieldError]:
 
 
 def downward_file(item: Object, path: str) -> list[FieldError]:
-    """Validate an item of a downwardAPI volume, with exactly one of fieldRef and resourceFieldRef."""
+    """Validate an item of a downwardAPI volume, with exactly one of fieldRef and resourceFieldRef.
+
+    Args:
+        path: the field path of the source, where upstream reports the errors.
+    """
     errors = [] if item.get("path") else [field.required(f"{path}.path")]
     errors += not_reserved(item.get("path") or "", f"{path}.path")
     ref, resource = item.get("fieldRef"), item.get("resourceFieldRef")

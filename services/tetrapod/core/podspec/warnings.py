@@ -39,12 +39,12 @@ _NAME: Final = (
 
 
 def pod_warnings(pod: Object) -> list[str]:
-    """Return the warnings about a Pod."""
+    """Return warnings about deprecated, ignored or conflicting settings in a Pod's spec and annotations."""
     return _warnings(pod.get("spec") or {}, pod["metadata"], "", template=False)
 
 
 def template_warnings(template: Object | None, path: str) -> list[str]:
-    """Return the warnings about a pod template.
+    """Return warnings about deprecated, ignored or conflicting settings in a pod template; None gives none.
 
     Args:
         path: the path of the template, such as `spec.template`.
@@ -132,7 +132,7 @@ def _lists(spec: Object, path: str) -> list[str]:
 
 
 def _repeated(values: list[str]) -> list[tuple[int, str]]:
-    """Return the index and value of each repeated value."""
+    """Return the index and value of each value that occurred earlier in the list."""
     indexes = repeated(values)
     return [(i, value) for i, value in enumerate(values) if i in indexes]
 
@@ -189,23 +189,23 @@ def _addresses(spec: Object, path: str) -> list[str]:
 
 
 def name_warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return a warning about the name of a new object if it is not a DNS label."""
+    """Return a warning if the name of a new object is not a DNS label; an update (`old` is set) gives none."""
     texts = [] if old is not None else is_dns1123_label(obj["metadata"].get("name") or "")
     return [f"{_NAME}[{' '.join(texts)}]"] if texts else []
 
 
 def same_generation(obj: Object, old: Object | None) -> bool:
-    """Return whether the object is updated without a new generation, so that its spec is unchanged."""
+    """Return whether this is an update that does not change metadata.generation, hence not the spec either."""
     return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")
 
 
 def changed_template_warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about the pod template of a workload, none if its generation is unchanged."""
+    """Return the warnings about spec.template; none if an update does not change the generation."""
     return (
         [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
     )
 
 
 def replicated_warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a Deployment or ReplicaSet, whose name is part of pod names."""
+    """Return the warnings about the template and the name of a Deployment or ReplicaSet; pod names begin with it."""
     return name_warnings(obj, old) + changed_template_warnings(obj, old)

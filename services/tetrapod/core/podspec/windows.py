@@ -52,7 +52,7 @@ _Containers = Iterable[tuple[Object, str]]
 
 
 def windows_options(options: Object | None, path: str) -> list[FieldError]:
-    """Validate windowsOptions of a security context."""
+    """Validate windowsOptions of a security context, which may be None."""
     if options is None:
         return []
     errors: list[FieldError] = []
@@ -101,9 +101,12 @@ def _host_process(context: Object | None) -> bool | None:
 
 
 def host_process(spec: Object, containers: _Containers, path: str) -> list[FieldError]:
-    """Validate hostProcess.
+    """Validate hostProcess: if one container of the pod is a host process container, all must be.
 
-    Either all containers of a pod are host process containers or none are, and they need hostNetwork.
+    Such a pod also needs hostNetwork, and privileged containers must be allowed.
+
+    Args:
+        containers: all containers of the pod with their field paths.
     """
     pod = _host_process(spec.get("securityContext"))
     errors: list[FieldError] = []
@@ -129,7 +132,11 @@ def host_process(spec: Object, containers: _Containers, path: str) -> list[Field
 
 
 def operating_system(spec: Object, containers: _Containers, path: str) -> list[FieldError]:
-    """Validate spec.os and reject fields that this operating system does not support."""
+    """Validate spec.os, and reject fields that do not apply to this operating system; without spec.os all is valid.
+
+    Args:
+        containers: all containers of the pod with their field paths.
+    """
     if (system := spec.get("os")) is None:
         return []
     name = system.get("name") or ""

@@ -25,7 +25,11 @@ ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
 
 
 def validate_selector(spec: Object, kind: str) -> list[FieldError]:
-    """Validate spec.selector, which must be set and not empty. `kind` appears in the error text."""
+    """Validate spec.selector, which must be set and not empty.
+
+    Args:
+        kind: the kind in the error text.
+    """
     selector = spec.get("selector")
     if selector is None:
         return [field.required("spec.selector")]
@@ -38,9 +42,14 @@ def validate_selector(spec: Object, kind: str) -> list[FieldError]:
 def validate_template_labels(
     spec: Object, path: str = "spec", *, empty_matches: bool = True
 ) -> list[FieldError] | None:
-    """Return an error if spec.selector does not match the labels of the pod template.
+    """Validate that spec.selector matches the labels of the pod template.
 
-    The function returns None if the selector is invalid. With `empty_matches`, an empty selector counts as matching.
+    Args:
+        path: the field path of the spec.
+        empty_matches: whether an empty selector is accepted. Else it is matched, and matches all labels.
+
+    Returns:
+        The errors, or None if the selector itself is invalid.
     """
     selector = spec.get("selector")
     try:
@@ -63,7 +72,12 @@ def validate_template_labels(
 
 
 def validate_restart_policy(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
-    """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset."""
+    """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset.
+
+    Args:
+        kind: the kind in the error text.
+        path: the field path of the template.
+    """
     spec = template.get("spec") or {}
     errors = []
     if (policy := spec.get("restartPolicy") or "") != "Always":
@@ -76,7 +90,7 @@ def validate_restart_policy(template: Object, kind: str, path: str = "spec.templ
 
 
 def validate_replicated_template(spec: Object) -> list[FieldError]:
-    """Validate the pod template and that the selector matches its labels."""
+    """Validate the pod template of a ReplicaSet spec, and that the selector matches its labels."""
     errors = validate_template_labels(spec)
     template = spec.get("template") or {}
     if errors is None:
@@ -85,7 +99,12 @@ def validate_replicated_template(spec: Object) -> list[FieldError]:
 
 
 def internal_strategy(kind: str, update: Object | None) -> Object:
-    """Return an update strategy as upstream prints its internal struct."""
+    """Return an update strategy as error messages print upstream's internal struct.
+
+    Args:
+        kind: its type, such as "RollingUpdate".
+        update: its rollingUpdate; None if it is not set.
+    """
     rolling_update = (
         None
         if update is None
@@ -95,7 +114,7 @@ def internal_strategy(kind: str, update: Object | None) -> Object:
 
 
 def validate_selector_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of spec.selector."""
+    """Return an error if spec.selector differs between `new` and `old`."""
     selector, old_selector = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
     return differences.immutable(selector, old_selector, "spec.selector", go_structs.selector(selector))
 
@@ -106,7 +125,7 @@ def validate_counters(status: Object, names: tuple[str, ...]) -> list[FieldError
 
 
 def validate_maximum(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
-    """Return an error with `text` for each named status field that exceeds the status field `limit`."""
+    """Return an error with `text` for each named status field that exceeds the status field `limit`; unset is 0."""
     most = status.get(limit) or 0
     return [
         field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most
@@ -114,7 +133,7 @@ def validate_maximum(status: Object, names: tuple[str, ...], limit: str, text: s
 
 
 def validate_collision_count(new: Object, old: Object) -> list[FieldError]:
-    """Reject a status.collisionCount that is smaller than before or no longer set."""
+    """Return an error if status.collisionCount is smaller than the stored one, or no longer set."""
     count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
     if old_count is None or (count is not None and count >= old_count):
         return []
@@ -122,7 +141,11 @@ def validate_collision_count(new: Object, old: Object) -> list[FieldError]:
 
 
 def pod_template_spec(template: Object, path: str) -> list[FieldError]:
-    """Validate the pod template of any kind; also called for the kinds of apps and batch."""
+    """Validate the pod template of any kind: metadata, annotations and pod spec.
+
+    Args:
+        path: the field path of the template.
+    """
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = validate_labels(meta.get("labels"), f"{path}.labels")
     errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
@@ -137,7 +160,10 @@ def pod_template_spec(template: Object, path: str) -> list[FieldError]:
 
 
 def scale() -> ScalePaths:
-    """Return the paths of replicas and selector in a workload."""
+    """Return the field paths that `/scale` of a workload uses.
+
+    They are spec.replicas, status.replicas and spec.selector.
+    """
     return ScalePaths(
         spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"), selector=("spec", "selector")
     )
