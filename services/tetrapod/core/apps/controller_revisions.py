@@ -1,8 +1,8 @@
 """ControllerRevisions, whose data is compared as text.
 
 Upstream keeps a runtime.RawExtension as it was sent and compares the bytes (pkg/apis/apps/validation/validation.go,
-ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in a hidden
-field if it differs from Go's encoding of the data.
+ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in the field
+`dataText`, which is hidden from readers, if it differs from Go's encoding of the data.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def definition() -> ResourceDefinition:
 
 
 class RevisionStrategy(KindStrategy):
-    """The strategy of ControllerRevision."""
+    """The strategy of ControllerRevision. An update must not change the data, nor its text."""
 
     def __init__(self) -> None:
         super().__init__(validate=validate, whole_update=validate_update, revalidates_generate_name=True)
@@ -53,13 +53,13 @@ class RevisionStrategy(KindStrategy):
 
 
 def _text(obj: Object) -> str:
-    """Return the data's text as it was sent, or "" if it equals Go's encoding."""
+    """Return the text of the data as it was sent, or "" if it equals Go's encoding of the data."""
     data = obj.get("data")
     return data.text if isinstance(data, Verbatim) else ""
 
 
 class RevisionStore(FilteredStore):
-    """A store that hides the text of the data from readers."""
+    """A store that hides the stored text of the data from readers."""
 
     def may_contain_hidden(self, item: bytes) -> bool:
         return b'"dataText":' in item
@@ -69,7 +69,7 @@ class RevisionStore(FilteredStore):
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ControllerRevision."""
+    """Validate a new ControllerRevision, whose data must be a JSON object."""
     errors = not_negative(obj.get("revision"), "revision")
     data: Any = obj.get("data")
     if data is None:
@@ -80,7 +80,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ControllerRevision, whose data are immutable."""
+    """Validate an updated ControllerRevision, whose data is immutable."""
     data = new.get("data")
     errors = not_negative(new.get("revision"), "revision")
     return errors if data == old.get("data") else [*errors, field.invalid("data", data, "field is immutable")]

@@ -59,7 +59,8 @@ INITIAL_STATUS: Final[Object] = {
 class DaemonSetStrategy(KindStrategy):
     """The strategy of DaemonSet.
 
-    An annotation holds templateGeneration, a field of older versions. A change of the template increments it.
+    The annotation deprecated.daemonset.template.generation holds templateGeneration, a field of older versions. Clients
+    cannot change it on update; the server increments it when the pod template changes.
     """
 
     def default(self, obj: Object, version: str) -> None:
@@ -97,7 +98,7 @@ def definition() -> ResourceDefinition:
 
 
 def normalize_template_generation(obj: Object) -> None:
-    """Normalize the template generation annotation of a decoded DaemonSet; a missing one becomes "0".
+    """Rewrite the template generation annotation in decimal form, in place; a missing one becomes "0".
 
     Raises:
         ShapeError: the value is not an integer.
@@ -109,7 +110,7 @@ def normalize_template_generation(obj: Object) -> None:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a DaemonSet."""
+    """Set the defaults of a DaemonSet in place: those of its pod template, updateStrategy and revisionHistoryLimit."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     strategy = spec.setdefault("updateStrategy", {})
@@ -124,7 +125,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a DaemonSet."""
+    """Validate the spec of a DaemonSet."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors = validate_label_selector(selector, "spec.selector")
@@ -164,7 +165,7 @@ def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a DaemonSet."""
+    """Validate the status: no counter is negative, and collisionCount does not decrease."""
     names = (
         "currentNumberScheduled",
         "numberMisscheduled",
@@ -180,7 +181,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a DaemonSet; on updates only if the template changed."""
+    """Return the warnings about the pod template; none if an update does not change it."""
     template, old_template = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
     return [] if old is not None and template == old_template else template_warnings(template, "spec.template")
 

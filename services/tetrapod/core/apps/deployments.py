@@ -38,9 +38,9 @@ ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 
 class DeploymentStrategy(KindStrategy):
-    """The strategy of Deployment: a change of annotations increments the generation too.
+    """The strategy of Deployment: a change of annotations increments metadata.generation too.
 
-    Upstream: deployment/strategy.go.
+    Upstream: pkg/registry/apps/deployment/strategy.go
     """
 
     def default(self, obj: Object, version: str) -> None:
@@ -72,7 +72,7 @@ def definition() -> ResourceDefinition:
 
 
 def normalize_rollback(obj: Object) -> None:
-    """Normalize the rollback annotation of a decoded Deployment; an empty one is removed.
+    """Rewrite the rollback annotation in decimal form, in place; an empty one is removed.
 
     Raises:
         ShapeError: the value is not an integer.
@@ -90,7 +90,10 @@ def normalize_rollback(obj: Object) -> None:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Deployment."""
+    """Set the defaults of a Deployment in place.
+
+    They are those of its pod template, replicas, strategy, revisionHistoryLimit and progressDeadlineSeconds.
+    """
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     set_missing(spec, replicas=1)
@@ -103,7 +106,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a Deployment."""
+    """Validate the spec of a Deployment, and its rollback annotation."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas")
     errors += validate_selector(spec, "deployment")
@@ -143,7 +146,10 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a Deployment."""
+    """Validate the status: no counter is negative or exceeds `replicas`, and collisionCount does not decrease.
+
+    terminatingReplicas and unavailableReplicas may exceed `replicas`; availableReplicas may not exceed readyReplicas.
+    """
     status = new.get("status") or {}
     numbers = (
         "replicas",

@@ -1,6 +1,7 @@
-"""Annotations that upstream's internal types hold as integer fields.
+"""Annotations that hold an integer field of an older version, which upstream's internal types still have.
 
-The conversion to the internal type parses them, so that a value that is not an integer is a decoding error.
+Upstream parses them when it decodes an object, so a value that is not an integer is a decoding error.
+
 Upstream: pkg/apis/apps/v1/conversion.go.
 """
 
@@ -17,9 +18,12 @@ from tetrapod.machinery.gvk import Object
 
 
 class AnnotatedStatus(StatusStrategy):
-    """The status strategy of a kind with such an annotation.
+    """The status strategy of a kind with such an integer annotation.
 
     The annotation belongs to the spec, so a status update does not change it.
+
+    Args:
+        annotation: the key of the annotation.
     """
 
     def __init__(self, main: Strategy, annotation: str, **options: Any) -> None:
@@ -38,7 +42,7 @@ class AnnotatedStatus(StatusStrategy):
 
 
 def parse_integer(text: str) -> int:
-    """Parse like Go's strconv.ParseInt with 64 bits, raising ShapeError."""
+    """Parse a 64-bit integer as Go's strconv.ParseInt does, raising ShapeError with Go's text."""
     try:
         return parse_int(text)
     except ValueError as error:

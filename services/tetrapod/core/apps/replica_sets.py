@@ -45,14 +45,14 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a ReplicaSet."""
+    """Set the defaults of a ReplicaSet in place: those of its pod template, and one replica."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     set_missing(spec, replicas=1)
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a ReplicaSet."""
+    """Validate the spec of a ReplicaSet."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(
         spec.get("minReadySeconds"), "spec.minReadySeconds"
@@ -61,7 +61,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a ReplicaSet."""
+    """Validate the status: no counter is negative or exceeds `replicas`, and only ready replicas are available."""
     status = new.get("status") or {}
     numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     errors = validate_counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))

@@ -62,7 +62,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a StatefulSet."""
+    """Set the defaults of a StatefulSet in place, including those of its pod template and claim templates."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
@@ -83,7 +83,10 @@ def set_defaults(obj: Object) -> None:
 
 
 def set_claim_template_defaults(claim: Object) -> None:
-    """Set the defaults of an embedded PersistentVolumeClaim, with kind, apiVersion and phase, as upstream writes it."""
+    """Set the defaults of a claim template in place.
+
+    As upstream, this writes kind, apiVersion and the phase Pending into the template.
+    """
     claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
     default_claim_spec(claim.setdefault("spec", {}))
     status = claim.setdefault("status", {})
@@ -91,7 +94,7 @@ def set_claim_template_defaults(claim: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new StatefulSet."""
+    """Validate the spec of a new StatefulSet."""
     return _spec(obj.get("spec") or {})
 
 
@@ -99,8 +102,9 @@ def _spec(spec: Object, *, update: bool = False, template: bool = True) -> list[
     """Validate the spec of a StatefulSet.
 
     Args:
-        update: immutable fields are not validated again.
-        template: whether to validate the whole pod template.
+        update: whether this is an update, which does not validate claim templates and serviceName again, as they are
+            immutable.
+        template: whether to validate the whole pod template, or only its labels and restartPolicy.
     """
     errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {})
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
@@ -173,7 +177,10 @@ def _template(spec: Object, *, whole: bool) -> list[FieldError]:
 
 
 def _with_claims(template: Object, spec: Object) -> Object:
-    """Return the pod template as the controller completes it: with a volume for each claim template."""
+    """Return a copy of the pod template as the controller completes it: with a volume for each claim template.
+
+    hostname and subdomain, which the controller overwrites, are left out.
+    """
     pod_spec = {key: value for key, value in (template.get("spec") or {}).items() if key not in _OVERWRITTEN}
     claims = dict.fromkeys((c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ())
     if claims:
@@ -188,7 +195,8 @@ def _with_claims(template: Object, spec: Object) -> Object:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated StatefulSet.
 
-    The pod template is validated only if the stored spec is valid, because it may be older than a rule.
+    selector, volumeClaimTemplates, serviceName and podManagementPolicy are immutable. The pod template is validated in
+    full only if the stored spec is valid, because a rule may be newer than the stored template.
     """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec, update=True, template=not _spec(old_spec, update=True))
@@ -207,7 +215,10 @@ def _shown(name: str, value: object) -> object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a StatefulSet."""
+    """Validate the status: no counter is negative or exceeds `replicas`, and collisionCount does not decrease.
+
+    availableReplicas may not exceed readyReplicas.
+    """
     status = new.get("status") or {}
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     errors = validate_counters(status, (*numbers, "observedGeneration", "collisionCount"))
@@ -219,7 +230,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a StatefulSet."""
+    """Return warnings about the pod template, the claim templates and a negative revisionHistoryLimit.
+
+    An update that does not change the generation gives no warnings about the pod template.
+    """
     spec = obj.get("spec") or {}
     warnings = podspec_warnings.changed_template_warnings(obj, old)
     suffix = "" if old is None else ".Spec"  # upstream's path on updates

@@ -45,7 +45,7 @@ def definition() -> ResourceDefinition:
 
 
 class CronJobStrategy(KindStrategy):
-    """The strategy of CronJob."""
+    """The strategy of CronJob. Writes drop fields of the job template behind disabled feature gates."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -72,7 +72,7 @@ def _job_spec(cron_job: Object) -> Object:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a CronJob."""
+    """Set the defaults of a CronJob and of its job template in place."""
     spec = obj.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
@@ -80,7 +80,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new CronJob."""
+    """Validate the spec and the name of a new CronJob; the name has at most 52 characters."""
     errors = _spec(obj.get("spec") or {}, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > _NAME_LIMIT:
@@ -89,7 +89,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated CronJob. A stored schedule with TZ and an unchanged timeZone are accepted."""
+    """Validate the spec of an updated CronJob.
+
+    Accepted if the stored spec has them too: a schedule with TZ or CRON_TZ, and an unknown but unchanged timeZone.
+    """
     return _spec(new.get("spec") or {}, old.get("spec") or {})
 
 
@@ -137,7 +140,10 @@ def _time_zone(zone: str) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a CronJob."""
+    """Return warnings about the name, the job template, and TZ or CRON_TZ in the schedule of an updated CronJob.
+
+    An update that does not change the generation gives no warnings about the job template.
+    """
     warnings = name_warnings(obj, old)
     spec = obj.get("spec") or {}
     if not same_generation(obj, old):

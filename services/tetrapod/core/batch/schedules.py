@@ -33,7 +33,7 @@ _FIELDS: Final = (
 
 
 def schedule_error(schedule: str) -> str:
-    """Return an error text for a schedule, or "" if it is valid."""
+    """Return the parser's error text for a schedule, or "" if it is valid."""
     try:
         _parse(schedule)
     except ValueError as error:
@@ -112,7 +112,7 @@ def _integer(text: str) -> int:
 
 
 def is_zone(name: str) -> bool:
-    """Return whether the time zone database contains this zone."""
+    """Return whether the time zone database contains this zone; "", "UTC" and "Local" count too."""
     from zoneinfo import ZoneInfo  # imported late: only servers with CronJobs need it
 
     if name in ("", "UTC", "Local"):

@@ -43,9 +43,13 @@ def definition() -> ResourceDefinition:
 
 
 def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
-    """Return error texts for the name of a bundle, which must start with the name of its signer if it has one.
+    """Return the error texts for the name of a bundle.
 
-    `prefix`: the name is a generateName prefix.
+    With a signer `example.com/a`, it must start with `example.com:a:`; without one it must not contain a colon.
+
+    Args:
+        prefix: whether the name is metadata.generateName.
+        signer: spec.signerName, or "".
     """
     if not signer:
         if ":" in name:
@@ -58,7 +62,7 @@ def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ClusterTrustBundle."""
+    """Validate a new ClusterTrustBundle: its name, signer, and certificates, which must be CAs without duplicates."""
     return _metadata_and_signer(obj) + _anchors((obj.get("spec") or {}).get("trustBundle") or "")
 
 
@@ -69,7 +73,7 @@ def _metadata_and_signer(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated bundle. Its signer is immutable; an unchanged trust bundle is not parsed again."""
+    """Validate an updated bundle, whose signer is immutable; an unchanged trust bundle is not parsed again."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _metadata_and_signer(new)
     if spec.get("trustBundle") != old_spec.get("trustBundle"):

@@ -16,7 +16,7 @@ GROUP: Final = "certificates.k8s.io"
 async def authorized_for_signer(authorizer: Authorizer, user: UserInfo, verb: str, signer: str) -> bool:
     """Return whether the user may perform `verb` on the signer, by its name or by its domain (`example.com/*`).
 
-    Upstream: pkg/certauthorization/certauthorization.go, IsAuthorizedForSignerName.
+    Upstream: pkg/certauthorization/certauthorization.go, IsAuthorizedForSignerName
     """
     for name in (signer, signer.partition("/")[0] + "/*"):
         attributes = Attributes(

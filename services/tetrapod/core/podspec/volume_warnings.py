@@ -52,7 +52,7 @@ def fractional(value: Any, path: str) -> list[str]:
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:
-    """Return warnings about files of one volume whose paths conflict, at most `ENOUGH`.
+    """Return warnings about files of one volume whose paths conflict, stopping when a response cannot carry more.
 
     The paths of two files conflict if they are equal, or if one file would have to be a directory of the other.
     """

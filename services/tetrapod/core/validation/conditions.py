@@ -28,7 +28,11 @@ _LONGEST_MESSAGE: Final = 32768
 
 
 def conditions(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate a list of conditions, whose types must be unique."""
+    """Validate a list of conditions, whose types must be unique.
+
+    Args:
+        path: the field path of the list, for errors.
+    """
     errors: list[FieldError] = []
     first: dict[str, int] = {}
     for i, condition in enumerate(listed):

@@ -13,14 +13,15 @@ FROZEN: Final = "field is immutable when `immutable` is set"
 
 
 def decoded_size(value: str) -> int:
-    """Return the number of bytes that a base64 text decodes to."""
+    """Return the number of bytes that a valid Base64 text decodes to, computed from its length."""
     return len(value) * 3 // 4 - value.count("=", -2)
 
 
 def frozen(new: Object, old: Object, *parts: str) -> list[FieldError]:
-    """Reject changes to an object that sets `immutable: true`.
+    """Reject changes to an object whose stored version has `immutable: true`.
 
-    Changes to that field are rejected first, then changes to the fields named in `parts`.
+    Args:
+        parts: the top-level fields that must not change then. `immutable` must not change either.
     """
     if not old.get("immutable"):
         return []

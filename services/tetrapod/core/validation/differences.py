@@ -21,29 +21,44 @@ from tetrapod.machinery.gvk import Object
 
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
-    """Reject a changed value. `shown` is the value to print in the error; by default the new one."""
+    """Return an error unless the values are equal, as `same` compares them: null and [] equal a missing value.
+
+    Args:
+        shown: the value to print in the error; by default the new one.
+    """
     return [] if same(new, old) else [field.invalid(path, new if shown is ... else shown, IMMUTABLE)]
 
 
 def spec_difference(type_name: str, old: Object, new: Object) -> str:
-    """Return the unified diff of two wire objects of an internal type, ending with a line break."""
+    """Return the unified diff that upstream prints of two objects, "" if they are equal, else ending with a line break.
+
+    Args:
+        type_name: the type of the objects in `INTERNAL_TYPES`.
+        old: the stored object, in its JSON form.
+        new: the new object, in its JSON form.
+    """
     old_lines, new_lines = (_text(internal(type_name, value)).splitlines() for value in (old, new))
     lines = list(difflib.unified_diff(old_lines, new_lines, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)
 
 
 def internal(type_name: str, wire: Object) -> Object:
-    """Return a wire object as its internal Go struct prints: every field, by its Go name."""
+    """Return an object as Go prints upstream's internal struct for it: every field in order, by its Go name.
+
+    Args:
+        type_name: the type of the object in `INTERNAL_TYPES`.
+        wire: the object in its JSON form.
+    """
     return INTERNAL_TYPES.struct(type_name, wire)
 
 
 def internal_list(type_name: str, wires: list[Object] | None) -> list[Object] | None:
-    """Return each wire object of a list as its internal Go struct prints, or None for an unset list."""
+    """Return `internal` of each object of a list, or None for an unset list."""
     return INTERNAL_TYPES.structs(type_name, wires)
 
 
 def pod_template(template: Object) -> Object:
-    """Return a pod template as upstream's internal PodTemplateSpec prints."""
+    """Return a pod template as Go prints upstream's internal PodTemplateSpec."""
     return {**go_structs.metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
 
 

@@ -1,4 +1,7 @@
-"""Validation of single values by their format, as field errors. The error texts come from machinery/names.py."""
+"""Validation of single values by their format, as field errors. The error texts come from machinery/names.py.
+
+Each function returns the errors, with `path` as their field path.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +44,22 @@ def port_number(value: int, path: str) -> list[FieldError]:
 
 
 def port_number_or_name(value: Any, path: str) -> list[FieldError]:
-    """Validate an IntOrString port: a port name if it is a string, a port number otherwise."""
+    """Validate an IntOrString port: a port name if it is a string, else a port number.
+
+    None counts as 0, which is not a valid port number.
+    """
     if isinstance(value, str):
         return errors_from(names.is_valid_port_name, value, path)
     return port_number(value or 0, path)
 
 
 def in_range(value: int, low: int, high: int, path: str) -> list[FieldError]:
-    """Validate that low <= value <= high."""
+    """Return an error unless low <= value <= high."""
     return [field.invalid(path, value, text) for text in names.is_in_range(value, low, high)]
 
 
 def user_id(value: int, path: str) -> list[FieldError]:
-    """Validate the numeric id of a user or a group."""
+    """Validate the numeric id of a user or a group: 0 to 2^31 - 1."""
     return [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
 
 
@@ -63,7 +69,7 @@ def not_negative(value: int | None, path: str) -> list[FieldError]:
 
 
 def one_of(value: str | None, allowed: Collection[str], path: str) -> list[FieldError]:
-    """Validate a required value with a fixed set of values.
+    """Validate a required value that must be one of `allowed`.
 
     Errors print `allowed` sorted if it is a set, else in its order.
     """
@@ -73,38 +79,43 @@ def one_of(value: str | None, allowed: Collection[str], path: str) -> list[Field
 
 
 def known(value: str, allowed: Collection[str], path: str) -> list[FieldError]:
-    """Validate that a value is one of `allowed`; an empty value is rejected like any other unsupported one."""
+    """Return an error unless the value is one of `allowed`; an empty value gets no special error."""
     return [] if value in allowed else [field.not_supported(path, value, allowed)]
 
 
 def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Reject a changed value."""
+    """Return an error unless the values are equal (`==`)."""
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
 
 
 def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Reject a changed value, as upstream's declarative validation does.
+    """Return an error unless the values are equal; empty values equal unset ones.
 
-    The error does not show the value, and empty equals unset.
+    As in upstream's declarative validation, the error does not show the value.
     """
     return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
 
 
 def address(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
-    """Validate an IP address in a field that is older than strict parsing.
+    """Validate an IP address in a field that still accepts stored addresses of older, less strict formats.
 
-    Values in `known_before` (stored) are accepted.
+    Args:
+        known_before: the addresses of the stored object, which are accepted as they are.
     """
     return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, known_before)]
 
 
 def network(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
-    """Validate a CIDR in a field that is older than strict parsing; values in `known_before` (stored) are accepted."""
+    """Validate a CIDR in a field that still accepts stored CIDRs of older, less strict formats.
+
+    Args:
+        known_before: the CIDRs of the stored object, which are accepted as they are.
+    """
     return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, known_before)]
 
 
 def not_special_address(value: str, path: str) -> list[FieldError]:
-    """Reject addresses that an endpoint cannot have: unspecified, loopback, link-local.
+    """Reject addresses that an endpoint cannot have: unspecified, loopback, link-local, link-local multicast.
 
     Upstream: ValidateEndpointIP, ValidateNonSpecialIP.
     """
@@ -127,7 +138,11 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
 
 def families(addresses: list[str]) -> tuple[bool, str]:
-    """Return whether both IP families are present, and an error text for the first invalid address or ""."""
+    """Return whether both IPv4 and IPv6 addresses are present, and "".
+
+    Returns:
+        False and an error text if an address is invalid.
+    """
     is_ipv6_seen = set()
     for i, value in enumerate(addresses):
         if parse_sloppy(value) is None:
@@ -145,7 +160,10 @@ def csi_driver_name(name: str, path: str) -> list[FieldError]:
 
 
 def domain_prefixed_key(key: str, path: str) -> list[FieldError]:
-    """Validate a key with a domain, such as `acme.io/foo` (upstream: IsDomainPrefixedKey)."""
+    """Validate a required key with a domain, such as `acme.io/foo`.
+
+    Upstream: IsDomainPrefixedKey
+    """
     if not key:
         return [field.required(path)]
     if errors := qualified_name(key, path):

@@ -10,18 +10,18 @@ from tetrapod.machinery.field import FieldError
 
 
 def no_backsteps(value: str, path: str) -> list[FieldError]:
-    """Reject a path with the element `..`."""
+    """Reject a path with the element `..`; a name such as `..data` is accepted."""
     return [field.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def descending(value: str, path: str) -> list[FieldError]:
-    """Validate a relative path without `..`, so that it cannot leave its base directory."""
+    """Validate a relative path without the element `..`, so that it cannot leave its base directory."""
     errors = [field.invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return errors + no_backsteps(value, path)
 
 
 def not_reserved(value: str, path: str) -> list[FieldError]:
-    """Validate a relative path that does not start with `..`: the kubelet uses such names itself."""
+    """Validate a relative path that does not start with `..`, because the kubelet uses such names itself."""
     errors = descending(value, path)
     if value.startswith("..") and not value.startswith("../"):
         errors.append(field.invalid(path, value, "must not start with '..'"))

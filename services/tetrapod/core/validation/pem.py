@@ -1,4 +1,4 @@
-"""Parsing of PEM blocks as Go's decoder finds them: text between blocks is ignored, headers are reported by a flag."""
+"""Parsing of PEM blocks as Go's encoding/pem does it. Text between blocks is ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ _HEADER: Final = re.compile(rb"^[^\r\n:]+:[^\r\n]*\r?\n", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """One decoded PEM block; `headers` says whether it has any."""
+    """One decoded PEM block.
+
+    Attributes:
+        type: the type in its first line, such as "CERTIFICATE".
+        headers: whether it has headers.
+        content: the decoded bytes.
+    """
 
     type: str
     headers: bool
@@ -22,7 +28,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: bytes) -> list[Block]:
-    """Return the PEM blocks in a text; blocks whose content is not valid base64 are ignored."""
+    """Return the PEM blocks in a text, in order; blocks whose content is not valid Base64 are left out."""
     decoded = []
     for match in _BLOCK.finditer(text):
         body = match[2]

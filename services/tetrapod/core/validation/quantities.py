@@ -51,7 +51,11 @@ _INTEGERS: Final = frozenset(_OBJECTS)
 
 
 def quantity(value: Any) -> Quantity:
-    """Parse a quantity as it is on the wire."""
+    """Return the quantity of a text or a number in an API object, and zero for None.
+
+    Raises:
+        ValueError: the value is not a quantity. The schema has rejected such objects before validation.
+    """
     return Quantity.of(value)
 
 
@@ -61,12 +65,16 @@ def not_negative(value: Quantity, path: str) -> list[FieldError]:
 
 
 def positive(value: Quantity, path: str) -> list[FieldError]:
-    """Reject a quantity that is not above zero."""
+    """Reject a quantity that is zero or negative."""
     return [] if value.sign > 0 else [field.invalid(path, str(value), "must be greater than zero")]
 
 
 def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
-    """Validate the quantity of a resource: not negative, and an integer for countable resources."""
+    """Validate the quantity of a resource: not negative, and an integer for counted resources.
+
+    Args:
+        name: the resource, such as "cpu" or "pods".
+    """
     errors = not_negative(value, path)
     if is_integer(name) and value.milli_value % 1000:
         errors.append(field.invalid(path, str(value), "must be an integer"))
@@ -74,42 +82,42 @@ def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
 
 
 def is_huge_page(name: str) -> bool:
-    """Return whether this is a hugepages resource."""
+    """Return whether the resource name starts with "hugepages-"."""
     return name.startswith(HUGE_PAGES)
 
 
 def is_quota_huge_page(name: str) -> bool:
-    """Return whether this is a hugepages resource as quotas name it, with or without `requests.`."""
+    """Return whether the resource name starts with "hugepages-" or, as in quotas, with "requests.hugepages-"."""
     return name.startswith((HUGE_PAGES, "requests.hugepages-"))
 
 
 def is_native(name: str) -> bool:
-    """Return whether this is a resource of Kubernetes: without a domain, or with one of kubernetes.io."""
+    """Return whether this is a resource of Kubernetes: its name has no domain, or contains "kubernetes.io/"."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Return whether this is an extended resource, in a domain other than kubernetes.io (`example.com/gpu`)."""
+    """Return whether this is an extended resource: in a domain other than kubernetes.io, such as `example.com/gpu`."""
     return not is_native(name) and not name.startswith("requests.") and not is_qualified_name(f"requests.{name}")
 
 
 def is_integer(name: str) -> bool:
-    """Return whether amounts of this resource must be integers."""
+    """Return whether amounts of this resource must be integers: object counts and extended resources."""
     return name in _INTEGERS or is_extended(name)
 
 
 def may_overcommit(name: str) -> bool:
-    """Return whether requests may be lower than limits for this resource."""
+    """Return whether requests may be lower than limits: resources of Kubernetes, except huge pages."""
     return is_native(name) and not is_huge_page(name)
 
 
 def is_standard_for_quota(name: str) -> bool:
-    """Return whether this is a standard resource of quotas."""
+    """Return whether a quota can limit this resource by a name without domain ("pods", "requests.cpu", huge pages)."""
     return name in _QUOTA or is_quota_huge_page(name)
 
 
 def resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource: standard, or with a domain."""
+    """Validate the name of a resource: a qualified name that is standard or has a domain."""
     if errors := qualified_name(name, path):
         return errors
     if "/" not in name and name not in _STANDARD and not is_quota_huge_page(name):
@@ -118,7 +126,10 @@ def resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource in a container's requirements."""
+    """Validate the name of a resource in a container's requirements.
+
+    It is cpu, memory, ephemeral-storage, hugepages-SIZE, or a name with a domain.
+    """
     if name in _CONTAINER:
         return []
     errors = resource_name(name, path)
@@ -138,7 +149,7 @@ def pod_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def quota_resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource in a quota."""
+    """Validate the name of a resource in a quota: a standard one for quotas, or with a domain."""
     errors = resource_name(name, path)
     if "/" not in name and not is_standard_for_quota(name):
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))
@@ -146,7 +157,7 @@ def quota_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def basic_resources(listed: Object | None, path: str) -> list[FieldError]:
-    """Reject negative quantities in a resource list."""
+    """Reject negative quantities in a resource list, which may be None."""
     return [
         field.invalid(f"{path}[{name}]", quantity(value).value, "must be a valid resource quantity")
         for name, value in (listed or {}).items()

@@ -1,4 +1,4 @@
-"""Validation of the numbers and percentages of rolling updates.
+"""Validation of maxUnavailable and maxSurge of rolling updates, which are numbers or percentages.
 
 Upstream: pkg/apis/apps/validation/validation.go.
 """
@@ -13,7 +13,7 @@ from tetrapod.machinery.names import is_valid_percent
 
 
 def amount(value: IntOrString | None, path: str) -> list[FieldError]:
-    """Validate a non-negative number or a percentage."""
+    """Validate a non-negative number or a percentage such as "25%"; None is accepted."""
     if isinstance(value, str):
         return [field.invalid(path, value, text) for text in is_valid_percent(value)]
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
@@ -24,13 +24,13 @@ def _percent(value: IntOrString | None) -> int | None:
 
 
 def number(value: IntOrString | None) -> int:
-    """Return the number, or that of a percentage without its sign."""
+    """Return 5 for 5, 25 for "25%", and 0 for None and invalid texts."""
     percent = _percent(value)
     return int_value(value) if percent is None else percent
 
 
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
-    """Reject a percentage above 100%."""
+    """Reject a percentage above 100%; numbers and None are accepted."""
     percent = _percent(value)
     return (
         [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []

@@ -14,7 +14,10 @@ _LONGEST_SIGNER: Final = 253 + 1 + 253 + 1 + 63
 
 
 def signer_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a signer, `domain/path` (upstream: ValidateSignerName)."""
+    """Validate the name of a signer, such as `example.com/my-signer`.
+
+    Upstream: ValidateSignerName
+    """
     if not name:
         return [field.required(path)]
     domain, slash, rest = name.partition("/")
@@ -31,7 +34,11 @@ def signer_name(name: str, path: str) -> list[FieldError]:
 
 
 def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
-    """Return the errors of the first invalid part of a dotted name."""
+    """Return the errors of the first part of a dotted name that `check` rejects, or [].
+
+    Args:
+        check: returns the error texts of a part.
+    """
     for part in dotted.split("."):
         if texts := check(part):
             return [field.invalid(path, dotted, f"validating label {go_quote(part)}: {text}") for text in texts]

@@ -38,7 +38,7 @@ _BEHAVIOR_NAMES: Final = {name.lower(): name for name in ("ScaleUp", "ScaleDown"
 
 
 def convert_autoscaler(obj: Object, version: str) -> Object:
-    """Return a copy in `version` ("v1" or "v2")."""
+    """Return a copy of the autoscaler in `version` ("v1" or "v2"). The copy may share nested objects."""
     current_version = obj.get("apiVersion", "").rpartition("/")[2]
     if current_version == version:
         return dict(obj)
@@ -46,9 +46,9 @@ def convert_autoscaler(obj: Object, version: str) -> Object:
 
 
 def default_autoscaler_v1(obj: Object) -> None:
-    """Set the defaults of v1 and drop annotations that cannot be parsed.
+    """Set the defaults of an autoscaler in v1, in place, and drop annotations of v1 that cannot be parsed.
 
-    Upstream's conversion to the internal type and back does the same.
+    The metrics get v2's default too. Upstream's conversion to the internal type and back does the same.
     """
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
@@ -61,7 +61,7 @@ def default_autoscaler_v1(obj: Object) -> None:
 
 
 def without_v1_annotations(obj: Object) -> None:
-    """Remove the annotations of v1 from a v2 object, which has fields instead.
+    """Remove the annotations of v1 from a v2 object, which has fields instead, in place.
 
     Upstream: DropRoundTripHorizontalPodAutoscalerAnnotations.
     """
@@ -106,7 +106,11 @@ def _to_v1(obj: Object) -> Object:
 
 
 def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
-    """Return the converted object."""
+    """Return an autoscaler in `version` with the given parts.
+
+    Args:
+        obj: the source of its kind and of its metadata except annotations.
+    """
     metadata = _with_annotations(obj, annotations)
     return {
         "kind": obj.get("kind"),
@@ -118,7 +122,10 @@ def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, 
 
 
 def _condition(condition: Object) -> Object:
-    """Return a condition with its fields in the order of the Go struct."""
+    """Return a condition with its fields in the order of the Go struct; empty ones are left out.
+
+    A missing lastTransitionTime becomes null.
+    """
     fields = {key: condition[key] for key in _CONDITION if condition.get(key)}
     fields.setdefault("lastTransitionTime", None)
     return {key: fields[key] for key in _CONDITION if key in fields}
@@ -130,7 +137,7 @@ def _small(name: str) -> str:
 
 
 def _rules_to_v1(rules: Object | None) -> Object | None:
-    """Return scaling rules as Go encodes upstream's internal struct."""
+    """Return scaling rules as Go encodes upstream's internal struct: by Go's field names, unset ones as null."""
     if rules is None:
         return None
     encoded: Object = {name: rules.get(_small(name)) for name in _RULES}
@@ -170,7 +177,7 @@ def _to_v2(obj: Object) -> Object:
 
 
 def _wire(value: Any) -> Any:
-    """Rename fields of internal structs to their JSON names and drop nulls."""
+    """Return a copy of internal structs with JSON field names and without nulls."""
     if isinstance(value, dict):
         return {_small(key): _wire(item) for key, item in value.items() if item is not None}
     return [_wire(item) for item in value] if isinstance(value, list) else value
@@ -181,7 +188,11 @@ def _dump(value: Any) -> str:
 
 
 def _metrics(text: str | None, form: metrics.Form) -> list[Object]:
-    """Return the metrics in an annotation as v2, or [] if they are invalid."""
+    """Return the metrics in the text of an annotation as v2, or [] if it is None or invalid.
+
+    Args:
+        form: whether they are target or current metrics.
+    """
     try:
         return [metrics.to_v2(metric, form) for metric in _load(text, list, metrics.V1_NAMES) or ()]
     except ValueError:
@@ -189,10 +200,15 @@ def _metrics(text: str | None, form: metrics.Form) -> list[Object]:
 
 
 def _load(text: str | None, kind: type, names: Mapping[str, str]) -> Any:
-    """Parse the JSON of an annotation; return None if it is invalid or not of this type, as upstream ignores it.
+    """Parse the JSON of an annotation and correct the case of its field names.
 
     Args:
+        text: the annotation, or None if it is not set.
+        kind: the expected type, dict, or list for a list of objects.
         names: field names by their lower-case form.
+
+    Returns:
+        None if the annotation is not set, invalid or of another type, as upstream ignores it.
     """
     if not text:
         return None
@@ -206,7 +222,11 @@ def _load(text: str | None, kind: type, names: Mapping[str, str]) -> Any:
 
 
 def _spelled(value: Any, names: Mapping[str, str]) -> Any:
-    """Correct the case of field names, which Go's encoding/json ignores; keys of matchLabels are left as they are."""
+    """Return a copy with corrected case of field names, which Go's encoding/json ignores, except in matchLabels.
+
+    Args:
+        names: field names by their lower-case form.
+    """
     if isinstance(value, list):
         return [_spelled(item, names) for item in value]
     if not isinstance(value, dict):

@@ -21,7 +21,7 @@ _SCALE_DOWN: Final[Object] = {
 
 
 def default_autoscaler_v2(obj: Object) -> None:
-    """Set the defaults of an autoscaler in version v2."""
+    """Set the defaults of an autoscaler in v2 in place: minReplicas, metrics and behavior."""
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
@@ -31,7 +31,7 @@ def default_autoscaler_v2(obj: Object) -> None:
 
 
 def default_metrics(spec: Object) -> None:
-    """Set the default metric, 80 % of cpu utilization, if the metrics are empty."""
+    """Set empty metrics of a spec to 80 % of cpu utilization, in place."""
     if not spec.get("metrics"):
         spec["metrics"] = [
             {
@@ -42,7 +42,7 @@ def default_metrics(spec: Object) -> None:
 
 
 def default_behavior(behavior: Object) -> Object:
-    """Return the behavior with the rules of both directions, each with its defaults."""
+    """Return a copy of the behavior with rules for both directions, each with its defaults."""
     return {
         **behavior,
         "scaleUp": _rules(behavior.get("scaleUp"), _SCALE_UP),

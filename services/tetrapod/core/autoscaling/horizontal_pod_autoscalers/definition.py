@@ -20,9 +20,9 @@ class AutoscalerStrategy(KindStrategy):
     """The strategy of HorizontalPodAutoscaler."""
 
     def canonicalize(self, obj: Object) -> None:
-        """Default the scaling rules that came in an annotation of v1.
+        """Set the defaults of spec.behavior, in place. Those of rules from an annotation of v1 are not set yet.
 
-        Upstream does so only when it reads the stored object.
+        Upstream sets these only when it reads the stored object, so validation sees them without.
         """
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:

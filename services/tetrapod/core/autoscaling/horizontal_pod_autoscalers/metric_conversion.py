@@ -69,7 +69,14 @@ V1_NAMES: Final = {
 
 
 def cpu_utilization(metric: Object, key: str) -> int | None:
-    """Return the cpu utilization of the metric, the only one that v1 has a field for, or None."""
+    """Return averageUtilization of a v2 metric of the resource cpu, the only one that v1 has a field for.
+
+    Args:
+        key: "target" or "current".
+
+    Returns:
+        None if it is another metric or has no averageUtilization.
+    """
     resource = metric.get("resource") or {}
     if metric.get("type") != "Resource" or resource.get("name") != "cpu":
         return None
@@ -78,7 +85,7 @@ def cpu_utilization(metric: Object, key: str) -> int | None:
 
 
 def to_v1(metric: Object, form: Form) -> Object:
-    """Return the metric in the form of v1."""
+    """Return a v2 metric in the flat form of v1; only its `type` if that is unknown."""
     kind = _KINDS.get(metric.get("type", ""), "")
     out: Object = {"type": metric.get("type", "")}
     if not kind:
@@ -104,14 +111,14 @@ def to_v1(metric: Object, form: Form) -> Object:
 
 
 def _read(source: Object, path: str) -> Any:
-    """Return the value at a path of one or two fields."""
+    """Return the value at a path of one or two fields, such as "metric.name", or None."""
     outer, _, inner = path.partition(".")
     value = source.get(outer)
     return (value or {}).get(inner) if inner else value
 
 
 def to_v2(metric: Object, form: Form) -> Object:
-    """Return the metric in the form of v2.
+    """Return a v1 metric in the nested form of v2; only its `type` if that is unknown or the source is empty.
 
     Raises:
         ValueError: a quantity is invalid.
@@ -140,7 +147,7 @@ def to_v2(metric: Object, form: Form) -> Object:
 
 
 def _target(kind: str, values: Object) -> Object:
-    """Return the v2 target of a metric with these values, and add its `type`, which v1 does not have.
+    """Return the v2 target of a metric with these values, and with the `type`, which v1 does not have.
 
     The first value that is set determines the type: averageUtilization, averageValue, value. The type is Value if none
     is set. An Object target with averageValue loses its value, which v1 always sets.

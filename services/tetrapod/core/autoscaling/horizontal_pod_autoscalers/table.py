@@ -39,7 +39,12 @@ def _row(obj: Object) -> list[Any]:
 
 
 def _targets(metrics: list[Object], current: list[Object]) -> str:
-    """Return the metrics as `current/target`, at most two of them."""
+    """Return the metrics as `current/target`, at most two and then " + 1 more...", or "<none>".
+
+    Args:
+        metrics: the metrics of the spec.
+        current: those of the status, in the same order.
+    """
     if not metrics:
         return NONE
     texts = [_metric(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]

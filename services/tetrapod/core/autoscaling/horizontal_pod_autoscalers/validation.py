@@ -26,10 +26,13 @@ _RAW_OR_UTILIZATION: Final = "must set either a target raw value or a target uti
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate a HorizontalPodAutoscaler. `old` is None on create.
+    """Validate the spec of a HorizontalPodAutoscaler.
 
     An invalid apiVersion that is already stored is accepted: that of scaleTargetRef while its kind and apiVersion are
     unchanged, those of object metrics if any stored metric has one.
+
+    Args:
+        old: the stored object; None on create.
     """
     spec = obj.get("spec") or {}
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
@@ -67,7 +70,11 @@ def _names(target: Object, path: str) -> list[FieldError]:
 
 
 def _api_version(target: Object, *, grouped: bool) -> str:
-    """Return an error text for the apiVersion of a reference, or "". With `grouped`, it must name an API group."""
+    """Return an error text for the apiVersion of a reference, or "" if it is valid.
+
+    Args:
+        grouped: whether the apiVersion must name an API group.
+    """
     version = target.get("apiVersion") or ""
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
@@ -75,7 +82,7 @@ def _api_version(target: Object, *, grouped: bool) -> str:
 
 
 def _described(obj: Object | None) -> list[Object]:
-    """Return the describedObject of each metric of type Object."""
+    """Return the describedObject of each metric of type Object, {} where it is missing; [] if `obj` is None."""
     metrics = ((obj or {}).get("spec") or {}).get("metrics") or ()
     return [(m.get("object") or {}).get("describedObject") or {} for m in metrics if m.get("type") == "Object"]
 
@@ -249,7 +256,7 @@ def _policy(policy: Object, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a HorizontalPodAutoscaler."""
+    """Reject negative numbers in the status: the replicas, and observedGeneration of conditions."""
     status = new.get("status") or {}
     errors: list[FieldError] = []
     for i, condition in enumerate(status.get("conditions") or ()):

@@ -1,1 +1,1 @@
-"""Jobs."""
+"""Job: its definition, strategies, defaults, validation, warnings and columns."""

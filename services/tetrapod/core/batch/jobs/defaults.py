@@ -7,7 +7,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_spec_defaults(spec: Object) -> None:
-    """Set the defaults that Jobs and the templates of CronJobs share."""
+    """Set the defaults of a Job spec that the job templates of CronJobs get too, in place."""
     default_pod_template(spec.get("template"))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
@@ -15,7 +15,7 @@ def set_spec_defaults(spec: Object) -> None:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Job."""
+    """Set the defaults of a Job in place; its labels default to those of the pod template."""
     spec = obj.setdefault("spec", {})
     set_spec_defaults(spec)
     if spec.get("completions") is None and spec.get("parallelism") is None:

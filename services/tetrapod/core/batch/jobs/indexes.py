@@ -15,7 +15,7 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """Return the number of listed indexes, each of which must be below `completions`.
+    """Return the number of indexes in a text such as `1,3-5,7`, each of which must be below `completions`.
 
     Raises:
         ValueError: the format is invalid; the message is upstream's.
@@ -31,7 +31,13 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that both lists contain, or None. Parts that do not parse are ignored."""
+    """Return the first index that both lists contain, or None.
+
+    Args:
+        completed: a list such as `1,3-5,7`. Parts that are invalid are ignored, also in `failed`.
+        failed: another list.
+        completions: the number that all indexes must be below.
+    """
     if not completed or not failed:
         return None
     done, lost = list(_intervals(completed, completions)), list(_intervals(failed, completions))

@@ -25,7 +25,12 @@ _STATUSES: Final = ["False", "True", "Unknown"]
 
 
 def failure_policy(spec: Object, path: str) -> list[FieldError]:
-    """Validate spec.podFailurePolicy of the given Job spec."""
+    """Validate podFailurePolicy of a Job spec.
+
+    Args:
+        spec: the Job spec. A rule may refer to its containers and its backoffLimitPerIndex.
+        path: the field path of the policy.
+    """
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
     pod_spec = (spec.get("template") or {}).get("spec") or {}
     names = {c.get("name") for kind in ("containers", "initContainers") for c in pod_spec.get(kind) or ()}
@@ -91,7 +96,12 @@ def _exit_codes(codes: Object, path: str, names: set[Any]) -> list[FieldError]:
 
 
 def success_policy(spec: Object, path: str) -> list[FieldError]:
-    """Validate spec.successPolicy of the given Job spec."""
+    """Validate successPolicy of a Job spec.
+
+    Args:
+        spec: the Job spec. A rule may not exceed its completions.
+        path: the field path of the policy.
+    """
     rules = (spec.get("successPolicy") or {}).get("rules") or []
     errors: list[FieldError] = []
     if not rules:
@@ -135,7 +145,7 @@ def _success_rule(rule: Object, completions: int, path: str) -> list[FieldError]
 
 
 def shown_failure(policy: Object) -> Object:
-    """Return a pod failure policy as upstream's internal struct prints."""
+    """Return podFailurePolicy as Go prints upstream's internal struct, for error messages."""
     return {
         "Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] if policy.get("rules") is not None else None
     }
@@ -156,7 +166,7 @@ def _shown_rule(rule: Object) -> Object:
 
 
 def shown_success(policy: Object) -> Object:
-    """Return a success policy as upstream's internal struct prints."""
+    """Return successPolicy as Go prints upstream's internal struct, for error messages."""
     rules = [
         {"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")}
         for r in policy.get("rules") or ()

@@ -31,23 +31,27 @@ def _finishes(status: Object) -> bool:
 
 
 class _Changes:
-    """The difference between a Job's new and old status."""
+    """The differences between a Job's new status and its stored one.
+
+    Attributes:
+        finished: whether exactly one of them has Complete or Failed with status "True".
+    """
 
     def __init__(self, status: Object, existing: Object) -> None:
         self._status, self._before = status, existing
         self.finished = _finishes(status) is not _finishes(existing)
 
     def condition(self, *kinds: str) -> bool:
-        """Return whether any of these conditions changes between True and not True."""
+        """Return whether one of these condition types has status "True" in only one of the two statuses."""
         return any(_is(self._status, kind) is not _is(self._before, kind) for kind in kinds)
 
     def field(self, *names: str) -> bool:
-        """Return whether any of these status fields changes."""
+        """Return whether one of these status fields differs."""
         return any(self._status.get(name) != self._before.get(name) for name in names)
 
 
 def validate(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a Job."""
+    """Validate an updated status of a Job: counters, conditions, times, indexes and transitions."""
     spec, status, old_status = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
     changes = _Changes(status, old_status)
     errors = [error for name in _COUNTERS for error in not_negative(status.get(name), f"status.{name}")]

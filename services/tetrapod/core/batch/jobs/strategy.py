@@ -1,4 +1,4 @@
-"""Strategies of Job and CronJob. Upstream: pkg/registry/batch/{job,cronjob}/strategy.go."""
+"""The strategy of Job, and the store that warns about orphaned pods. Upstream: pkg/registry/batch/job/strategy.go."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORPHANS: Final = (
 
 
 class JobStrategy(KindStrategy):
-    """The strategy of Job."""
+    """The strategy of Job, which generates selector and labels. Deleting a Job orphans its pods by default."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -61,7 +61,7 @@ class JobStrategy(KindStrategy):
         drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
-        """Default the labels from the template's labels again.
+        """Set missing labels of the Job to those of its pod template, in place.
 
         Upstream does this on every decode, so also after validation.
         """
@@ -72,16 +72,24 @@ class JobStrategy(KindStrategy):
 
 
 def drop_disabled(spec: Object, existing: Object) -> None:
-    """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it.
+    """Drop `scheduling` from a Job spec, in place, unless the stored spec has it.
 
-    Upstream: pkg/api/job/util.go.
+    The field belongs to the feature gate WorkloadWithJob, which is off.
+
+    Args:
+        existing: the stored spec; {} on create.
+
+    Upstream: pkg/api/job/util.go
     """
     if existing.get("scheduling") is None:
         spec.pop("scheduling", None)
 
 
 def generate_selector(job: Object) -> None:
-    """Set the selector and the template's labels from the job's uid and name, unless spec.manualSelector is set."""
+    """Add the job's uid to its selector, and its uid and name to the labels of the pod template, in place.
+
+    Existing labels are kept. With spec.manualSelector, nothing is changed.
+    """
     spec = job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return
@@ -99,7 +107,7 @@ def generate_selector(job: Object) -> None:
 
 
 class JobStore(Store):
-    """A store that adds the warning when the delete options leave the propagation policy unset."""
+    """A store whose deletes warn that pods are orphaned if the delete options set no propagation policy."""
 
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None

@@ -41,7 +41,7 @@ _FINISHING: Final = ("OnFailure", "Never")
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Job."""
+    """Validate a new Job: its spec, its generated selector, and the host names of an indexed Job's pods."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _generated_selector(obj) + _spec(spec)
     completions = spec.get("completions") or 0
@@ -93,7 +93,7 @@ def _spec(spec: Object) -> list[FieldError]:
 
 
 def job_spec(spec: Object, path: str) -> list[FieldError]:
-    """Validate the parts of a spec that jobs and the job templates of cron jobs have in common."""
+    """Validate the parts of a Job spec that the job templates of CronJobs have too: all but the selector."""
     errors = [error for name in _NUMBERS for error in not_negative(spec.get(name), f"{path}.{name}")]
     if (most := spec.get("maxFailedIndexes")) is not None:
         errors += not_negative(most, f"{path}.maxFailedIndexes")
@@ -169,7 +169,7 @@ def _restart_policy(spec: Object, path: str) -> list[FieldError]:
 
 
 def validate_template(template: Object, path: str) -> list[FieldError]:
-    """Validate the jobTemplate of a CronJob, whose selector is always generated."""
+    """Validate the jobTemplate of a CronJob, which cannot have a selector of its own."""
     spec = template.get("spec") or {}
     errors = job_spec(spec, f"{path}.spec")
     if (selector := spec.get("selector")) is not None:
@@ -182,7 +182,12 @@ def validate_template(template: Object, path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Job, whose selector, template and policies are immutable."""
+    """Validate an updated Job.
+
+    selector, completionMode, podFailurePolicy, backoffLimitPerIndex, managedBy and successPolicy are immutable. So is
+    the pod template, except while the Job is suspended. completions may change only together with parallelism, in an
+    indexed Job.
+    """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec) + _completions(spec, old_spec)
     errors += differences.immutable(
@@ -226,8 +231,13 @@ def _completions(spec: Object, existing: Object) -> list[FieldError]:
 def _template_kept(spec: Object, existing: Object, status: Object) -> list[FieldError]:
     """Reject a changed pod template.
 
-    While a job is suspended and not started, the fields that affect scheduling may change: node selector, node
+    While a Job is suspended and not started, the fields that affect scheduling may change: node selector, node
     affinity, tolerations, scheduling gates and resources.
+
+    Args:
+        spec: the new Job spec.
+        existing: the stored Job spec.
+        status: the stored status.
     """
     template, old = spec.get("template") or {}, existing.get("template") or {}
     if not _may_reschedule(existing, status):
@@ -246,7 +256,7 @@ def _template_kept(spec: Object, existing: Object, status: Object) -> list[Field
 
 
 def _may_reschedule(existing: Object, status: Object) -> bool:
-    """Return whether the stored job is suspended and either has the condition Suspended or has not started."""
+    """Return whether the stored Job is suspended and either has the condition Suspended or has not started."""
     if not existing.get("suspend"):
         return False
     suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
@@ -254,7 +264,7 @@ def _may_reschedule(existing: Object, status: Object) -> bool:
 
 
 def _affinity(new: Object | None, old: Object | None) -> Object | None:
-    """Return the old affinity with the node affinity of the new one."""
+    """Return a copy of the old affinity with the node affinity of the new one; None if nothing is left."""
     merged = {k: v for k, v in (old or {}).items() if k != "nodeAffinity"}
     if new is None:
         return merged or None
@@ -262,6 +272,9 @@ def _affinity(new: Object | None, old: Object | None) -> Object | None:
 
 
 def _resources_of(old: list[Object], new: list[Object]) -> list[Object]:
-    """Return the old containers with the resources of the new ones of the same name."""
+    """Return copies of the old containers with the resources of the new ones of the same name.
+
+    Old containers without a new one are returned as they are.
+    """
     resources = {c.get("name"): c.get("resources") for c in new}
     return [{**c, "resources": resources[c.get("name")]} if c.get("name") in resources else c for c in old]

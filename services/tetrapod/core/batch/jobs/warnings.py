@@ -14,14 +14,18 @@ _INDEXES: Final = (
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a Job."""
+    """Return warnings about the name and the spec of a Job; none if an update does not change the generation."""
     if same_generation(obj, old):
         return []
     return name_warnings(obj, old) + job_spec_warnings(obj.get("spec") or {}, "spec")
 
 
 def job_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Return the warnings about the spec of a Job or of the job template of a CronJob."""
+    """Return warnings about a Job spec: very many completions, and those about the pod template.
+
+    Args:
+        path: the field path of the spec, which may be in the job template of a CronJob.
+    """
     is_large = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
     warnings = (
         [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []

@@ -1,1 +1,1 @@
-"""CertificateSigningRequests."""
+"""CertificateSigningRequest: its definition, strategies, validation, columns and metrics."""

@@ -28,7 +28,7 @@ _BACKDATED: Final = timedelta(minutes=5)
 
 
 def newly_issued(new: Object, old: Object) -> bool:
-    """Return whether the update issues a certificate for a request that sets expirationSeconds."""
+    """Return whether the update adds the certificate of a request that sets expirationSeconds."""
     return (
         old["spec"].get("expirationSeconds") is not None
         and not (old.get("status") or {}).get("certificate")
@@ -37,7 +37,11 @@ def newly_issued(new: Object, old: Object) -> bool:
 
 
 def count_issued(request: Object) -> None:
-    """Count an issued certificate, and whether its lifetime is within 5 minutes plus 5 % of the requested one."""
+    """Count the certificate of a request, and whether its lifetime is within 5 minutes plus 5 % of the requested one.
+
+    Args:
+        request: the CertificateSigningRequest, with a certificate and expirationSeconds.
+    """
     from cryptography import x509
 
     spec = request["spec"]

@@ -24,7 +24,8 @@ _DECISIONS: Final = frozenset({"Approved", "Denied"})
 class SigningRequestStrategy(Strategy):
     """The strategy of CertificateSigningRequest.
 
-    The spec is immutable and carries the identity of the authenticated user.
+    Create overwrites username, uid, groups and extra of the spec with those of the authenticated user. Updates ignore
+    changes of the spec.
     """
 
     has_status = True
@@ -63,7 +64,7 @@ class SigningRequestStrategy(Strategy):
 
 
 class _ConditionsStrategy(Strategy):
-    """The base of the two subresources that change conditions."""
+    """The base of the strategies of `/approval` and `/status`, which may change conditions."""
 
     def __init__(self, main: SigningRequestStrategy) -> None:
         self.namespaced = main.namespaced
@@ -76,9 +77,9 @@ class _ConditionsStrategy(Strategy):
 
 
 def _stamp(new: Object, old: Object) -> None:
-    """Set missing times of conditions.
+    """Set missing lastUpdateTime and lastTransitionTime of the new conditions to the current time, in place.
 
-    The lastTransitionTime is kept from the stored condition if its status has not changed.
+    If the status of a condition has not changed, the stored lastTransitionTime is used instead.
     """
     existing_by_type = {c.get("type"): c for c in (old.get("status") or {}).get("conditions") or ()}
     for condition in (new.get("status") or {}).get("conditions") or ():
@@ -91,7 +92,7 @@ def _stamp(new: Object, old: Object) -> None:
 
 
 class ApprovalStrategy(_ConditionsStrategy):
-    """The strategy of `certificatesigningrequests/approval`, which changes only conditions."""
+    """The strategy of `certificatesigningrequests/approval`. Changes of anything but conditions are ignored."""
 
     tabular = False
 
@@ -114,7 +115,8 @@ class ApprovalStrategy(_ConditionsStrategy):
 class SigningStatusStrategy(_ConditionsStrategy):
     """The strategy of `certificatesigningrequests/status`.
 
-    It covers the certificate and conditions other than Approved and Denied.
+    It may set the certificate and conditions. Changed conditions Approved and Denied are replaced by the stored ones;
+    added or removed ones are rejected by validation.
     """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:

@@ -64,9 +64,12 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _declared(obj: Object, old: Object | None) -> list[FieldError]:
-    """Reject a request that becomes both Approved and Denied.
+    """Reject a request with both conditions Approved and Denied, unless the stored one has both.
 
-    The schema declares this rule, so its error comes last.
+    The schema declares this rule upstream, so its error comes last.
+
+    Args:
+        old: the stored request; None on create.
     """
     kinds, old_kinds = (
         {c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {})
@@ -77,9 +80,13 @@ def _declared(obj: Object, old: Object | None) -> list[FieldError]:
 
 
 def _written(obj: Object, old: Object | None) -> list[FieldError]:
-    """Validate the hand-written rules. `old` is None on create.
+    """Validate the rules that upstream implements in Go code instead of declaring them in the schema.
 
-    Errors that the stored object already has are not reported again.
+    Repeated or unknown usages and condition types, and an invalid certificate, are accepted if the stored request has
+    any.
+
+    Args:
+        old: the stored request; None on create.
     """
     spec, old_spec = obj.get("spec") or {}, (old or {}).get("spec") or {}
     usages, old_usages = spec.get("usages") or [], old_spec.get("usages") or []
@@ -116,12 +123,12 @@ def _written(obj: Object, old: Object | None) -> list[FieldError]:
 
 
 def parse_request(request: str) -> CertificateSigningRequest:
-    """Parse the certificate request in `spec.request`, a PEM block in base64.
+    """Parse `spec.request`, a PEM-encoded PKCS#10 request in Base64. Its signature is not checked.
 
     Raises:
         ValueError: the block has another type or cannot be parsed; the message is upstream's.
 
-    Upstream: pkg/apis/certificates/helpers.go, ParseCSR.
+    Upstream: pkg/apis/certificates/helpers.go, ParseCSR
     """
     from cryptography import x509  # imported late: only clusters that sign requests need it
 
@@ -143,7 +150,7 @@ def _request_error(request: str) -> str:
 
 
 def _unverified(key: object) -> str:
-    """Return the text of Go's CheckSignature for an invalid signature (crypto/x509/x509.go)."""
+    """Return the error text of Go's CheckSignature (crypto/x509/x509.go) for an invalid signature by this key."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
@@ -186,7 +193,10 @@ def _certificate(obj: Object, old: Object | None) -> list[FieldError]:
 
 
 def certificate_error(content: bytes) -> str:
-    """Return an error text for an issued certificate chain (PEM), or "" if it is valid or empty."""
+    """Return an error text for an issued certificate chain (PEM), or "" if it is valid or empty.
+
+    Only the encoding is checked, not the signatures.
+    """
     from cryptography import x509
 
     if not content:
@@ -210,6 +220,8 @@ def certificate_error(content: bytes) -> str:
 
 def validate_update(new: Object, old: Object, *, decides: bool = False, signs: bool = False) -> list[FieldError]:
     """Validate an updated CertificateSigningRequest.
+
+    Conditions Approved, Denied and Failed cannot be removed, and a certificate cannot be changed once set.
 
     Args:
         decides: the request is for `/approval`, which may add Approved and Denied conditions.

@@ -1,1 +1,1 @@
-"""PodCertificateRequests."""
+"""PodCertificateRequest: its definition, strategies, validation and columns."""

@@ -56,7 +56,13 @@ class PodCertificateStrategy(KindStrategy):
     """The strategy of PodCertificateRequest."""
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        """Reject `metadata.namespace`, which upstream does not support for this kind."""
+        """Translate a field selector's label as the base class does, but reject `metadata.namespace`.
+
+        Upstream does not support it for this kind.
+
+        Raises:
+            ValueError: the label is not supported.
+        """
         if label == "metadata.namespace":
             raise ValueError(f"field label not supported: {label}")
         return super().field_label(version, label, value)
@@ -79,7 +85,7 @@ class PodCertificateStatusStrategy(StatusStrategy):
         upstream. Without an authorizer nothing is checked.
 
         Raises:
-            StatusError: 422.
+            StatusError: 422, the user does not have the permission.
         """
         if (
             self._authorizer is None

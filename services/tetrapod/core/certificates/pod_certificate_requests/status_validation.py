@@ -39,7 +39,8 @@ _MARGIN: Final = timedelta(minutes=10)
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated status.
 
-    It may only change from undecided to Issued, Denied or Failed, and is immutable afterwards.
+    It may only change from undecided to Issued, Denied or Failed, and is immutable afterwards. An issued chain must
+    match the requested key and lifetime.
     """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     listed = status.get("conditions") or []
@@ -112,7 +113,7 @@ def _public(key: Any) -> bytes:
 
 
 def _requested(spec: Object) -> bytes:
-    """Return the DER-encoded public key that the request asks a certificate for."""
+    """Return the DER-encoded public key of the request, from stubPKCS10Request or else from pkixPublicKey."""
     from cryptography import x509
 
     if stub := spec.get("stubPKCS10Request"):

@@ -32,7 +32,7 @@ _RSA_SIZES: Final = (3072, 4096)
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PodCertificateRequest."""
+    """Validate a new PodCertificateRequest: signer, pod, service account, node, lifetime, and proof of possession."""
     spec = obj.get("spec") or {}
     signer = spec.get("signerName") or ""
     errors = signer_name(signer, "spec.signerName")
@@ -60,7 +60,7 @@ def _uid(uid: str, path: str) -> list[FieldError]:
 def _possession(spec: Object) -> list[FieldError]:
     """Validate the proof that the kubelet holds the private key.
 
-    The proof is a PKCS#10 request, or a public key with a signature.
+    The proof is either stubPKCS10Request, or pkixPublicKey with proofOfPossession.
     """
     stub, key, proof = (_bytes(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession"))
     if stub and not key and not proof:
@@ -78,7 +78,7 @@ def _bytes(value: str | None) -> bytes:
 
 
 def _stub(content: bytes) -> list[FieldError]:
-    """Validate a PKCS#10 request, of which only the public key and the signature are used."""
+    """Validate a DER-encoded PKCS#10 request, of which only the public key and the signature are used."""
     from cryptography import x509  # imported late: only clusters that sign requests need it
     from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -118,7 +118,14 @@ def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[Fiel
 
 
 def _proof(content: bytes, proof: bytes, uid: str, shown: str) -> list[FieldError]:
-    """Validate a public key whose holder signed the pod's uid, the older way to prove possession."""
+    """Validate a public key whose holder signed the pod's uid, the older way to prove possession.
+
+    Args:
+        content: the DER-encoded public key.
+        proof: the signature.
+        uid: the pod's uid.
+        shown: spec.pkixPublicKey, to print in errors.
+    """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
@@ -151,7 +158,7 @@ def _verify(key: Any, proof: bytes, signed: bytes) -> None:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of the spec."""
+    """Reject a change of the spec, which is immutable."""
     spec = new.get("spec") or {}
     if same(spec, old.get("spec")):
         return []
