@@ -1,6 +1,6 @@
-"""The definition of a check of the Pod Security Standards, and helpers for the texts of violations.
+"""The definition of a check of the Pod Security Standards, and functions for the texts of violations.
 
-Follows k8s.io/pod-security-admission/policy (checks.go, helpers.go, visitor.go).
+Upstream: k8s.io/pod-security-admission/policy (checks.go, helpers.go, visitor.go).
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from tetrapod.machinery.gvk import Object
 
 
 class Violation(NamedTuple):
-    """A violation of a check."""
+    """The finding that a pod violates a check. Its `str` is the text for errors: reason and detail.
+
+    Attributes:
+        detail: the violating containers or fields; "" for none.
+    """
 
     reason: str
     """The short text, used alone in reports about many pods."""
@@ -29,7 +33,11 @@ CheckPod = Callable[[Object, Object], Violation | None]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check with its implementations by version."""
+    """One check of the Pod Security Standards, which can have changed between Kubernetes versions.
+
+    Attributes:
+        level: "baseline" or "restricted"; pods of the restricted level must pass both.
+    """
 
     id: str
     level: str
@@ -40,7 +48,7 @@ class Check:
 
 
 def containers(spec: Object) -> Iterator[Object]:
-    """Yield all containers, in the order of reports."""
+    """Yield the containers of all kinds: init containers, containers, ephemeral containers, in the order of reports."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or ()
 
@@ -51,47 +59,65 @@ def security_context(owner: Object) -> Object:
 
 
 def security_option(owner: Object, name: str) -> Any:
-    """Return a field of the security context, or None."""
+    """Return a field of the securityContext of a pod spec or a container, or None if it is unset."""
     return security_context(owner).get(name)
 
 
 def names(items: Iterable[Object]) -> list[str]:
-    """Return the names of containers or volumes."""
+    """Return the names of containers, volumes or sysctls, in order."""
     return [each.get("name", "") for each in items]
 
 
 def quoted(items: Iterable[str]) -> str:
-    """Return the items in quotes, comma-separated; quotes inside are not escaped, as upstream."""
+    """Return the items in double quotes, comma-separated. As upstream, quotes in items are not escaped."""
     return ", ".join(f'"{item}"' for item in items)
 
 
 def plural(count: Collection[Any], one: str, many: str = "") -> str:
-    """Return the singular for exactly one item, else the plural."""
+    """Return `one` if there is exactly one item, else `many`.
+
+    Args:
+        count: the items.
+        many: the plural; "" for `one` with an "s".
+    """
     return one if len(count) == 1 else many or f"{one}s"
 
 
 def containers_named(bad: Collection[str]) -> str:
-    """Return a text that lists the containers."""
+    """Return a text such as `containers "a", "b"`.
+
+    Args:
+        bad: the names of the containers.
+    """
     return f"{plural(bad, 'container')} {quoted(bad)}"
 
 
 def setters(pod: bool, bad: Collection[str]) -> str:
-    """Return the subject of a violation: "pod", the containers, or both; "" if neither violates."""
+    """Return the subject of a violation's text: "pod", the containers, or both with "and"; "" for neither.
+
+    Args:
+        pod: whether the pod itself violates the check.
+        bad: the names of the violating containers.
+    """
     return " and ".join(["pod"] * pod + ([containers_named(bad)] if bad else []))
 
 
 def is_windows(spec: Object) -> bool:
-    """Return whether the pod is a Windows pod."""
+    """Return whether the pod spec's os.name is "windows"."""
     return (spec.get("os") or {}).get("name") == "windows"
 
 
 def in_user_namespace(spec: Object) -> bool:
-    """Return whether the pod has its own user namespace."""
+    """Return whether the pod spec sets hostUsers to False, so that the pod has a user namespace of its own."""
     return spec.get("hostUsers") is False
 
 
 def unless(exempt: Callable[[Object], bool], check: CheckPod) -> CheckPod:
-    """Return a later version of the check that skips exempt pods."""
+    """Return a check that finds no violation in pods for which `exempt` returns True, and calls `check` for all others.
+
+    Args:
+        exempt: receives the pod spec.
+    """
 
     def revised(metadata: Object, spec: Object) -> Violation | None:
         return None if exempt(spec) else check(metadata, spec)

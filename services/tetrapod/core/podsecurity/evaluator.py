@@ -24,7 +24,10 @@ NEWEST: Final = max(since for check in CHECKS for since in check.revisions)
 
 
 def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
-    """Return the checks of a level at a minor version, without overridden ones."""
+    """Return the checks that apply at a level and a minor version of Kubernetes.
+
+    The restricted level includes baseline checks, except those that a restricted check overrides.
+    """
     current = {
         check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor
     }
@@ -42,7 +45,13 @@ _TABLE: Final = {
 
 
 def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
-    """Return the violations of a pod or pod template, in the order of reports."""
+    """Return the violations of a pod or pod template, in the order of reports; [] if it conforms.
+
+    Args:
+        asked: the level and version. "latest" and future versions mean the newest version that is implemented.
+        metadata: the metadata of the pod or template.
+        spec: its pod spec.
+    """
     if asked.level == PRIVILEGED:
         return []
     minor = asked.minor
@@ -51,10 +60,10 @@ def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violat
 
 
 def details(violations: Sequence[Violation]) -> str:
-    """Return the violations as one text."""
+    """Return the violations as one text, with reasons and details."""
     return ", ".join(map(str, violations))
 
 
 def reasons(violations: Sequence[Violation]) -> str:
-    """Return the short texts of the violations."""
+    """Return the reasons of the violations as one text, without details."""
     return ", ".join(violation.reason for violation in violations)

@@ -13,9 +13,9 @@ from tetrapod.machinery.gvk import Object
 
 
 def by_priority(pods: Iterable[Object], exempt_runtime_classes: Collection[str]) -> list[Object]:
-    """Return the pods without exempt ones, with one pod of each controller first.
+    """Return the pods in the order of checking, without those of exempt runtime classes.
 
-    The other pods of a controller come later, because they are likely equal.
+    One pod of each controller comes first. The others of a controller follow at the end, because they are likely equal.
     """
     first: list[Object] = []
     replicas: list[Object] = []
@@ -36,17 +36,17 @@ def _controller(pod: Object) -> str:
 
 
 class Findings:
-    """Pods grouped by their violations."""
+    """Existing pods of a namespace that violate its new level, grouped by their violations."""
 
     def __init__(self) -> None:
         self._pods: dict[str, list[str]] = {}
 
     def add(self, pod: str, reasons: str) -> None:
-        """Add a pod with its violations."""
+        """Add the name of a pod with the text of its violations."""
         self._pods.setdefault(reasons, []).append(pod)
 
     def warnings(self, namespace: str, enforce: LevelVersion, checked: int, total: int) -> list[str]:
-        """Return the warnings, with a note if not all pods were checked."""
+        """Return the warnings, with one about unchecked pods if `checked` is less than `total`; [] without any."""
         messages = []
         if checked < total:
             messages.append(
@@ -59,7 +59,7 @@ class Findings:
 
 
 def _who(pods: list[str]) -> str:
-    """Return the first pod name and the number of others."""
+    """Return the first pod name in alphabetical order and the number of others, as in "a (and 2 other pods)"."""
     first, others = min(pods), len(pods) - 1
     if not others:
         return first

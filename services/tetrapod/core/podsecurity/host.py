@@ -64,7 +64,7 @@ def _probes(metadata: Object, spec: Object) -> Violation | None:
 
 
 def _hosts(container: Object) -> Iterator[str]:
-    """Yield the hosts of the container's probes and lifecycle hooks."""
+    """Yield the hosts that the container's probes and lifecycle hooks name."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):

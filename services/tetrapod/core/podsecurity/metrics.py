@@ -33,7 +33,7 @@ for _operation in ("create", "update"):
 
 
 def evaluated(decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
-    """Count an evaluation.
+    """Count one evaluation of the request's object against a policy.
 
     Args:
         decision: "allow" or "deny".
@@ -48,18 +48,18 @@ def exempted(attributes: Attributes) -> None:
 
 
 def failed(attributes: Attributes, *, fatal: bool) -> None:
-    """Count an error; a fatal one prevents the evaluation."""
+    """Count an error; a fatal one prevents the evaluation, others replace the policy by a default."""
     _ERRORS.add(("true" if fatal else "false", *_of(attributes)))
 
 
 def _of(attributes: Attributes) -> tuple[str, str, str]:
-    """Return the labels of the request."""
+    """Return the labels request_operation, resource and subresource. Workloads have the resource "controller"."""
     resource = _RESOURCES.get(attributes.resource.resource, "controller")
     return attributes.operation.lower(), resource, attributes.subresource
 
 
 def _version(policy: LevelVersion) -> str:
-    """Return the version label; for privileged it is always "latest"."""
+    """Return the label policy_version: "latest" for privileged, "future" for versions newer than this server."""
     if policy.level == PRIVILEGED or policy.minor is None:
         return LATEST
     return "future" if policy.minor > _MINOR else policy.version

@@ -25,7 +25,12 @@ TEMPLATES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 
 
 def template_of(group: str, resource: str, obj: Object) -> Object | None:
-    """Return the pod template of an object, or None."""
+    """Return the pod template of a workload, or None if the object has none.
+
+    Args:
+        group: the API group; group and resource must be a key of `TEMPLATES`.
+        resource: the resource.
+    """
     value: Object | None = obj
     for step in TEMPLATES[group, resource]:
         value = (value or {}).get(step)
@@ -33,9 +38,9 @@ def template_of(group: str, resource: str, obj: Object) -> Object | None:
 
 
 def is_significant_update(new: Object, old: Object) -> bool:
-    """Return whether an image or a container annotation changed or a container was added.
+    """Return whether a pod update changed an image or seccomp annotation, or added or removed containers.
 
-    Other relevant fields are immutable.
+    Only such updates are evaluated again; other fields that the checks read are immutable.
     """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     annotations = [(pod.get("metadata") or {}).get("annotations") or {} for pod in (new, old)]

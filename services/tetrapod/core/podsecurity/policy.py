@@ -35,7 +35,7 @@ class LevelVersion(NamedTuple):
 
     @property
     def minor(self) -> int | None:
-        """The minor version; None for the latest."""
+        """The number N of a version "v1.N"; None for "latest"."""
         return None if self.version == LATEST else int(self.version[len("v1.") :])
 
 
@@ -43,7 +43,7 @@ ALLOW_ALL: Final = LevelVersion(PRIVILEGED, LATEST)
 
 
 class Policy(NamedTuple):
-    """The level and version of each mode."""
+    """The level and version of each mode: enforce, audit and warn."""
 
     enforce: LevelVersion = ALLOW_ALL
     audit: LevelVersion = ALLOW_ALL
@@ -51,15 +51,18 @@ class Policy(NamedTuple):
 
     @property
     def fully_privileged(self) -> bool:
-        """Whether all modes are privileged, so that nothing has to be evaluated."""
+        """Whether all three modes have the level privileged, so that nothing has to be evaluated."""
         return self.enforce.level == self.audit.level == self.warn.level == PRIVILEGED
 
     def same_effect(self, other: Policy) -> bool:
-        """Return whether both policies have the same effect. The version of "privileged" has none."""
+        """Return whether both policies have equal levels and versions; versions of the level privileged are ignored."""
         return all(a == b or a.level == b.level == PRIVILEGED for a, b in zip(self, other, strict=True))
 
     def spelled_out(self, labels: Mapping[str, str]) -> str:
-        """Return the modes that a label sets to another level than privileged, as text."""
+        """Return the modes that a label sets to another level than privileged, for a warning.
+
+        The form is "enforce=baseline:latest, warn=restricted:v1.30"; "" if there are none.
+        """
         return ", ".join(
             f"{mode}={level_version}"
             for mode, level_version in zip(self._fields, self, strict=True)
@@ -74,9 +77,10 @@ PRIVILEGED_POLICY: Final = Policy()
 def from_labels(
     labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_POLICY
 ) -> tuple[Policy, list[FieldError]]:
-    """Return the policy in the labels, and the errors in the labels.
+    """Return the policy in a namespace's labels, and the errors about invalid labels ([] if there are none).
 
-    An invalid level is replaced: by restricted for enforce, by privileged for audit and warn.
+    Modes without labels have the default. In place of an invalid level, enforce has restricted, audit and warn have
+    privileged. In place of an invalid version, they have the latest.
     """
     for name in labels or ():
         if name.startswith(PREFIX):
@@ -94,9 +98,10 @@ def from_labels(
 def _asked(
     labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, errors: list[FieldError]
 ) -> LevelVersion:
-    """Return the level and version of one mode and append errors.
+    """Return the level and version of one mode in the labels, and append errors about them to `errors`.
 
     Args:
+        default: the level and version if the labels are missing.
         fallback: the level in place of an invalid one.
     """
     level, version = default
@@ -112,7 +117,7 @@ def _asked(
 
 
 def is_version(text: str) -> bool:
-    """Return whether the text is "latest" or "v1.N"."""
+    """Return whether the text is "latest" or "v1.N", with N an integer of at most 64 bits."""
     match = _VERSION.fullmatch(text)
     return text == LATEST or (match is not None and int(match[1]) <= _INT64)
 

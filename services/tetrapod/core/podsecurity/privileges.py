@@ -78,7 +78,7 @@ def _capabilities_restricted(metadata: Object, spec: Object) -> Violation | None
 
 
 def _forbidden_additions(spec: Object, allowed: Collection[str]) -> str:
-    """Return a text about containers that add other capabilities than the allowed ones, or ""."""
+    """Return a text about the containers that add other capabilities than the allowed ones, or "" if there are none."""
     violating: list[str] = []
     forbidden: set[str] = set()
     for container in containers(spec):
@@ -94,7 +94,7 @@ def _forbidden_additions(spec: Object, allowed: Collection[str]) -> str:
 
 
 def _capabilities(container: Object, how: str) -> Collection[str]:
-    """Return the capabilities in `add` or `drop`."""
+    """Return the capabilities that the container adds (`how` is "add") or drops ("drop")."""
     return (security_option(container, "capabilities") or {}).get(how) or ()
 
 

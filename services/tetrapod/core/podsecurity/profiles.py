@@ -48,18 +48,18 @@ def _app_armor(metadata: Object, spec: Object) -> Violation | None:
 
 
 def _app_armor_type(owner: Object) -> str:
-    """Return the forbidden profile type that is set, or ""."""
+    """Return the AppArmor profile type of a pod spec or container if it is forbidden, else ""."""
     kind: str = (security_option(owner, "appArmorProfile") or {}).get("type", "RuntimeDefault")
     return "" if kind in ("RuntimeDefault", "Localhost") else kind
 
 
 def _is_allowed(annotation: str) -> bool:
-    """Return whether the value of an AppArmor annotation is allowed."""
+    """Return whether the value of an AppArmor annotation names an allowed profile."""
     return annotation in ("", "runtime/default") or annotation.startswith("localhost/")
 
 
 def _selinux(allowed: Collection[str]) -> CheckPod:
-    """Return the check for these allowed types."""
+    """Return the check of SELinux options, which reports other types than `allowed`, and any user or role."""
 
     def check(metadata: Object, spec: Object) -> Violation | None:
         def is_bad(owner: Object) -> bool:
