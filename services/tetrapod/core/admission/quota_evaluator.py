@@ -63,13 +63,14 @@ class CoreChange:
 
     @property
     def alone(self) -> Usage:
-        """The change of usage as if no quota had scopes: an increase by resource name."""
+        """The increase of usage by quota resource name, as if quotas had no scopes. Decreases are left out."""
         return growth(self.used, self.old_used)
 
     def delta(self, quota: Object) -> Usage:
-        """Return the change of usage for this quota, by resource name.
+        """Return the increase of usage that this quota counts, by quota resource name.
 
-        A stored object outside of the quota's scopes was not counted, so its usage is not subtracted.
+        A stored object outside of the quota's scopes was not counted, so its usage is not subtracted. Decreases are
+        left out.
         """
         counted = self.old is not None and in_scope(quota, self.resource, self.old)
         return growth(self.used, self.old_used if counted else {})

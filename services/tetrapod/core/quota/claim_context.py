@@ -19,10 +19,10 @@ _PODS: Final = GroupResource("", "pods")
 
 
 class ClaimLookups(Protocol):
-    """Reads of cluster objects; slightly stale objects are acceptable."""
+    """Reads of the objects that determine the usage of a ResourceClaim; slightly stale objects are acceptable."""
 
     async def classes(self) -> list[Object]:
-        """Return all device classes."""
+        """Return all DeviceClasses."""
         ...
 
     async def pod(self, namespace: str, name: str) -> Object | None:
@@ -30,19 +30,19 @@ class ClaimLookups(Protocol):
         ...
 
     async def claims(self, namespace: str) -> list[Object]:
-        """Return all claims of the namespace."""
+        """Return all ResourceClaims of the namespace."""
         ...
 
 
 async def claim_context(claim: Object, lookups: ClaimLookups) -> ClaimContext:
-    """Return the context of the claim."""
+    """Return the objects that determine the claim's usage, after reading them."""
     return ClaimContext(Extended.of(await lookups.classes()), await _charged(claim, lookups))
 
 
 async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
-    """Return the usage of the pod that the claim was created for, or {} if the claim is not the pod's.
+    """Return the usage of the pod for whose extended resources the scheduler created the claim, else {}.
 
-    Without a claim name in the pod's status, the oldest claim of the pod counts as its claim.
+    If the pod's status does not name its claim yet, the oldest of the pod's claims counts as the one.
     """
     meta = claim["metadata"]
     owner = _owner(claim)
@@ -63,7 +63,7 @@ async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
 
 
 def _owner(claim: Object) -> Object | None:
-    """Return the reference to the pod for whose extended resources the scheduler created the claim, or None."""
+    """Return the owner reference to the pod for whose extended resources the scheduler created the claim, or None."""
     meta = claim["metadata"]
     if (meta.get("annotations") or {}).get(_MADE_FOR_A_POD) != "true":
         return None

@@ -15,7 +15,15 @@ _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.mem
 
 
 def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
-    """Return which containers do not specify a limited resource, as in `cpu for: a,b; limits.memory for: a`, or ""."""
+    """Return the limited resources that containers do not specify, as in `cpu for: a,b; limits.memory for: a`.
+
+    Args:
+        pod: the pod.
+        hard: the quota's resource names.
+
+    Returns:
+        "" if all are specified, or if the pod has resources at pod level.
+    """
     required = sorted(_MUST_SPECIFY & set(hard))
     if not required or has_pod_level_resources(pod):
         return ""
@@ -31,6 +39,6 @@ def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
 
 
 def _specifies(resources: Object, name: str) -> bool:
-    """Return whether the container has a request or limit for the quota name."""
+    """Return whether the container has the request or limit that the quota name counts; `cpu` means `requests.cpu`."""
     kind, _, bare = name.rpartition(".")
     return bare in (resources.get(kind or "requests") or {})

@@ -27,7 +27,7 @@ _ZERO: Final = Quantity.from_int(0)
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The extended resource names of device classes. A name that two classes share applies to both."""
+    """The extended resource names of DeviceClasses. A name that two classes share applies to both."""
 
     explicit: Mapping[str, str] = field(default_factory=dict)
     """The explicit extended resource name of each class that has one."""
@@ -36,7 +36,7 @@ class Extended:
 
     @classmethod
     def of(cls, classes: Iterable[Object]) -> Extended:
-        """Return the names of these classes."""
+        """Return the explicit and implicit names of these DeviceClasses."""
         resource_by_class = {
             device_class["metadata"]["name"]: (device_class.get("spec") or {}).get("extendedResourceName")
             for device_class in classes
@@ -45,7 +45,7 @@ class Extended:
         return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in resource_by_class)})
 
     def counts_claims(self, quota_name: str) -> bool:
-        """Return whether the quota name limits an extended resource that claims use."""
+        """Return whether the quota name is `requests.` and the extended resource name of a DeviceClass."""
         return quota_name.startswith(REQUESTS) and quota_name.removeprefix(REQUESTS) in self.known
 
 
@@ -54,10 +54,10 @@ NO_NAMES: Final = Extended()
 
 @dataclass(frozen=True, slots=True)
 class ClaimContext:
-    """The other objects that determine the usage of a claim.
+    """The other objects that determine the usage of a ResourceClaim.
 
     Attributes:
-        names: the extended resource names of device classes.
+        names: the extended resource names of DeviceClasses.
         charged: the usage of the pod that the claim was created for.
     """
 
@@ -69,7 +69,11 @@ ALONE: Final = ClaimContext()
 
 
 def device_usage(claim: Object, context: ClaimContext) -> Usage:
-    """Return the usage of devices by quota name. If a request has alternatives, the maximum counts, for each class."""
+    """Return the numbers of devices that the claim uses, by quota resource name.
+
+    Names are those of the DeviceClass and of its extended resources. If a request has alternatives, the maximum of each
+    class counts. Devices that the context's pod is charged for are subtracted from the extended resources.
+    """
     total: dict[str, int] = {}
     for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
         # v1beta1 has the fields of an exact request in the request itself
@@ -93,7 +97,7 @@ def device_usage(claim: Object, context: ClaimContext) -> Usage:
 
 
 def _devices(request: Object) -> int:
-    """Return the number of devices of a request."""
+    """Return the number of devices of a request; a request for all devices counts as 32."""
     match request.get("allocationMode"):
         case "ExactCount":
             return int(request.get("count") or 0)

@@ -1,4 +1,7 @@
-"""The resources that a pod is charged for: the maximum of requested, allocated and actual resources.
+"""The requests and limits that a quota charges for a pod.
+
+A container is charged for the maximum of its spec's, the allocated and the actual resources, which differ during a
+resize.
 
 Upstream: k8s.io/component-helpers/resource/helpers.go, pkg/quota/v1/evaluator/core/pods.go.
 """
@@ -21,9 +24,9 @@ _OF_A_POD: Final = ("cpu", "memory")
 
 
 def counts_as_pod(pod: Object) -> bool:
-    """Return whether the pod counts.
+    """Return whether a quota charges the pod for `pods`, requests and limits.
 
-    Pods that have ended or exceeded their deletion grace period use only an object count.
+    Pods that have ended or exceeded their deletion grace period are charged only for `count/pods`.
     """
     if (pod.get("status") or {}).get("phase") in _ENDED:
         return False
@@ -35,15 +38,15 @@ def counts_as_pod(pod: Object) -> bool:
 
 
 def has_pod_level_resources(pod: Object) -> bool:
-    """Return whether the pod has resources at pod level. Upstream: IsPodLevelResourcesSet."""
+    """Return whether the pod spec has requests or limits at pod level. Upstream: IsPodLevelResourcesSet."""
     resources = (pod.get("spec") or {}).get("resources") or {}
     return any(_of_a_pod(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())
 
 
 def pod_totals(pod: Object) -> tuple[Usage, Usage]:
-    """Return requests and limits of the pod.
+    """Return the requests and the limits that quotas charge for the pod, overhead included, by resource name.
 
-    They are the maximum of what it requests, what was allocated and what it has, plus overhead.
+    Resources at pod level replace the totals of the containers.
     """
     requests, limits = (_containers(pod, ways) for ways in (_requests(pod), _limits(pod)))
     spec = pod.get("spec") or {}
@@ -58,20 +61,20 @@ def pod_totals(pod: Object) -> tuple[Usage, Usage]:
 
 
 def _of_a_pod(name: str) -> bool:
-    """Return whether a pod can have the resource at pod level."""
+    """Return whether a pod can have the resource at pod level: cpu, memory and huge pages."""
     return name in _OF_A_POD or name.startswith("hugepages-")
 
 
 def _infeasible(pod: Object) -> bool:
-    """Return whether a pending resize of the pod is infeasible."""
+    """Return whether the pod's condition PodResizePending says that the requested resize is infeasible."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((c.get("reason") == "Infeasible" for c in conditions if c.get("type") == "PodResizePending"), False)
 
 
 def _requests(pod: Object) -> list[Needs]:
-    """Return functions that each compute a request of a container; the quota charges the largest result.
+    """Return functions that each compute the requests of a container in another way; a quota charges the maximum.
 
-    The request of an infeasible resize does not count.
+    The ways are the spec, the allocated and the actual requests. The spec of an infeasible resize does not count.
     """
     infeasible = _infeasible(pod)
 
@@ -92,7 +95,10 @@ def _requests(pod: Object) -> list[Needs]:
 
 
 def _limits(pod: Object) -> list[Needs]:
-    """Return functions that each compute a limit of a container; the quota charges the largest result."""
+    """Return functions that each compute the limits of a container in another way; a quota charges the maximum.
+
+    The ways are the spec and the actual limits. The spec of an infeasible resize does not count.
+    """
     infeasible = _infeasible(pod)
 
     def asked(container: Object, _: Object) -> Usage:
@@ -107,7 +113,10 @@ def _limits(pod: Object) -> list[Needs]:
 
 
 def _containers(pod: Object, ways: list[Needs]) -> Usage:
-    """Return the maximum over several ways to determine the resources of containers."""
+    """Return the maximum of the pod's totals over several ways to compute a container's resources.
+
+    Each resource name has its own maximum.
+    """
     total: Usage = {}
     for way in ways:
         _raise(total, _together(pod, way))
@@ -119,6 +128,9 @@ def _together(pod: Object, needs_of: Needs) -> Usage:
 
     This is the sum over containers and sidecars, or the peak of an init container with the sidecars before it, if that
     is higher.
+
+    Args:
+        needs_of: computes the resources of one container.
     """
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     container_statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
@@ -156,6 +168,6 @@ def _add(total: Usage, part: Usage) -> None:
 
 
 def _raise(total: Usage, other: Usage) -> None:
-    """Raise each total to the other value, in place."""
+    """Raise each quantity in `total` to at least that in `other`, in place."""
     for name, quantity in other.items():
         total[name] = max(total.get(name, quantity), quantity)

@@ -1,6 +1,6 @@
-"""Updates of objects that can decrease usage, so that their quotas must be recalculated.
+"""Detection of updates that can decrease the usage of quotas, so that the quotas must be recalculated.
 
-Admission charges increases; decreases by an update are found here. Upstream: pkg/quota/v1/install/update_filter.go.
+Admission charges increases. Upstream: pkg/quota/v1/install/update_filter.go.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def may_decrease_usage(resource: GroupResource, old: Object, new: Object) -> boo
 
 
 def _resources(pod: Object) -> dict[str, Any]:
-    """Return the actual resources in the pod's container statuses."""
+    """Return the actual resources of each container by name, as the pod's status reports them."""
     status = pod.get("status") or {}
     container_statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     return {container_status["name"]: container_status.get("resources") for container_status in container_statuses}
 
 
 def _counted_type(service: Object) -> str:
-    """Return the type of a Service if quotas count it."""
+    """Return the type of a Service if quotas count it (NodePort or LoadBalancer), else ""."""
     service_type = (service.get("spec") or {}).get("type") or ""
     return service_type if service_type in ("NodePort", "LoadBalancer") else ""

@@ -11,15 +11,15 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
-    """Return whether the object matches all scopes.
+    """Return whether the object matches all scopes of the quota; True if it has none.
 
-    Quotas with scopes count only pods, and claims by VolumeAttributesClass.
+    Only pods, and PersistentVolumeClaims by VolumeAttributesClass, can match a scope.
     """
     return all(_matches(scope, resource, obj) for scope in scopes_of(quota))
 
 
 def matching(scopes: Iterable[Object], resource: GroupResource, obj: Object) -> list[Object]:
-    """Return the scopes that the object matches."""
+    """Return those of the scope selectors that the object matches, in order."""
     return [scope for scope in scopes if _matches(scope, resource, obj)]
 
 
@@ -46,13 +46,13 @@ def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
 
 
 def is_terminating(pod: Object) -> bool:
-    """Return whether the pod has an activeDeadlineSeconds."""
+    """Return whether the pod has an activeDeadlineSeconds, as the scope Terminating requires."""
     spec = pod.get("spec") or {}
     return spec.get("activeDeadlineSeconds") is not None and spec["activeDeadlineSeconds"] >= 0
 
 
 def _attributes_classes(claim: Object) -> list[str]:
-    """Return the requested, the current and the target VolumeAttributesClass of the claim."""
+    """Return the names of the claim's requested, current and target VolumeAttributesClass, as far as they are set."""
     status = claim.get("status") or {}
     class_names = (
         (claim.get("spec") or {}).get("volumeAttributesClassName"),
@@ -63,7 +63,7 @@ def _attributes_classes(claim: Object) -> list[str]:
 
 
 def _selects(scope: Object, value: str | None) -> bool:
-    """Return whether the scope selector matches the value."""
+    """Return whether the operator and values of a scope selector match the value; None or "" means that it is unset."""
     operator, values = scope.get("operator"), scope.get("values") or ()
     if operator == "Exists":
         return bool(value)
@@ -75,7 +75,7 @@ def _selects(scope: Object, value: str | None) -> bool:
 
 
 def _crosses_namespaces(spec: Object) -> bool:
-    """Return whether pod affinity terms refer to other namespaces."""
+    """Return whether terms of pod affinity or anti-affinity have namespaces or a namespaceSelector."""
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         terms: list[Any] = list((affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ())

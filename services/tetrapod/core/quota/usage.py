@@ -50,18 +50,19 @@ _LOOKED_INTO: Final = frozenset({("", "pods"), ("", "services"), ("", "persisten
 
 
 def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
-    """Return the type with the fields that determine an object's usage; None means all fields.
+    """Return the struct type of the fields that determine an object's usage, for decoding only those.
 
-    Most kinds count only as objects.
+    Returns:
+        None for kinds whose whole objects must be decoded; the metadata suffice for kinds that are only counted.
     """
     return None if resource in _LOOKED_INTO else _Named
 
 
 def usage_of(resource: GroupResource, obj: Object, context: ClaimContext = ALONE) -> Usage:
-    """Return the usage by quota resource name: `pods`, `requests.cpu`, `count/secrets` and others.
+    """Return what the object uses, by quota resource name: `pods`, `requests.cpu`, `count/secrets` and others.
 
     Args:
-        context: the context of a ResourceClaim; not used for other kinds.
+        context: the other objects that determine the usage of a ResourceClaim; not used for other kinds.
     """
     used: Usage = {count_name(resource): ONE}
     if resource == CLAIMS:
@@ -122,7 +123,14 @@ def _claim(claim: Object, used: Usage) -> None:
 
 
 def counted_names(resource: GroupResource, hard: Iterable[str], context: ClaimContext = ALONE) -> list[str]:
-    """Return the quota's names that can count objects of this resource. Upstream: MatchingResources."""
+    """Return those of the quota's resource names that can count objects of this resource, sorted.
+
+    Args:
+        hard: the quota's resource names.
+        context: knows the extended resource names of DeviceClasses; needed for ResourceClaims.
+
+    Upstream: MatchingResources.
+    """
     return sorted(name for name in hard if name == count_name(resource) or _counts_name(resource, name, context))
 
 
@@ -146,7 +154,11 @@ def _is_extended(name: str) -> bool:
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:
-    """Return the resources whose objects a quota with these names counts."""
+    """Return the resources whose objects a quota with these resource names counts.
+
+    Args:
+        names: the extended resource names of DeviceClasses.
+    """
     resources: set[GroupResource] = set()
     for name in hard:
         if name.startswith("count/"):
