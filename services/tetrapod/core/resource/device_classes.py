@@ -37,14 +37,14 @@ def definition() -> ResourceDefinition:
 
 
 class DeviceClassStrategy(KindStrategy):
-    """The strategy of DeviceClass: a change of labels increments the generation too."""
+    """The strategy of DeviceClasses: a change of labels increments the generation too."""
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
 
 
 def validate_name(name: str, prefix: bool) -> list[str]:
-    """Accept any name of a DeviceClass: the schema declares that rule, so _class reports its errors last."""
+    """Accept any name of a DeviceClass, because `validate` reports errors about it, after all others."""
     return []
 
 
@@ -59,9 +59,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _class(obj: Object, existing: Object) -> list[FieldError]:
-    """Validate a DeviceClass. `existing` is the stored spec, or {} on create.
+    """Validate a new or updated DeviceClass.
 
     Selectors and configuration equal to the stored ones are treated as valid.
+
+    Args:
+        existing: the stored spec, or {} on create.
     """
     spec, errors, name = obj.get("spec") or {}, ErrorLists(), obj["metadata"].get("name") or ""
     errors.declared += errors_from(is_long_name, name, "metadata.name") if name else []

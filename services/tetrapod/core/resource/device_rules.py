@@ -1,7 +1,7 @@
-"""Validation shared by the kinds of resource.k8s.io: drivers, pools, selectors, configuration and taints.
+"""Validation rules that the kinds of resource.k8s.io share: drivers, pools, selectors, configuration and taints.
 
-Upstream declares some rules in the schema and reports them after the hand-written ones, so `ErrorLists` collects the
-two separately.
+Upstream declares some rules in the schema and reports their errors after those of the hand-written ones, so
+`ErrorLists` collects the two separately. `path` is always the field that errors name.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -41,9 +41,11 @@ _MOST_CONDITIONS: Final = 4
 
 @dataclass(slots=True)
 class ErrorLists:
-    """Errors in the order of upstream.
+    """The errors of one object, in two lists, so that they can be reported in upstream's order.
 
-    The errors of hand-written rules (`written`) come first, those of the schema (`declared`) come last.
+    Attributes:
+        written: errors of upstream's hand-written rules, which come first.
+        declared: errors of rules that upstream declares in the schema, which come last.
     """
 
     written: list[FieldError] = data_field(default_factory=list)
@@ -54,15 +56,20 @@ class ErrorLists:
         return self.written + self.declared
 
     def within_limit(self, listed: Sequence[Any], path: str, limit: int) -> bool:
-        """Return whether a list has at most `limit` elements, and report it if not. Callers then skip its elements."""
+        """Return whether the list has at most `limit` elements; if not, add an error.
+
+        Callers then skip the validation of its elements.
+        """
         if len(listed) > limit:
             self.declared.append(field.too_many(path, len(listed), limit))
         return len(listed) <= limit
 
     def unique(self, keys: Iterable[Any], path: str, shown: Iterable[Any] | None = None) -> None:
-        """Report each repeated key.
+        """Add an error for each key that repeats an earlier one.
 
         Args:
+            keys: the keys of a list's elements.
+            path: the field of the list.
             shown: the values to print in the errors, in the order of `keys`; None prints the keys.
         """
         listed = list(keys)
@@ -92,7 +99,7 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
 
 
 def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
-    """Validate the name of a driver by the rules that the schema declares."""
+    """Validate the name of a driver by the rules that the schema declares, adding errors to `collected`."""
     if not name:
         collected.declared.append(field.required(path))
     else:
@@ -102,7 +109,7 @@ def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
 
 
 def qualified(name: str, path: str) -> list[FieldError]:
-    """Validate a C identifier with an optional domain before a slash.
+    """Validate the name of an attribute or capacity: a C identifier with an optional domain before a slash.
 
     As upstream, a name with two slashes is accepted.
     """
@@ -120,7 +127,7 @@ def qualified(name: str, path: str) -> list[FieldError]:
 
 
 def fully_qualified(name: str, path: str) -> list[FieldError]:
-    """Validate a name with a domain, as the schema declares it.
+    """Validate the name of an attribute with its domain, by the rules that the schema declares.
 
     Upstream: staging/src/k8s.io/apimachinery/pkg/api/validate, ResourceFullyQualifiedName.
     """
@@ -147,7 +154,11 @@ def identifier(name: str, path: str) -> list[FieldError]:
 
 
 def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored: bool = False) -> None:
-    """Validate device selectors. With `stored`, the expressions are already stored and not compiled again."""
+    """Validate device selectors, adding errors to `collected`.
+
+    Args:
+        stored: whether the stored object has the same selectors; they are not compiled again.
+    """
     if not collected.within_limit(listed, path, _MOST_SELECTORS):
         return
     for i, given in enumerate(listed):
@@ -158,7 +169,11 @@ def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored:
 
 
 def configuration(config: Object, path: str, collected: ErrorLists, *, stored: bool = False) -> None:
-    """Validate the configuration of a device. With `stored`, the size of its parameters is not limited."""
+    """Validate one element of a claim's or DeviceClass's `config`, adding errors to `collected`.
+
+    Args:
+        stored: whether the stored object has the same configuration; its size is not checked again.
+    """
     opaque = config.get("opaque")
     if opaque is None:
         collected.written.append(field.required(f"{path}.opaque"))
@@ -168,9 +183,10 @@ def configuration(config: Object, path: str, collected: ErrorLists, *, stored: b
 
 
 def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
-    """Validate a JSON object that only drivers interpret.
+    """Validate a JSON object that only drivers interpret: at most 10 KiB.
 
-    With `stored`, its size is not checked, because objects stored before upstream introduced the limit may exceed it.
+    Args:
+        stored: whether it is stored already; its size is not checked, because it may be older than upstream's limit.
     """
     if value is None:
         return [field.required(path)]
@@ -180,7 +196,7 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
 
 
 def taint(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate the key, value and effect of a device taint."""
+    """Validate the key, value and effect of a device taint, adding errors to `collected`."""
     effect = given.get("effect") or ""
     collected.written += errors_from(is_qualified_name, given.get("key") or "", f"{path}.key")
     if value := given.get("value"):
@@ -192,7 +208,10 @@ def taint(given: Object, path: str, collected: ErrorLists) -> None:
 
 
 def binding(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate bindingConditions and bindingFailureConditions: both or neither, unique and without overlap."""
+    """Validate bindingConditions and bindingFailureConditions of a device, adding errors to `collected`.
+
+    Both or neither are set; their elements are unique and do not overlap.
+    """
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
     errors = collected.written
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):

@@ -27,7 +27,7 @@ _LONGEST_VALUE: Final = 64
 
 
 def selector(expression: str, path: str) -> list[FieldError]:
-    """Validate one CEL expression: at most 10 KiB, compiles to bool, within the cost limit."""
+    """Validate the CEL expression of a device selector: at most 10 KiB, of type bool, and within the cost limit."""
     if len(expression.encode()) > _LONGEST:
         return [field.too_long(path, _LONGEST)]
     from tetrapod.machinery.cel.errors import CompileError
@@ -55,7 +55,7 @@ def _wrong_type(actual: CelType, expression: str, path: str) -> list[FieldError]
 
 @cache
 def _environment() -> Environment:
-    """Return the CEL environment with the variable `device`.
+    """Return the CEL environment with the variable `device`; built once.
 
     The variable has the device's driver, and its attributes and capacities by domain and name.
     """

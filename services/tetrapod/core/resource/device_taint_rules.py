@@ -36,19 +36,19 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a DeviceTaintRule."""
+    """Set the defaults of a DeviceTaintRule, which is modified: the time when the taint was added."""
     if (taint := (obj.get("spec") or {}).get("taint")) is not None:
         set_taint_defaults(taint)
 
 
 def set_taint_defaults(taint: Object) -> None:
-    """Set the defaults of a device taint."""
+    """Set timeAdded of a device taint to the current time if it is unset."""
     if taint.get("timeAdded") is None:
         taint["timeAdded"] = now_rfc3339()
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a DeviceTaintRule."""
+    """Validate a new or updated DeviceTaintRule."""
     spec, errors = obj.get("spec") or {}, ErrorLists()
     selector = spec.get("deviceSelector") or {}
     for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):

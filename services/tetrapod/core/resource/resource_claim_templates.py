@@ -25,7 +25,11 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
 def definition(access: ClaimAccess) -> ResourceDefinition:
-    """Return the definition of ResourceClaimTemplates."""
+    """Return the definition of ResourceClaimTemplates.
+
+    Args:
+        access: checks the right to request devices with administrative access.
+    """
     strategy = AdminStrategy(
         access,
         "ResourceClaimTemplate",
@@ -39,7 +43,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a ResourceClaimTemplate."""
+    """Set the defaults of the device requests in a ResourceClaimTemplate, which is modified."""
     resource_claims.set_device_defaults(((obj.get("spec") or {}).get("spec") or {}).get("devices") or {})
 
 

@@ -19,7 +19,11 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition(access: ClaimAccess) -> ResourceDefinition:
-    """Return the definition of ResourceClaims."""
+    """Return the definition of ResourceClaims.
+
+    Args:
+        access: checks the rights to request devices with administrative access and to write parts of the status.
+    """
     strategy = AdminStrategy(
         access,
         "ResourceClaim",
@@ -36,12 +40,16 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a ResourceClaim."""
+    """Set the defaults of the device requests in a ResourceClaim, which is modified."""
     set_device_defaults((obj.get("spec") or {}).get("devices") or {})
 
 
 def set_device_defaults(devices: Object) -> None:
-    """Set the defaults of the device requests of a claim or of a claim template."""
+    """Set the defaults of the device requests of a claim or of a claim template.
+
+    Args:
+        devices: the field of that name in the spec, which is modified.
+    """
     for request in devices.get("requests") or ():
         for device_request in [
             *([request["exactly"]] if request.get("exactly") is not None else []),

@@ -39,7 +39,7 @@ _NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a ResourceClaim."""
+    """Validate an updated status of a ResourceClaim. A stored allocation is immutable."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
     errors = ErrorLists()
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or []
@@ -112,14 +112,14 @@ def _device_key(device: Object) -> tuple[str, ...]:
 
 
 def _internal(device: Object) -> Object:
-    """Return the key of a device as upstream's internal SharedDeviceID prints."""
+    """Return the key of a device with the Go field names of upstream's SharedDeviceID, for errors."""
     return {name[0].upper() + name[1:]: device.get(name) or "" for name in _KEYS}
 
 
 def _shown(device: Object) -> Object:
-    """Return a device status as upstream prints it.
+    """Return an element of status.devices as upstream's errors print it.
 
-    The fields are in declaration order, and include empty ones without omitempty.
+    The fields are in the order of upstream's struct. Conditions are included even if they are empty.
     """
     shown: Object = {
         name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"
@@ -164,7 +164,7 @@ def _network_data(data: Object, path: str, collected: ErrorLists) -> None:
 
 
 def _interface_address(value: str, path: str) -> list[FieldError]:
-    """Validate an address with a prefix length, which must be in canonical form (upstream: IsValidInterfaceAddress)."""
+    """Validate an IP address with a prefix length, in canonical form. Upstream: IsValidInterfaceAddress."""
     parsed = parse_cidr_sloppy(value)
     if parsed is None:
         return [field.invalid(path, value, _NO_INTERFACE)]

@@ -37,20 +37,34 @@ _DRIVER: Final = 'changing status.devices requires resource="resourceclaims/driv
 
 
 class ClaimAccess:
-    """The authorization checks of claims."""
+    """The authorization checks for claims and claim templates.
+
+    Args:
+        authorizer: decides about writes of a claim's status; None allows all.
+        storages: the storage of namespaces.
+    """
 
     def __init__(self, authorizer: Authorizer | None, storages: StorageFactory) -> None:
         self._authorizer = authorizer
         self._namespaces = Lister(storages, NAMESPACES)
 
     async def admin(self, namespace: str, path: str) -> list[FieldError]:
-        """Return an error at `path` unless the namespace is labelled for administrative access to devices."""
+        """Return an error at `path` unless the namespace has the label for administrative access to devices.
+
+        The result is [] if it has. The namespace is read from the store, not from the cache.
+        """
         stored = await self._namespaces.get_live("", namespace)
         labels = ((stored or {}).get("metadata") or {}).get("labels") or {}
         return [] if labels.get(_LABEL) == "true" else [field.forbidden(path, _NO_ACCESS)]
 
     async def denial_reason(self, ctx: Context, verb: str, subresource: str, namespace: str, name: str) -> str:
-        """Return why the user may not perform the verb on the subresource, or "" if it is allowed."""
+        """Return the error text if the user may not perform the verb on a subresource of resourceclaims, else "".
+
+        Args:
+            subresource: "binding" or "driver", which exist only for authorization.
+            namespace: the namespace to authorize for, or "".
+            name: the name to authorize for, such as that of a driver, or "".
+        """
         if self._authorizer is None:
             return ""
         attributes = Attributes(
@@ -66,7 +80,9 @@ class AdminStrategy(KindStrategy):
     Their spec is immutable, so administrative access is checked on create only.
 
     Args:
-        requests: a function that returns the device requests of an object.
+        access: checks the right to administrative access.
+        kind: the kind, for errors.
+        requests: returns the device requests of an object.
     """
 
     def __init__(
@@ -97,7 +113,7 @@ class AdminStrategy(KindStrategy):
 
 
 class ClaimStatusStrategy(StatusStrategy):
-    """The strategy of `resourceclaims/status`."""
+    """The strategy of `resourceclaims/status`, which authorizes changes of the allocation and of device status."""
 
     tabular = False
 
@@ -106,7 +122,7 @@ class ClaimStatusStrategy(StatusStrategy):
         self._access = access
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Drop disabled fields and the status of devices that are deallocated."""
+        """Drop disabled fields, and the status of devices that the new allocation no longer contains."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
         disabled_fields.drop_disabled_result_fields(_results(new))
@@ -165,12 +181,12 @@ def _results(claim: Object) -> list[Object]:
 
 
 def _device(given: Object) -> tuple[str, ...]:
-    """Return what identifies a device: driver, pool, device and share id."""
+    """Return the key of a device in an allocation result or device status: driver, pool, device and share id."""
     return tuple(given.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
 
 
 def _changed_drivers(new: Object, old: Object) -> set[str]:
-    """Return the drivers whose entries in status.devices were added, changed or removed."""
+    """Return the names of the drivers whose entries in status.devices were added, changed or removed."""
     existing = {_device(d): d for d in (old.get("status") or {}).get("devices") or ()}
     drivers = set()
     for device in (new.get("status") or {}).get("devices") or ():
@@ -180,7 +196,7 @@ def _changed_drivers(new: Object, old: Object) -> set[str]:
 
 
 def _node_of(allocation: Object) -> str:
-    """Return the name of the node that an allocation selects, or "" if it does not select exactly one node by name."""
+    """Return the name of the node that an allocation selects; "" unless it selects exactly one node by name."""
     terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1 or terms[0].get("matchExpressions") or len(terms[0].get("matchFields") or ()) != 1:
         return ""
@@ -191,5 +207,5 @@ def _node_of(allocation: Object) -> str:
 
 
 def _lives_on(user: UserInfo, node: str) -> bool:
-    """Return whether the user is a service account whose token is bound to the node."""
+    """Return whether the user is a service account whose token is bound to the node. False if `node` is ""."""
     return bool(node) and split_username(user.name) is not None and user.extra.get(NODE_NAME_KEY, ()) == (node,)

@@ -1,4 +1,4 @@
-"""Validation of ResourceClaim, ResourceClaimTemplate, DeviceClass and DeviceTaintRule.
+"""Validation of ResourceClaims, and of the device requests that ResourceClaimTemplates have too.
 
 Upstream: pkg/apis/resource/validation/validation.go.
 """
@@ -50,7 +50,13 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
-    """Validate the device requests, constraints and configurations of a claim or of a claim template."""
+    """Validate the device requests, constraints and configurations of a claim or of a claim template.
+
+    Args:
+        devices: the field of that name in the spec.
+        path: its path.
+        collected: receives the errors.
+    """
     requests, constraints, configs = (devices.get(key) or [] for key in ("requests", "constraints", "config"))
     if collected.within_limit(requests, f"{path}.requests", MOST):
         collected.unique([r.get("name") or "" for r in requests], f"{path}.requests", map(_shown_request, requests))
@@ -138,7 +144,7 @@ def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
 
 
 def toleration(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate one device toleration."""
+    """Validate one device toleration, adding errors to `collected`."""
     operator, value, effect = (given.get(key) or "" for key in ("operator", "value", "effect"))
     if key := given.get("key"):
         collected.declared += errors_from(is_qualified_name, key, f"{path}.key")
@@ -155,7 +161,12 @@ def toleration(given: Object, path: str, collected: ErrorLists) -> None:
 
 
 def references(listed: list[str], names: set[str], path: str, collected: ErrorLists) -> None:
-    """Validate references to requests in a claim. `names` are those that request_names returns."""
+    """Validate references to requests, adding errors to `collected`.
+
+    Args:
+        listed: the references.
+        names: the result of `request_names`.
+    """
     if not collected.within_limit(listed, path, MOST):
         return
     collected.unique(listed, path)
@@ -164,7 +175,12 @@ def references(listed: list[str], names: set[str], path: str, collected: ErrorLi
 
 
 def reference(name: str, names: set[str], path: str, collected: ErrorLists) -> None:
-    """Validate one reference to a request in a claim."""
+    """Validate one reference to a request, adding errors to `collected`.
+
+    Args:
+        name: the name of a request, or `request/subrequest`.
+        names: the result of `request_names`.
+    """
     parts = name.split("/")
     if len(parts) <= 2:
         for part in parts:

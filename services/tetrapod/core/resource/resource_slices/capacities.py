@@ -1,4 +1,6 @@
-"""Validation of the request policies of device capacities: how much of a shared capacity one request may consume.
+"""Validation of the request policies of device capacities.
+
+A policy says how much of a shared capacity one request may consume.
 
 Upstream: pkg/apis/resource/validation, validateRequestPolicy.
 """
@@ -112,10 +114,12 @@ def _steps(
     path: str,
     named: dict[str, Quantity | None],
 ) -> list[FieldError]:
-    """Validate the step of a range, and that the default and the maximum are multiples of it above the minimum.
+    """Validate the step of a range: default and maximum must be the minimum plus a multiple of it.
 
-    `named` are the quantities that must be non-negative and fit into 64 bits; it is empty if fractions are compared
-    instead.
+    Args:
+        largest: the capacity.
+        named: the quantities of the range that must be non-negative and fit into 64 bits; {} if one of them has a
+            fraction.
     """
     at = f"{path}.step"
     if step.sign <= 0:

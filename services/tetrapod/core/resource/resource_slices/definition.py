@@ -40,7 +40,7 @@ def definition() -> ResourceDefinition:
 
 
 class SliceStrategy(KindStrategy):
-    """The strategy of ResourceSlice."""
+    """The strategy of ResourceSlices, which drops the fields of disabled feature gates."""
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
         if label != "metadata.name" and label not in self.field_labels:
@@ -52,9 +52,9 @@ class SliceStrategy(KindStrategy):
         _drop_disabled_fields(obj.get("spec") or {})
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Compare before dropping disabled fields, as upstream does.
+        """Return whether the update changes the spec; then drop its fields of disabled feature gates.
 
-        A change of a dropped field increments the generation.
+        As upstream, the comparison comes first, so that a change of a dropped field increments the generation.
         """
         changed = super().changes_generation(new, old)
         _drop_disabled_fields(new.get("spec") or {})
@@ -62,7 +62,7 @@ class SliceStrategy(KindStrategy):
 
 
 def _drop_disabled_fields(spec: Object) -> None:
-    """Drop the fields of a ResourceSlice spec whose gates are off.
+    """Remove the fields of disabled feature gates from a ResourceSlice spec.
 
     The gates are DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources,
     DRADeviceCompatibilityGroups and DRAListTypeAttributes.
@@ -79,14 +79,14 @@ def _drop_disabled_fields(spec: Object) -> None:
 
 
 def warnings(new: Object, old: Object | None) -> list[str]:
-    """Return a warning if the driver name is not lowercase."""
+    """Return a warning if the driver name has uppercase letters, else []. The stored object is not used."""
     driver = (new.get("spec") or {}).get("driver") or ""
     text = f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"
     return [text] if driver != driver.lower() else []
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a ResourceSlice."""
+    """Set timeAdded of device taints in a ResourceSlice, which is modified, to the current time where it is unset."""
     for device in (obj.get("spec") or {}).get("devices") or ():
         for taint in device.get("taints") or ():
             device_taint_rules.set_taint_defaults(taint)

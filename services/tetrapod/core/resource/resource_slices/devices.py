@@ -45,7 +45,14 @@ _semver: Final = re.compile(
 
 
 def check_devices(spec: Object, existing: Object | None, collected: ErrorLists) -> None:
-    """Validate the devices of a slice. `existing` is the stored spec, or None on create."""
+    """Validate the devices of a slice, adding errors to `collected`.
+
+    Capacities and taints that equal those of the stored device with the same name are not validated again.
+
+    Args:
+        spec: the spec of the slice.
+        existing: the stored spec, or None on create.
+    """
     devices = spec.get("devices") or []
     advanced = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices)
     most = _MOST_ADVANCED if advanced else _MOST_DEVICES
@@ -73,9 +80,11 @@ def _has_lists(device: Object) -> bool:
 
 
 def _device(device: Object, existing: Object | None, path: str, collected: ErrorLists) -> None:
-    """Validate one device.
+    """Validate one device, adding errors to `collected`.
 
-    Capacities and taints that equal those of the stored device (`existing`) are not validated again.
+    Args:
+        existing: the stored device with the same name, or None. Capacities and taints equal to its own are not
+            validated again.
     """
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     collected.written += dns_label(device.get("name") or "", f"{path}.name")
@@ -119,7 +128,7 @@ def _consumed(listed: list[Object], path: str, collected: ErrorLists) -> None:
 
 
 def counters(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate the names and the number of counters."""
+    """Validate counters by name: their number and their names. Errors are added to `collected`."""
     if not given:
         collected.declared.append(field.required(path))
     elif len(given) > _MOST_COUNTERS:
@@ -130,9 +139,10 @@ def counters(given: Object, path: str, collected: ErrorLists) -> None:
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
-    """Validate which nodes can access a device.
+    """Validate the fields of a device that say which nodes can access it.
 
-    Only if the slice sets perDeviceNodeSelection (`chosen`), devices say so themselves.
+    Args:
+        chosen: whether the slice sets perDeviceNodeSelection; if so, exactly one field must be set, else none.
     """
     name, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
     if not chosen:

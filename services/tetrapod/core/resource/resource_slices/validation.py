@@ -74,7 +74,7 @@ def _pool(pool: Object) -> list[FieldError]:
 
 
 def _selection(spec: Object) -> list[FieldError]:
-    """Validate that exactly one field says which nodes can access the devices."""
+    """Validate that exactly one field of a slice's spec says which nodes can access its devices."""
     errors: list[FieldError] = []
     chosen = []
     for name in _SELECTIONS:
