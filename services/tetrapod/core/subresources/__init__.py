@@ -1,1 +1,1 @@
-"""Shared parts of the subresources of pods, nodes and services: backends, the proxying of requests, and the stores."""
+"""The parts that subresources of pods, nodes and services share: backends, forwarding of requests, and the stores."""

@@ -58,11 +58,11 @@ _BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 
 
 class Links:
-    """A rewriter of links.
+    """A rewriter of links in the responses to one proxied request.
 
     Args:
         prefix: the path of the request up to the proxied path.
-        host: the authority of the backend.
+        host: the authority (host and port) of the backend.
         asked: the Host header of the client.
     """
 
@@ -70,7 +70,7 @@ class Links:
         self._prefix, self._host, self._asked = prefix, host, asked
 
     def rewrite(self, link: str) -> str:
-        """Return the link with the proxy's prefix if it is an absolute path on the backend or the proxy.
+        """Return the link with the proxy's prefix if it is an absolute path, on the backend, the proxy or no host.
 
         Other links are returned unchanged.
         """
@@ -93,7 +93,14 @@ class Links:
         return parts._replace(path=path).geturl()
 
     def page(self, body: bytes, encoding: str) -> bytes | None:
-        """Return an HTML page with rewritten links, or None if its content encoding is not supported.
+        """Return an HTML page with rewritten links, in the same encoding.
+
+        Args:
+            body: the encoded page.
+            encoding: the value of Content-Encoding.
+
+        Returns:
+            None if the encoding is not supported.
 
         Raises:
             ValueError: the body does not have this encoding.
@@ -147,7 +154,7 @@ class Links:
 
 
 def _escaped(text: str) -> str:
-    """Escape like Go's html.EscapeString."""
+    """Escape text for HTML as Go's html.EscapeString does."""
     for old, new in (("&", "&amp;"), ("'", "&#39;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("\r", "&#13;")):
         text = text.replace(old, new)
     return text

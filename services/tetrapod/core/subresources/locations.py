@@ -1,4 +1,6 @@
-"""The backends of requests to pods, services, nodes and kubelets: their endpoints, and the addresses that are rejected.
+"""The backends of requests to pods, services, nodes and kubelets.
+
+The module computes their endpoints and rejects addresses that a proxied request must not reach.
 
 Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter),
 k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go, k8s.io/apimachinery/pkg/util/net/port_split.go.
@@ -24,7 +26,7 @@ KUBELET_PORT: Final = 10250
 
 @dataclass(frozen=True, slots=True)
 class KubeletConfig:
-    """How to connect to kubelets.
+    """The settings of connections to kubelets.
 
     Attributes:
         tls: the trusted CA and the client certificate. Without a CA, any certificate is accepted, as upstream does.
@@ -39,7 +41,7 @@ UNVERIFIED: Final = KubeletConfig(ClientTLS(insecure=True))
 
 
 class Backends:
-    """The connections to kubelets, pods and services, and how kubelets are reached."""
+    """The connection pool for kubelets, pods and services, and the settings of connections to kubelets."""
 
     def __init__(self, pool: BackendPool, kubelet: KubeletConfig) -> None:
         self.pool = pool
@@ -47,10 +49,10 @@ class Backends:
 
 
 async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) -> Object:
-    """Return the status of a node.
+    """Read the node and return its status, or {} if it has none.
 
     Args:
-        asked: the resource to name in the error. Upstream: qualifiedResourceFromContext.
+        asked: the resource of the request, which the error names. Upstream: qualifiedResourceFromContext.
 
     Raises:
         StatusError: 404, the node does not exist.
@@ -63,10 +65,10 @@ async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) ->
 
 
 def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
-    """Return the endpoint of the kubelet.
+    """Return the endpoint of a node's kubelet: its first address of the most preferred type, and its port.
 
     Args:
-        reported_status: the node's status.
+        reported_status: the status of the Node.
         verify: whether to verify the kubelet's certificate.
 
     Raises:
@@ -91,7 +93,14 @@ async def kubelet_of(
 
 
 def split_name(name: str, kind: str) -> tuple[str, str, str]:
-    """Split `[scheme:]name[:port]` into scheme, name and port, raising StatusError 400."""
+    """Split `[scheme:]name[:port]` into scheme, name and port, with "" for missing parts.
+
+    Args:
+        kind: the kind of object, for the error.
+
+    Raises:
+        StatusError: 400, the name has another form.
+    """
     parts = name.split(":")
     scheme, bare, port = {1: ("", name, ""), 2: ("", parts[0], parts[-1])}.get(len(parts), (*parts, "", "")[:3])
     if len(parts) > 3 or not bare or scheme not in ("", "http", "https"):
@@ -100,9 +109,12 @@ def split_name(name: str, kind: str) -> tuple[str, str, str]:
 
 
 def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
-    """Return the endpoint for a host and a port.
+    """Return the endpoint for a host, a port and a scheme ("" for http). A missing port is 80, or 443 for https.
 
     As upstream, any certificate is accepted for https, because no expected name is known.
+
+    Raises:
+        StatusError: 503, the port is no valid number.
     """
     tls = ClientTLS(insecure=True) if scheme == "https" else None
     if not port:
@@ -113,7 +125,11 @@ def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
 
 
 def check_proxyable(address: str) -> None:
-    """Raise StatusError 400 unless the address is a global unicast address."""
+    """Check that the address is a global unicast address. Private addresses are allowed.
+
+    Raises:
+        StatusError: 400, it is not, or it is no IP address.
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -138,17 +154,17 @@ async def check_host(host: str) -> None:
 
 
 def unreachable(why: object) -> status.StatusError:
-    """Return the error 503 for a backend that cannot be reached."""
+    """Return the error 503 with the reason why a backend cannot be reached."""
     return status.service_unavailable(f"error trying to reach service: {why}")
 
 
 def not_upgraded(error: BackendError) -> status.StatusError:
-    """Return the error 500 for a failed upgrade."""
+    """Return the error 500 for a request to upgrade that the backend did not accept or could not be asked."""
     return status.StatusError(
         500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}"
     )
 
 
 def node_name(pod: Object) -> str:
-    """Return the name of the pod's node, or ""."""
+    """Return the name of the node that the pod is assigned to, or ""."""
     return (pod.get("spec") or {}).get("nodeName") or ""

@@ -1,4 +1,4 @@
-"""The base of `pods/proxy`, `services/proxy` and `nodes/proxy`, and how they forward a request.
+"""The base class of `pods/proxy`, `services/proxy` and `nodes/proxy`, and the forwarding of a request to a backend.
 
 Upstream: pkg/registry/core/{pod,service,node}, ResourceLocation; k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
 """
@@ -22,7 +22,7 @@ _SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
 class ProxyRest(Rest):
-    """A subresource that forwards requests to the endpoint that `locate` returns."""
+    """The base class of subresources that forward requests to the endpoint that `locate` returns."""
 
     def __init__(self, stores: Stores, backends: Backends) -> None:
         self._stores = stores
@@ -32,15 +32,24 @@ class ProxyRest(Rest):
         return await forward_request(self._backends.pool, await self.locate(ctx, name), request, path)
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
-        """Return the endpoint for a name with optional scheme and port, raising StatusError."""
+        """Return the endpoint for an object's name with optional scheme and port, as in `https:web:8443`.
+
+        Raises:
+            StatusError: the name is invalid, the object does not exist or it has no endpoint.
+        """
         raise NotImplementedError
 
 
 async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
-    """Forward the request to the endpoint, with rewritten links in the response.
+    """Forward the request to the endpoint and return its response, with links rewritten to lead through the proxy.
+
+    A GET of the proxy's root without a slash at the end is redirected instead.
 
     Args:
         path: the part of the request's path after `proxy`.
+
+    Raises:
+        StatusError: 503, the backend cannot be reached; 500, it did not accept an upgrade.
     """
     query = f"?{request.query_string}" if request.query_string else ""
     if path and request.path.endswith("/") and not path.endswith("/"):
@@ -74,7 +83,7 @@ async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Reques
 
 
 async def _with_rewritten_links(response: Response, request: Request, links: Links) -> Response:
-    """Rewrite links in redirects and HTML pages."""
+    """Return the response with rewritten links if it is a redirect or an HTML page; others are returned unchanged."""
     headers = dict(response.headers)
     if location := headers.get(b"location"):
         moved = links.rewrite(location.decode("latin-1")).encode("latin-1")

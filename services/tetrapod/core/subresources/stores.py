@@ -1,4 +1,7 @@
-"""The type of the server's stores by resource. They are looked up at each request."""
+"""The type of the server's stores by resource, and the resources that subresources look up in it.
+
+The stores are looked up at each request, because they are created after the subresources.
+"""
 
 from __future__ import annotations
 
