@@ -42,7 +42,10 @@ _LONGEST: Final = 30
 
 
 class WebhooksStrategy(StaticNames):
-    """The strategy of MutatingWebhookConfigurations and ValidatingWebhookConfigurations."""
+    """The strategy of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
+
+    As upstream, their generation also changes between empty and missing fields.
+    """
 
     distinguishes_empty = True
 

@@ -28,9 +28,9 @@ _CORE_FIELDS: Final = (
 
 
 def convert_event(obj: Object, version: str) -> Object:
-    """Return a copy in the other form.
+    """Return a copy of a core/v1 event as events.k8s.io/v1, and of an events.k8s.io/v1 event as core/v1.
 
-    Both groups have only v1, so the object's own apiVersion determines the direction.
+    Both groups have only v1, so the object's own apiVersion determines the direction and `version` is not used.
     """
     return _to_events(obj) if obj.get("apiVersion") == "v1" else _to_core(obj)
 

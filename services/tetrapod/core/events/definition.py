@@ -15,7 +15,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def core_events(ttl: int) -> ResourceDefinition:
-    """Return the definition in core/v1.
+    """Return the definition of events in core/v1.
 
     Args:
         ttl: seconds until an event is deleted.
@@ -25,7 +25,11 @@ def core_events(ttl: int) -> ResourceDefinition:
 
 
 def new_events(ttl: int) -> ResourceDefinition:
-    """Return the definition in events.k8s.io/v1."""
+    """Return the definition of events in events.k8s.io/v1, which are stored as core/v1.
+
+    Args:
+        ttl: seconds until an event is deleted.
+    """
     definition = builtin(
         "events.k8s.io",
         "events",

@@ -29,10 +29,7 @@ _NEW_LABELS: Final = {
 
 
 class EventStore(Store):
-    """The store of events.k8s.io.
-
-    Its errors name the kind Event of the core group, the one of upstream's internal type.
-    """
+    """The store of events.k8s.io, whose errors name the kind Event of the core group, as upstream."""
 
     def __init__(self, definition: ResourceDefinition, storage: ResourceStorage) -> None:
         super().__init__(definition, storage)

@@ -24,7 +24,11 @@ _TYPES: Final = frozenset({"Normal", "Warning"})
 
 
 def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
-    """Validate a new Event. `new_group`: the request uses events.k8s.io instead of core/v1."""
+    """Validate a new Event, in its core/v1 form.
+
+    Args:
+        new_group: whether the request uses events.k8s.io instead of core/v1.
+    """
     errors = _common(obj, new_group=new_group)
     if not new_group:
         return errors
@@ -41,9 +45,9 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
 
 
 def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
-    """Validate the rules of both API groups.
+    """Validate the rules that apply to requests of both API groups.
 
-    Both store the core/v1 form, so error paths use its field names; reportingController is upstream's exception.
+    Objects have the core/v1 form, so error paths use its field names. Upstream's exception is reportingController.
     """
     namespace, involved_namespace = (
         obj["metadata"].get("namespace") or "",
@@ -87,7 +91,11 @@ def _series(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldError]:
-    """Validate an updated Event. `new_group`: the request uses events.k8s.io, where most fields are immutable."""
+    """Validate an updated Event, in its core/v1 form.
+
+    Args:
+        new_group: whether the request uses events.k8s.io, where most fields are immutable, instead of core/v1.
+    """
     errors = _common(new, new_group=new_group)
     if not new_group:
         return errors

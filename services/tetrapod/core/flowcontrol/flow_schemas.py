@@ -47,14 +47,14 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a FlowSchema."""
+    """Set the default of spec.matchingPrecedence (1000) in a FlowSchema, which is modified."""
     spec = obj.setdefault("spec", {})
     if not spec.get("matchingPrecedence"):
         spec["matchingPrecedence"] = 1000
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a FlowSchema."""
+    """Validate a new or updated FlowSchema. The mandatory ones must have upstream's spec."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     precedence, path = spec.get("matchingPrecedence") or 0, "spec.matchingPrecedence"
     errors: list[FieldError] = []
@@ -84,7 +84,11 @@ def validate(obj: Object) -> list[FieldError]:
 
 @cache
 def _mandatory(resource: str) -> dict[str, Object]:
-    """Return the fixed specs of the mandatory objects of a resource, by name."""
+    """Return the fixed specs of the mandatory objects `exempt` and `catch-all`, by name.
+
+    Args:
+        resource: "flowschemas" or "prioritylevelconfigurations".
+    """
     objects = orjson.loads(files("tetrapod.generic.flowcontrol").joinpath("mandatory.json").read_bytes())
     return {obj["metadata"]["name"]: obj["spec"] for obj in objects[resource]}
 
@@ -204,7 +208,7 @@ def _url(url: str, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status conditions of a FlowSchema or PriorityLevelConfiguration."""
+    """Validate the status conditions of a FlowSchema or PriorityLevelConfiguration: types are unique and set."""
     listed = (new.get("status") or {}).get("conditions") or []
     kinds = [c.get("type") or "" for c in listed]
     errors: list[FieldError] = []
@@ -219,7 +223,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def _flow_schema_order(obj: Object) -> tuple[int, str]:
-    """Return the sort key by which requests are matched. Upstream: FlowSchemaSequence."""
+    """Return the sort key for the order in which requests are matched, which is the order of tables.
+
+    Upstream: FlowSchemaSequence.
+    """
     return spec_of(obj).get("matchingPrecedence") or 0, name_of(obj)
 
 

@@ -46,7 +46,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a PriorityLevelConfiguration."""
+    """Set the defaults of a PriorityLevelConfiguration, which is modified."""
     spec = obj.setdefault("spec", {})
     if (exempt := spec.get("exempt")) is not None:
         for key in ("nominalConcurrencyShares", "lendablePercent"):
@@ -64,7 +64,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a PriorityLevelConfiguration."""
+    """Validate a new or updated PriorityLevelConfiguration. The mandatory ones must have upstream's spec."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
     errors: list[FieldError] = []
@@ -81,7 +81,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _fixed_level(name: str, spec: Object) -> list[FieldError]:
-    """Reject a spec that differs from that of a mandatory priority level. Only `exempt` may change its spec.exempt."""
+    """Reject a spec that differs from that of the mandatory priority level with this name.
+
+    Only `exempt` may change a part, its spec.exempt. Other names are accepted.
+    """
     if (fixed := _mandatory("prioritylevelconfigurations").get(name)) is None:
         return []
     shown, mandatory = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
@@ -94,7 +97,7 @@ def _fixed_level(name: str, spec: Object) -> list[FieldError]:
 def _declared(spec: Object) -> list[FieldError]:
     """Validate the rules that upstream declares on the fields.
 
-    They cover required types, and the union member that each type selects.
+    They cover required types, and the member of a union that each type selects.
     """
     kind, limited = spec.get("type") or "", spec.get("limited")
     errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []

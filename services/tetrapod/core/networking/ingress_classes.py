@@ -38,14 +38,14 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of an IngressClass."""
+    """Set the default of spec.parameters.scope (Cluster) of an IngressClass, which is modified."""
     parameters = (obj.get("spec") or {}).get("parameters")
     if parameters is not None and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate an IngressClass."""
+    """Validate a new IngressClass."""
     spec = obj.get("spec") or {}
     controller, parameters = spec.get("controller") or "", spec.get("parameters")
     errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []

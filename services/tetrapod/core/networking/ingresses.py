@@ -169,7 +169,7 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
 
 
 def object_reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
-    """Validate a reference to an object of any kind.
+    """Validate apiGroup, kind and name of a reference to an object of any kind.
 
     Args:
         no_kind: the error detail for a missing kind or name; None if the caller reports these itself.
@@ -189,7 +189,10 @@ def object_reference(reference: Object, path: str, no_kind: str | None) -> list[
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the load balancer status of an Ingress. Stored addresses in a legacy format are accepted."""
+    """Validate the load balancer status of an Ingress.
+
+    Addresses in a legacy format are accepted if the stored status has them.
+    """
     old_addresses = [
         i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     ]
@@ -206,7 +209,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return a warning if a new Ingress has the deprecated class annotation."""
+    """Return a warning if a new Ingress has the deprecated annotation kubernetes.io/ingress.class; else []."""
     if old is not None or _INGRESS_CLASS not in (obj["metadata"].get("annotations") or {}):
         return []
     return [f"annotation \"{_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]

@@ -33,7 +33,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate_name(name: str, prefix: bool) -> list[str]:
-    """Validate the name of an IPAddress, which must be a canonical IP address."""
+    """Return the errors about an IPAddress's name, which must be a canonical IP address. `prefix` is not used."""
     return is_valid_ip(name)
 
 
@@ -62,7 +62,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _row(obj: Object) -> list[Any]:
-    """Return three cells for two columns, as upstream does: the age has no column."""
+    """Return three cells for two columns, as upstream does: there is no column for the age."""
     parent = spec_of(obj).get("parentRef")
     text = NONE
     if parent is not None:

@@ -30,7 +30,7 @@ TABLE: Final = TableConvertor(
 
 
 class NetworkPolicyStrategy(KindStrategy):
-    """The strategy of NetworkPolicy."""
+    """The strategy of NetworkPolicies, whose generation also changes between empty and missing fields, as upstream."""
 
     distinguishes_empty = True
 
@@ -48,7 +48,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a NetworkPolicy."""
+    """Set the defaults of a NetworkPolicy, which is modified: protocols of ports, and policyTypes."""
     spec = obj.setdefault("spec", {})
     for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
         for port in rule.get("ports") or ():
@@ -64,12 +64,12 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated NetworkPolicy. Stored CIDRs in a legacy format are accepted."""
+    """Validate an updated NetworkPolicy. CIDRs in a legacy format are accepted if the stored policy has them."""
     return _spec(new.get("spec") or {}, _networks(old.get("spec") or {}))
 
 
 def _networks(spec: Object) -> list[str]:
-    """Return every CIDR of a policy's spec. Those that are already stored may keep a legacy format."""
+    """Return every CIDR in the ipBlocks of a policy's spec, exceptions included."""
     cidrs: list[str] = []
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for rule in spec.get(direction) or ():
@@ -168,7 +168,10 @@ def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about the CIDRs of a NetworkPolicy."""
+    """Return a warning for each CIDR of a NetworkPolicy in a legacy format or not in canonical form.
+
+    The stored object is not used.
+    """
     warnings: list[str] = []
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for i, rule in enumerate((obj.get("spec") or {}).get(direction) or ()):

@@ -50,7 +50,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ServiceCIDR: a second CIDR may be added, existing ones are immutable."""
+    """Validate an updated ServiceCIDR: a second CIDR may be added, existing ones are immutable.
+
+    CIDRs that do not change are not validated again.
+    """
     cidrs, old_cidrs = ((obj.get("spec") or {}).get("cidrs") or [] for obj in (new, old))
     path = "spec.cidrs"
     if cidrs == old_cidrs:

@@ -71,7 +71,7 @@ class PriorityClassStore(Store):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a PriorityClass."""
+    """Set the default of preemptionPolicy (PreemptLowerPriority) of a PriorityClass, which is modified."""
     if obj.get("preemptionPolicy") is None:
         obj["preemptionPolicy"] = "PreemptLowerPriority"
 
@@ -92,7 +92,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _no_system_class(name: str, value: int, default: bool) -> str:
-    """Return an error text if a class with a system name is not one of the built-in system classes, or ""."""
+    """Return an error text if a PriorityClass with a reserved name is not one of the two system classes, else ""."""
     if name not in _SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     if value != _SYSTEM_CLASSES[name]:

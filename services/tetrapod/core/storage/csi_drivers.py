@@ -28,7 +28,7 @@ _UNSET: Final = "serviceAccountTokenInSecrets is set but no tokenRequests are sp
 
 
 class CSIDriverStrategy(KindStrategy):
-    """The strategy of CSIDriver: the generation is unset until the first change of the spec.
+    """The strategy of CSIDrivers: metadata.generation is unset until the first change of the spec.
 
     Upstream: csidriver/strategy.go.
     """
@@ -52,7 +52,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a CSIDriver."""
+    """Set the defaults of a CSIDriver, which is modified."""
     spec = obj.setdefault("spec", {})
     for key, value in (
         ("attachRequired", True),
@@ -70,7 +70,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a CSIDriver."""
+    """Validate a new CSIDriver, or the new object of an update."""
     spec = obj.get("spec") or {}
     errors = [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
     if (policy := spec.get("fsGroupPolicy")) is None:

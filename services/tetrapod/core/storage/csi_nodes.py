@@ -29,9 +29,11 @@ TABLE: Final = TableConvertor(
 
 
 class CSINodeStatusStrategy(StatusStrategy):
-    """The strategy of the status of CSINode. Upstream: csinode/strategy.go.
+    """The strategy of `csinodes/status`.
 
-    storageHealth is dropped, because the gate CSIVolumeHealth is off.
+    It drops status.storageHealth unless the stored object has it, because the gate CSIVolumeHealth is off.
+
+    Upstream: csinode/strategy.go.
     """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
@@ -55,7 +57,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a CSINode."""
+    """Validate the drivers of a new or updated CSINode."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):

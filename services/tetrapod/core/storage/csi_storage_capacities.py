@@ -46,7 +46,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated labels in the node topology."""
+    """Return a warning for each deprecated label in the node topology. The stored object is not used."""
     topology = obj.get("nodeTopology") or {}
     warnings = [
         f"nodeTopology.matchLabels.{key}: {text}"

@@ -39,7 +39,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a StorageClass."""
+    """Set the defaults of reclaimPolicy and volumeBindingMode of a StorageClass, which is modified."""
     if obj.get("reclaimPolicy") is None:
         obj["reclaimPolicy"] = "Delete"
     if obj.get("volumeBindingMode") is None:
@@ -47,7 +47,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def provisioner(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a provisioner or driver."""
+    """Validate the name of a provisioner or driver: a qualified name in any case."""
     if not name:
         return [field.required(path)]
     return qualified_name(name.lower(), path)
@@ -56,7 +56,8 @@ def provisioner(name: str, path: str) -> list[FieldError]:
 def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> list[FieldError]:
     """Validate the parameters of a class: at most 512, and 256 KiB in total.
 
-    With `needed`, at least one is required.
+    Args:
+        needed: whether at least one is required.
     """
     if len(listed) > _MOST_PARAMETERS:
         return [field.too_long(path, _MOST_PARAMETERS)]
@@ -106,13 +107,13 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject changes of the immutable fields of a StorageClass."""
+    """Reject changes of provisioner, parameters, reclaimPolicy and volumeBindingMode."""
     frozen = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
     return [error for key in frozen for error in fixed(new.get(key), old.get(key), key)]
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated labels in the allowed topologies."""
+    """Return a warning for each deprecated label in the allowed topologies. The stored object is not used."""
     warnings = []
     for i, term in enumerate(obj.get("allowedTopologies") or ()):
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
@@ -133,10 +134,13 @@ def _row(obj: Object) -> list[Any]:
 
 
 def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]:
-    """Return the row function of a list, which marks the default class.
+    """Return a function that formats a row of a list of classes, marking the default class.
 
     The default is the most recently created class with the annotation; of several created in the same second, the first
     by name.
+
+    Args:
+        classes: all classes in the list.
     """
     candidates = [
         (obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)

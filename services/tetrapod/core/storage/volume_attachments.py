@@ -50,7 +50,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """Validate the rules that upstream writes by hand, that is, all but those declared on the fields."""
+    """Validate a VolumeAttachment by the rules that upstream writes by hand: all but that of spec.attacher."""
     spec = obj.get("spec") or {}
     errors = _source(spec.get("source") or {})
     errors += errors_from(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")
@@ -80,7 +80,7 @@ def _source(source: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated VolumeAttachment, whose spec is immutable."""
+    """Validate an updated VolumeAttachment, whose spec is immutable. The status is validated too."""
     if same(new.get("spec") or {}, old.get("spec") or {}):
         return validate(new)
     # The rules declared on the field do not run for a changed spec.
@@ -89,7 +89,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status."""
+    """Validate an update of `volumeattachments/status`, by the rules of `validate_update`."""
     return validate_update(new, old)
 
 

@@ -62,9 +62,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status.
+    """Validate the status of a StorageVersionMigration.
 
-    The resourceVersion is set once, and Succeeded and Failed are terminal and exclude each other.
+    resourceVersion is immutable once it is set. Succeeded and Failed exclude each other and stay True once they are.
     """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     version, path = status.get("resourceVersion") or "", "status.resourceVersion"
