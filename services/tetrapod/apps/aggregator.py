@@ -8,10 +8,9 @@ from tetrapod.aggregator.service import AggregatorService
 from tetrapod.apps.separate import Assembled, SeparateService
 from tetrapod.apps.wiring.addresses import reachable_address
 from tetrapod.apps.wiring.admission import build_admission
-from tetrapod.apps.wiring.aggregator_service import aggregator_config, proxy_certificate
+from tetrapod.apps.wiring.aggregator_service import aggregator_config, build_presence, proxy_certificate
 from tetrapod.apps.wiring.audit import audited
 from tetrapod.apps.wiring.flow_control import build_flow_control
-from tetrapod.apps.wiring.kubernetes_endpoint import build_presence
 from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.http.request import Request, Response

@@ -6,8 +6,7 @@ from tetrapod.aggregator.delegation.groups import service_of
 from tetrapod.apps.separate import Assembled, SeparateService
 from tetrapod.apps.wiring.addresses import reachable_address
 from tetrapod.apps.wiring.authentication_trust import authentication_data
-from tetrapod.apps.wiring.core_admission import build_core_admission
-from tetrapod.apps.wiring.core_service import core_config
+from tetrapod.apps.wiring.core_service import build_core_admission, core_config
 from tetrapod.apps.wiring.leader_election import build_leadership
 from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.core.service import CoreService

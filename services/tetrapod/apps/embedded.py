@@ -6,28 +6,29 @@ value.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from tetrapod.aggregator.delegation.local import LocalDelegation
 from tetrapod.aggregator.service import AggregatorService
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.program import Program
 from tetrapod.apps.wiring.addresses import reachable_address
-from tetrapod.apps.wiring.aggregator_service import aggregator_config, proxy_certificate
+from tetrapod.apps.wiring.aggregator_service import aggregator_config, build_presence, proxy_certificate
 from tetrapod.apps.wiring.audit import audited
 from tetrapod.apps.wiring.auth_service import auth_options
 from tetrapod.apps.wiring.authentication_trust import authentication_data
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
-from tetrapod.apps.wiring.core_admission import build_core_admission
-from tetrapod.apps.wiring.core_service import core_config
+from tetrapod.apps.wiring.core_service import build_core_admission, core_config
 from tetrapod.apps.wiring.flow_control import build_flow_control
 from tetrapod.apps.wiring.health_checks import add_admission_checks
-from tetrapod.apps.wiring.kubernetes_endpoint import build_presence
 from tetrapod.apps.wiring.leader_election import build_leadership
 from tetrapod.apps.wiring.openapi import install_openapi
-from tetrapod.apps.wiring.renewal import renew_periodically
 from tetrapod.auth.service import AuthService
 from tetrapod.core.service import CoreService
 from tetrapod.extensions.service import ExtensionsService
@@ -41,6 +42,10 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.machinery.golang.ip_addresses import join_host_port
+
+log = logging.getLogger(__name__)
+RENEWAL_INTERVAL: Final = 12 * 3600.0
+"""Seconds between the checks of certificates."""
 
 
 class Embedded(Program):
@@ -224,3 +229,26 @@ class Embedded(Program):
 
 def _first_address(network: str) -> str:
     return str(ipaddress.ip_network(network, strict=False).network_address + 1)
+
+
+async def renew_periodically(
+    renew: Callable[[], bool], on_renewal: Callable[[], None], *, interval: float = RENEWAL_INTERVAL
+) -> None:
+    """Renew leaf certificates until cancelled.
+
+    CAs are not renewed, because clients would not know the new ones. The listener and the aggregator read changed files
+    themselves.
+
+    Args:
+        renew: renews certificates that expire soon. It is called in a thread, and returns whether it renewed any.
+        on_renewal: called after a renewal.
+        interval: seconds between calls.
+    """
+    while True:
+        await asyncio.sleep(interval)
+        try:
+            if await asyncio.to_thread(renew):
+                on_renewal()
+                log.info("certificates renewed")
+        except (OSError, ValueError) as error:
+            log.error("certificates not renewed: %s", error)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.admission import build_webhook_client
 from tetrapod.apps.wiring.audit import build_audit
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
-from tetrapod.apps.wiring.encryption import build_encryption
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
-from tetrapod.apps.wiring.storage import check_backend, check_early, open_backend
+from tetrapod.apps.wiring.storage import build_encryption, check_backend, check_early, open_backend
 from tetrapod.apps.wiring.tls import serving_tls
-from tetrapod.apps.wiring.webhooks import build_webhook_client
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator

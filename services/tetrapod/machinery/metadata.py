@@ -50,6 +50,11 @@ _OWNER_KEYS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockO
 _REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
 
 
+_IGNORED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "selfLink", "resourceVersion"})
+_TYPE: Final = frozenset({"apiVersion", "kind", "metadata"})
+_EMPTY: Final[tuple[Any, ...]] = (None, [], {})
+
+
 def validate_object_meta(
     meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata"
 ) -> list[FieldError]:
@@ -270,3 +275,21 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
     """Return an error if the new value of a field differs from the stored one, else []."""
     return [] if new == old else [field.invalid(path, new, FIELD_IMMUTABLE)]
+
+
+def only_owners_and_finalizers_differ(new: Object, old: Object) -> bool:
+    """Return whether an update changes nothing except owner references, finalizers, managedFields and resourceVersion.
+
+    Null, empty lists and empty objects equal missing values. `apiVersion` and `kind` are ignored.
+
+    Upstream: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
+    """
+    return _compared(new) == _compared(old)
+
+
+def _compared(obj: Object) -> dict[str, Any]:
+    rest = {key: value for key, value in obj.items() if key not in _TYPE and value not in _EMPTY}
+    metadata = {
+        key: value for key, value in obj["metadata"].items() if key not in _IGNORED and value not in (*_EMPTY, "")
+    }
+    return {**rest, "metadata": metadata}

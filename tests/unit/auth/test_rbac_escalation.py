@@ -15,7 +15,7 @@ from tetrapod.auth.rbac.policy import bootstrap_policy
 from tetrapod.auth.rbac.validation import validate_binding, validate_binding_update, validate_role
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.authorization.rules import allows
-from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
+from tetrapod.machinery.metadata import only_owners_and_finalizers_differ
 from tetrapod.machinery.user import UserInfo
 
 EVE = UserInfo("eve")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.apps.wiring.renewal import renew_periodically
+from tetrapod.apps.embedded import renew_periodically
 from tetrapod.generic.certificates import authority, kubeconfig, write_kubeconfig, write_pki
 from tetrapod.generic.certificates.pki import renew_leaves
 

@@ -1,4 +1,4 @@
-"""The admission chain of a service, as the flags configure it."""
+"""The admission chain of a service, as the flags configure it, and the webhook client of a process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import TypeAlias
 import click
 
 from tetrapod.apps.options.kubernetes import AdmissionFlags
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.generic_plugins import UnusablePlugins, standard_plugins
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.generic.webhook.services import StoredServices
 
 PluginFactory: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
 """Called with the dependencies and with the names of enabled and of disabled plugins; returns the plugins in order."""
@@ -38,3 +43,10 @@ def build_admission(
         return Chain(factory(dependencies, flags.enable_plugins, flags.disable_plugins))
     except (Unconfigurable, UnusablePlugins) as error:
         raise click.ClickException(f"failed to apply admission: {error}") from None
+
+
+def build_webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
+    """Return the webhook client that admission and the conversion of custom resources share. Close it at shutdown."""
+    client = WebhookClient(StoredServices(storages, by_endpoints=options.aggregation.enable_routing))
+    lifecycle.on_shutdown("webhooks", client.close)
+    return client

@@ -1,4 +1,4 @@
-"""The configuration of the aggregator."""
+"""The configuration of the aggregator, and its endpoint in the Service `kubernetes`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.service import AggregatorConfig
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
+from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
+from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence, may_be_endpoint
+from tetrapod.generic.server.kubernetes_service.reconcilers import (
+    CountReconciler,
+    EndpointReconciler,
+    LeaseReconciler,
+    NoReconciler,
+)
+from tetrapod.generic.storage.backend import Backend
 
 
 def proxy_certificate(options: Options, certificate: str, key: str) -> ProxyCertificate:
@@ -22,3 +33,21 @@ def aggregator_config(options: Options, certificate: ProxyCertificate) -> Aggreg
         reject_forwarding_redirect=options.aggregation.reject_forwarding_redirect,
         server_address=external_address(options),
     )
+
+
+def build_presence(options: Options, client: Client, backend: Backend, address: str) -> EndpointPresence | None:
+    """Return the reconciler of this server's endpoint that --endpoint-reconciler-type configures.
+
+    The result is None if no other host could reach the server at `address`.
+    """
+    if not may_be_endpoint(address):
+        return None
+    endpoints = KubernetesEndpoints(client, options.serving.secure_port)
+    reconciler: EndpointReconciler
+    if options.endpoint.reconciler_type == "lease":
+        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.prefix), address)
+    elif options.endpoint.reconciler_type == "master-count":
+        reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
+    else:
+        reconciler = NoReconciler()
+    return EndpointPresence(reconciler)

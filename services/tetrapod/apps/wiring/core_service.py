@@ -1,14 +1,20 @@
-"""The configuration of the core service, and of its connections to kubelets."""
+"""The configuration of the core service, of its connections to kubelets, and of the admission of built-in kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tetrapod.apps.options.kubernetes import KubeletFlags
+import click
+
+from tetrapod.apps.options.kubernetes import AdmissionFlags, KubeletFlags
 from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.apps.wiring.files import read_file
+from tetrapod.core.admission.plugins import plugin_flag_errors, plugins
 from tetrapod.core.service import CoreConfig
 from tetrapod.core.subresources.locations import KubeletConfig
+from tetrapod.generic.admission.chain import Chain
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.proxy import ClientTLS
 
 
@@ -64,3 +70,15 @@ def kubelet_config(flags: KubeletFlags) -> KubeletConfig:
         key=flags.client_key,
     )
     return KubeletConfig(tls, flags.preferred_address_types)
+
+
+def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies) -> Chain:
+    """Return the admission chain of core, or of all services in one process, with the plugins of built-in kinds.
+
+    Raises:
+        click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a
+            plugin's configuration is invalid.
+    """
+    if errors := plugin_flag_errors(flags.enable_plugins, flags.disable_plugins):
+        raise click.ClickException("; ".join(errors))
+    return build_admission(flags, dependencies, plugins)

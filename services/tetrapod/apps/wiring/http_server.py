@@ -1,4 +1,4 @@
-"""The HTTPS server of a process: the filter chain and its listener, as the flags configure them."""
+"""The HTTPS server of a process: filter chain, listener and exporter of traces, as the flags configure them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.options import Options
-from tetrapod.apps.wiring.tracing import build_tracing
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -16,6 +15,7 @@ from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 
@@ -77,3 +77,25 @@ def build_http_server(
         tls=tls,
         step_warning=options.tetrapod.event_loop_warning_threshold,
     )
+
+
+def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
+    """Return the tracing configuration with its exporter, or None if no traces are exported.
+
+    Args:
+        service: the name of one of the four services, or "" for the server that clients connect to.
+
+    Raises:
+        ValueError: the configuration file is invalid; the text is upstream's.
+    """
+    if not options.tracing.config_file:
+        return None
+    from tetrapod.generic.configuration.server_identity import apiserver_id
+    from tetrapod.generic.observability.tracing.configuration import read_configuration
+    from tetrapod.generic.observability.tracing.exporter import Exporter
+
+    configuration = read_configuration(options.tracing.config_file)
+    name = f"apiserver-{service}" if service else "apiserver"
+    exporter = Exporter(configuration.endpoint, {"service.name": name, "service.instance.id": apiserver_id()})
+    exporter.follow(lifecycle)
+    return Tracing(configuration, exporter)

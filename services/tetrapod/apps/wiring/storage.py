@@ -1,6 +1,7 @@
 """The store: etcd if --etcd-servers is given, otherwise SQLite in the data directory.
 
-And the check that its content can be used.
+This module also configures encryption at rest, and checks that the content of the store can be used. Modules of
+encryption are imported only if --encryption-provider-config names a file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.generic.lifecycle import Lifecycle, Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
 from tetrapod.generic.storage.keys import prefix_end
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _PROTOBUF: Final = b"k8s\x00"
 _EARLY_TIMEOUT: Final = 3.0
+
+
+if TYPE_CHECKING:
+    from tetrapod.generic.storage.encryption.encryption import Encryption
 
 
 @runtime_checkable
@@ -87,3 +92,22 @@ async def check_backend(backend: Backend, root: str) -> None:
             f"the store holds the objects of a stock kube-apiserver as protobuf ({page.kvs[0].key}): let it write all "
             "of them anew with --storage-media-type=application/json first, or use another --etcd-prefix"
         )
+
+
+def build_encryption(flags: EtcdFlags, lifecycle: Lifecycle) -> Encryption | None:
+    """Return the encryption of stored objects, or None if none is configured.
+
+    Raises:
+        ValueError: the file is invalid; the text is upstream's.
+    """
+    if not flags.encryption_provider_config:
+        if flags.encryption_provider_config_automatic_reload:
+            raise ValueError(
+                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+            )
+        return None
+    from tetrapod.generic.storage.encryption.encryption import Encryption
+
+    encryption = Encryption(flags.encryption_provider_config, reload=flags.encryption_provider_config_automatic_reload)
+    encryption.register(lifecycle)
+    return encryption

@@ -21,9 +21,9 @@ from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_GROU
 from tetrapod.generic.authorization.rules import Rule
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.metadata import only_owners_and_finalizers_differ
 from tetrapod.machinery.status import bad_request, forbidden, not_found
 from tetrapod.machinery.user import SYSTEM_MASTERS
 

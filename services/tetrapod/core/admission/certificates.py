@@ -13,9 +13,9 @@ from typing import Final
 from tetrapod.core.certificates.signers import GROUP, authorized_for_signer
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.metadata import only_owners_and_finalizers_differ
 
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"

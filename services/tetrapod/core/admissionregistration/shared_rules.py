@@ -18,7 +18,7 @@ from tetrapod.core.admissionregistration.match_rules import (
 from tetrapod.core.cells import AGE, NAME, UNSET, age, name_of, spec_of
 from tetrapod.core.validation.names import errors_from, known
 from tetrapod.machinery import field
-from tetrapod.machinery.cel.reserved_words import RESERVED
+from tetrapod.machinery.cel.escaping import RESERVED
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector

@@ -5,11 +5,15 @@ Upstream: pkg/apis/apps/validation/validation.go.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tetrapod.core.validation.names import NOT_NEGATIVE
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.intorstring import IntOrString, int_value, percent_value
 from tetrapod.machinery.names import is_valid_percent
+
+IntOrString: TypeAlias = int | str
+"""A number or a text, such as ports and `25%`. Upstream: k8s.io/apimachinery/pkg/util/intstr."""
 
 
 def amount(value: IntOrString | None, path: str) -> list[FieldError]:
@@ -35,3 +39,23 @@ def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
     return (
         [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []
     )
+
+
+def int_value(value: IntOrString | None) -> int:
+    """Return an integer as it is, a decimal text as its number, and 0 for other texts and None.
+
+    Upstream: IntValue.
+    """
+    if isinstance(value, str):
+        digits = value[1:] if value[:1] in ("+", "-") else value
+        return int(value) if digits.isascii() and digits.isdigit() else 0
+    return value or 0
+
+
+def percent_value(value: IntOrString | None) -> int | None:
+    """Return the number of a percentage (25 for `25%`), or None for integers, for other texts and for None."""
+    if not isinstance(value, str) or not value.endswith("%"):
+        return None
+    digits = value[:-1]
+    unsigned = digits[1:] if digits[:1] in ("+", "-") else digits
+    return int(digits) if unsigned.isascii() and unsigned.isdigit() else None

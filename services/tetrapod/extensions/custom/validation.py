@@ -16,7 +16,7 @@ from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
-from tetrapod.machinery.schema.cel_compile_times import COMPILED
+from tetrapod.machinery.schema.cel_rules import COMPILED
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.decode_scalars import ABSENT

@@ -13,6 +13,7 @@ from typing import Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional, most_general, unwrapped
 from tetrapod.machinery.cel.declarations import DeclType
+from tetrapod.machinery.cel.escaping import RESERVED
 from tetrapod.machinery.cel.nodes import (
     Call,
     Comprehension,
@@ -27,7 +28,6 @@ from tetrapod.machinery.cel.nodes import (
     children,
 )
 from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
-from tetrapod.machinery.cel.reserved_words import RESERVED
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
 from tetrapod.machinery.cel.values import type_of_literal
 

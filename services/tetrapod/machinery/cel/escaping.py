@@ -6,11 +6,38 @@ import re
 from typing import Final
 
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.cel.reserved_words import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _ESCAPED: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _UNESCAPED: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
+
+
+# The reserved words of CEL, which cannot be identifiers. Upstream: cel-go parser/parser.go.
+RESERVED: Final = frozenset(
+    (
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
+)
 
 
 @bounded(count=8192, size=2 << 20)

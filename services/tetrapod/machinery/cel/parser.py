@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.machinery.cel.escaping import RESERVED
 from tetrapod.machinery.cel.lexer import BadLiteral, Token, bytes_of, string_of, tokens
 from tetrapod.machinery.cel.macros import MACROS, MacroError, bind
 from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from tetrapod.machinery.cel.reserved_words import RESERVED
 from tetrapod.machinery.cel.values import Uint
 
 MAX_DEPTH: Final = 250  # also the longest chain of operators or selections

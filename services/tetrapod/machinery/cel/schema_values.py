@@ -265,7 +265,7 @@ def _field(item: Any, key: str) -> Any:
 def _duration(value: Any) -> Any:
     parsed = parse_duration(_text(value))
     if parsed is None:
-        from tetrapod.machinery.cel.library.word_durations import parse_words
+        from tetrapod.machinery.cel.time import parse_words
 
         parsed = parse_words(value)
     if parsed is None:

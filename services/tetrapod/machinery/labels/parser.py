@@ -5,11 +5,11 @@ Upstream: k8s.io/apimachinery/pkg/labels/selector.go, Parser, including its erro
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Final, TypeAlias
 
 from tetrapod.machinery import field, names
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.labels.lexer import COMMA, END, IDENTIFIER, IN, NOT, NOT_IN, OPERATORS, Token, scan
 from tetrapod.machinery.labels.selectors import EVERYTHING, Requirement, Selector, requirement
 
 _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
@@ -17,6 +17,20 @@ MOST_TERMS: Final = 4096
 """The most requirements, plus values of `in` and `notin`, in a selector. Upstream has no limit except the size of a
 request's head.
 """
+
+
+Token: TypeAlias = tuple[str, str]
+"""The kind and the text of a token. Punctuation, `in` and `notin` are their own kind."""
+END: Final = "end"
+IDENTIFIER: Final = "identifier"
+COMMA: Final = ","
+NOT: Final = "!"
+IN: Final = "in"
+NOT_IN: Final = "notin"
+OPERATORS: Final = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": "gt", "<": "lt"}
+_PUNCTUATION: Final = frozenset({")", ",", "!", "==", "=", ">", "<", "!=", "("})
+_KINDS: Final = {text: text for text in (*_PUNCTUATION, IN, NOT_IN)}
+_tokens = re.compile("[^ \t\r\n=!(),><\0]+|==|!=|[=!(),><]").findall
 
 
 @bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 12 * len(text) + 500)
@@ -146,3 +160,11 @@ class _Parser:
         if kind != IDENTIFIER:
             raise ValueError(f"found '{text}', expected: identifier")
         return text
+
+
+def scan(text: str) -> list[Token]:
+    """Return all tokens, END last. A NUL character ends the text, as in upstream's lexer."""
+    kind_of = _KINDS.get
+    tokens = [(kind_of(token, IDENTIFIER), token) for token in _tokens(text.partition("\0")[0])]
+    tokens.append((END, ""))
+    return tokens
