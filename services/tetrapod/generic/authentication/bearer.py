@@ -27,7 +27,11 @@ _PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 
 
 def bearer_token(header: str) -> tuple[str, str]:
-    """Return the token in an Authorization header, and a warning. Both may be ""."""
+    """Return the token in the value of an Authorization header, and a warning for the client.
+
+    The token is "" if the scheme is not Bearer or the token is empty. The warning is "" unless a second space precedes
+    the token.
+    """
     parts = header.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return "", ""
@@ -37,7 +41,15 @@ def bearer_token(header: str) -> tuple[str, str]:
 
 
 class BearerAuthenticator:
-    """The authenticator of the Authorization header."""
+    """The authenticator of bearer tokens in the Authorization header.
+
+    It returns None without a token, and `REJECTED` for a token that `tokens` rejects or does not know. It does not
+    remove the header.
+
+    Args:
+        tokens: the authenticator of the token.
+        audiences: the audiences that the token must be valid for; empty for the default of `tokens`.
+    """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
         self._tokens = tokens
@@ -53,9 +65,11 @@ class BearerAuthenticator:
 
 
 class WebSocketAuthenticator:
-    """The authenticator of WebSocket requests.
+    """The authenticator of bearer tokens in the Sec-WebSocket-Protocol header of WebSocket requests.
 
-    It removes the subprotocol with the token; the request must offer another one as well.
+    The subprotocol of the token is `base64url.bearer.authorization.k8s.io.TOKEN`. Once the token is accepted, it is
+    removed from the request. The request is rejected if it offers no other subprotocol, several tokens, or a malformed
+    token. The arguments are those of `BearerAuthenticator`.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
@@ -84,12 +98,15 @@ class WebSocketAuthenticator:
 
 
 def utf8(header: str) -> str:
-    """Decode a header value as UTF-8 (`Request.header` returns one character for each byte)."""
+    """Decode a value that `Request.header` returned, which has one character for each byte, as UTF-8.
+
+    Invalid bytes become U+FFFD.
+    """
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "replace")
 
 
 def _decode(encoded: str) -> str | None:
-    """Decode a token; None if it is malformed."""
+    """Decode a token from unpadded base64url. Return None if it is malformed or not UTF-8."""
     if "=" in encoded or "+" in encoded or "/" in encoded:  # unpadded base64url only
         return None
     try:

@@ -1,8 +1,8 @@
 """Verification of client certificates against one of several CA pools.
 
 TLS has verified the certificate against all client CAs together, because one listener serves users and front proxies.
-So the pool that trusts the certificate must be found here. Upstream:
-k8s.io/apiserver/pkg/authentication/request/x509/x509.go (Verify).
+Each authenticator therefore checks whether its own pool trusts the certificate.
+Upstream: k8s.io/apiserver/pkg/authentication/request/x509/x509.go, Verify
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _CLIENT_USAGES: Final = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyU
 
 
 class TrustedCertificate(NamedTuple):
-    """A certificate that a pool trusts, and when its validity begins and ends, in seconds since the epoch."""
+    """A client certificate that a pool trusts.
+
+    Its validity is from `begins` to `expires`, in seconds since the epoch. It may have expired since it was verified.
+    """
 
     certificate: x509.Certificate
     begins: float
@@ -34,10 +37,13 @@ class TrustedCertificate(NamedTuple):
 
 
 class CertificatePool:
-    """The CAs that may sign one kind of client certificate.
+    """The CAs that may sign one kind of client certificate: those of users, or those of front proxies.
 
-    Results are cached by the certificate's DER: the parsed certificate, or why it is rejected. The chain of a
-    certificate is cached as well, because a resumed TLS session contains only the certificate of the client.
+    The result of a verification is cached by the certificate's DER. The chain of a certificate is cached as well,
+    because a resumed TLS session contains only the certificate of the client.
+
+    Args:
+        pem: the CA certificates; empty for a pool that trusts none.
     """
 
     def __init__(self, pem: bytes) -> None:
@@ -52,29 +58,37 @@ class CertificatePool:
         self.replace(pem)
 
     def replace(self, pem: bytes) -> None:
-        """Replace the CAs, after the files were reloaded. `pem` may be empty."""
+        """Replace the CAs by those in `pem` and clear the cached results. Empty `pem` removes all CAs.
+
+        Raises:
+            ValueError: `pem` contains no certificate or a malformed one.
+        """
         self._authorities = x509.load_pem_x509_certificates(pem) if pem.strip() else ()
         self._anchors = frozenset(authority.public_bytes(Encoding.DER) for authority in self._authorities)
         self._verdicts.clear()
 
     def client_of(self, request: Request) -> TrustedCertificate | str | None:
-        """Return a request's client certificate, the reason why this pool rejects it, or None if the request has none.
+        """Return the client certificate of a request if this pool trusts it.
 
-        The reason is a value, because every user's certificate is rejected by the front proxy's pool before it is
-        accepted by its own.
+        The reason for a rejection is returned instead of raised, because the front proxy's pool rejects the certificate
+        of every ordinary user.
+
+        Returns:
+            The trusted certificate, the text of the reason if it is rejected, or None if the request has no
+                certificate.
         """
         if request.certificate_error:
             return request.certificate_error
         return self.verify(request.peer_certificates) if request.peer_certificates else None
 
     def verify(self, chain: tuple[bytes, ...], now: float | None = None) -> TrustedCertificate | str:
-        """Return the parsed client certificate, the first of `chain`, or why it is rejected.
+        """Return the first certificate of `chain`, parsed, or the text of the reason why it is rejected.
 
         It is rejected if it was signed by an unknown CA, is expired or not yet valid, or is not for client
         authentication.
 
         Args:
-            chain: the certificates that TLS verified, as DER.
+            chain: the certificates that TLS verified, as DER, that of the client first.
             now: seconds since the epoch; None for the current time.
         """
         der = chain[0]
@@ -89,9 +103,12 @@ class CertificatePool:
         return "x509: certificate has expired or is not yet valid"
 
     def _judge(self, chain: tuple[bytes, ...]) -> TrustedCertificate | str:
-        """Return the parsed certificate, or why it is rejected.
+        """Return the first certificate of `chain`, parsed, or the reason for its rejection.
 
-        One authority in a chain that TLS has verified is enough.
+        Its validity in time is not checked.
+
+        TLS has verified the chain, so a CA of this pool anywhere in the chain suffices. Otherwise one must have signed
+        the first certificate.
         """
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
@@ -119,7 +136,7 @@ def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bo
 
 
 def _for_clients(certificate: x509.Certificate) -> bool:
-    """Return whether the certificate may authenticate clients. Without extended key usages it may."""
+    """Return whether the extended key usages allow client authentication. A certificate without any is allowed."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:

@@ -24,12 +24,15 @@ TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "toke
 
 
 class TokenReviewer:
-    """The authenticator.
+    """The token authenticator that creates a TokenReview for each token. It does not cache results.
 
-    It raises InvalidToken with the error of the review, and, as upstream, if the review itself is rejected.
+    It returns None if the token is not authenticated and the review has no error.
 
-    If the auth service is unavailable it raises StatusError 503. Upstream's kube-apiserver checks tokens itself, so its
-    clients never get a 401 for this reason; they would give up or discard their credentials.
+    Raises:
+        InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
+            status below 500).
+        StatusError: 503, the auth service is unavailable. Upstream's kube-apiserver checks tokens itself, so its
+            clients never get a 401 for this reason; they would give up or discard their credentials.
     """
 
     def __init__(self, client: Client) -> None:
@@ -59,7 +62,11 @@ class TokenReviewer:
 
 
 def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
-    """Return the TokenReview annotations that carry audit annotations and warnings about the credential."""
+    """Return the TokenReview annotations that carry the audit annotations and warnings about a credential.
+
+    Returns:
+        One annotation with both as JSON; {} if there are none.
+    """
     if not authenticated.annotations and not authenticated.warnings:
         return {}
     return {
@@ -70,20 +77,23 @@ def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
 
 
 def annotations_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the audit annotations and the warnings that a TokenReview carries."""
+    """Return the audit annotations and warnings that `annotations_to_wire` put into a TokenReview.
+
+    Both are empty if the review carries none.
+    """
     text = ((review.get("metadata") or {}).get("annotations") or {}).get(_ANNOTATIONS)
     content = orjson.loads(text) if text else {}
     return content.get("annotations") or {}, tuple(content.get("warnings") or ())
 
 
 def user_from_wire(info: Object) -> UserInfo:
-    """Convert an authentication.k8s.io/v1 UserInfo, as reviews and admission requests contain it."""
+    """Convert an authentication.k8s.io/v1 UserInfo to a `UserInfo`. Missing fields become empty."""
     extra = {key: tuple(texts) for key, texts in (info.get("extra") or {}).items()}
     return UserInfo(info.get("username", ""), info.get("uid", ""), tuple(info.get("groups") or ()), extra)
 
 
 def user_to_wire(user: UserInfo) -> Object:
-    """Convert a user to an authentication.k8s.io/v1 UserInfo."""
+    """Convert a user to an authentication.k8s.io/v1 UserInfo, without empty fields and with the extra keys sorted."""
     info: Object = {}
     if user.name:
         info["username"] = user.name

@@ -13,10 +13,15 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Authenticated(NamedTuple):
-    """An authenticated user, and those of the requested audiences that the credential is valid for.
+    """An authenticated user.
 
-    `annotations` (of the audit event) and `warnings` (for the client) are about the credential. Upstream: both are
-    cached by token/cache/cached_token_authenticator.go.
+    Attributes:
+        user: the user.
+        audiences: those of the requested audiences that the credential is valid for.
+        annotations: audit annotations about the credential.
+        warnings: warnings for the client about the credential.
+
+    Upstream: token/cache/cached_token_authenticator.go, which caches annotations and warnings too
     """
 
     user: UserInfo
@@ -26,10 +31,10 @@ class Authenticated(NamedTuple):
 
 
 class Rejected:
-    """The result of an authenticator for an invalid credential, after which others are still tried.
+    """The type of `REJECTED`: the credential in the request is invalid. The next authenticators are still tried.
 
-    A value costs less than an exception: the front proxy's authenticator rejects the client certificate of each user's
-    request.
+    It is a value and not an exception because it costs less: the front proxy's authenticator rejects the client
+    certificate of every ordinary user's request.
     """
 
     __slots__ = ()
@@ -39,19 +44,20 @@ REJECTED: Final = Rejected()
 
 
 class RequestAuthenticator(Protocol):
-    """An authenticator of requests.
+    """An authenticator of requests that decides alone.
 
-    It returns None for other kinds of credentials and raises StatusError 401 for invalid ones.
+    `authenticate` returns None if the request has no credential that it knows, which the filter rejects with a 401. It
+    raises StatusError 401 for an invalid credential, and others if it cannot decide.
     """
 
     async def authenticate(self, request: Request) -> Authenticated | None: ...
 
 
 class AlternativeAuthenticator(Protocol):
-    """An authenticator of one kind of credential, which is combined with others.
+    """An authenticator of one kind of credential, which `UnionAuthenticator` combines with others.
 
-    It returns None for other kinds of credentials, `REJECTED` for an invalid credential, and raises StatusError only if
-    it cannot decide.
+    `authenticate` returns None if the request has no credential of this kind, and `REJECTED` for an invalid credential.
+    It raises StatusError only if it cannot decide, such as when a service is unavailable.
     """
 
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None: ...
@@ -60,11 +66,15 @@ class AlternativeAuthenticator(Protocol):
 class TokenAuthenticator(Protocol):
     """An authenticator of bearer tokens.
 
-    It returns None for other kinds of tokens and raises InvalidToken for invalid ones.
+    `authenticate_token` returns None for tokens of other kinds. Empty `audiences` stand for the authenticator's own
+    default.
+
+    Raises:
+        InvalidToken: the token is of this authenticator's kind, but invalid.
     """
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None: ...
 
 
 class InvalidToken(Exception):
-    """A token that the authenticator rejects although it knows its kind; TokenReview shows the text."""
+    """An invalid token of a kind that the authenticator knows. The status of a TokenReview shows the text."""

@@ -42,7 +42,13 @@ STANDARD: Final = HeaderNames()
 class RequestHeaderAuthenticator:
     """The authenticator of identity headers.
 
-    Empty `allowed_names` allow any certificate of the pool (--requestheader-allowed-names).
+    It returns None without a client certificate or without a user header, and `REJECTED` if the certificate is not of a
+    front proxy.
+
+    Args:
+        pool: the front-proxy CAs.
+        allowed_names: the common names that the certificate may have; empty allows any (--requestheader-allowed-names).
+        names: the names of the headers.
     """
 
     def __init__(
@@ -55,9 +61,10 @@ class RequestHeaderAuthenticator:
         self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
-        """Authenticate by the identity headers and remove them.
+        """Return the user that the identity headers name, and remove these headers from the request in any case.
 
-        Without a client certificate, standard headers are left for the authentication filter to remove.
+        Without a client certificate, X-Remote-* headers are left for the authentication filter to remove. From an
+        accepted front proxy, the requests for audit data and traces are stored in `request.state`.
         """
         try:
             return self._identify(request)
@@ -105,9 +112,10 @@ class RequestHeaderAuthenticator:
 
 
 def extra_key(encoded: str) -> str:
-    """Return the key of an extra header from the end of its name: in lower case, except for percent-encoded characters.
+    """Return the key of an extra value from the end of its header's name, `encoded`.
 
-    Upstream: unescapeExtraKey, which does not decode a name with malformed escapes.
+    The name is converted to lower case and then percent-decoded, so encoded upper-case letters are kept.
+    Upstream: unescapeExtraKey, which does not decode a name with malformed escapes
     """
     return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
 
@@ -121,5 +129,5 @@ def _text(request: Request, name: bytes) -> str:
 
 
 def _utf8(raw: bytes) -> str:
-    """Decode a header as UTF-8, which the front proxy uses for names and groups."""
+    """Decode a header as UTF-8, which the front proxy uses for names and groups. Invalid bytes become U+FFFD."""
     return raw.decode("utf-8", "replace")

@@ -22,17 +22,21 @@ NODE_UID_KEY: Final = "authentication.kubernetes.io/node-uid"
 
 
 def make_username(namespace: str, name: str) -> str:
-    """Return the user name of a service account."""
+    """Return the user name of a service account, `system:serviceaccount:NAMESPACE:NAME`."""
     return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
 
 
 def make_group_names(namespace: str) -> tuple[str, ...]:
-    """Return the groups of a service account."""
+    """Return the groups of a service account: of all service accounts, and of those in its namespace."""
     return ALL_SERVICE_ACCOUNTS, f"{ALL_SERVICE_ACCOUNTS}:{namespace}"
 
 
 def split_username(username: str) -> tuple[str, str] | None:
-    """Return the namespace and name in `system:serviceaccount:NAMESPACE:NAME`; None for any other user name."""
+    """Return the namespace and name in `system:serviceaccount:NAMESPACE:NAME`.
+
+    Returns:
+        None for any other user name, and if the namespace or the name is not valid.
+    """
     parts = username.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     if not username.startswith(SERVICE_ACCOUNT_PREFIX) or len(parts) != 2:
         return None
@@ -43,7 +47,7 @@ def split_username(username: str) -> tuple[str, str] | None:
 
 
 def node_name(username: str) -> str:
-    """Return the node in `system:node:NAME`; "" for any other user name."""
+    """Return the node name in `system:node:NAME`; "" for any other user name, or if the node name is not valid."""
     name = username.removeprefix(NODE_PREFIX)
     if name == username or name_is_dns_subdomain(name, False):
         return ""

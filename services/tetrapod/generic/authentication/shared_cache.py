@@ -1,9 +1,9 @@
 """The optional cache in redis in which replicas share the results of token and access reviews.
 
-A restarted replica need not request them again. Without redis the server is only slower: after a call that fails or
-times out, redis is not called for a while. Redis is not trusted. Keys are digests with a secret that the replicas of
-one service share. Values are authenticated with it, together with their key and expiry. So a writer to redis can
-neither forge the user of a token or a permission, nor replay expired entries.
+A restarted replica need not request them again. If a call fails or times out, it counts as a cache miss and redis is
+not called for the next 5 seconds. Redis is not trusted. Keys are digests with a secret that the replicas of one service
+share. Values are authenticated with it, together with their key and expiry. So a writer to redis can neither forge the
+user of a token or a permission, nor replay expired entries.
 """
 
 from __future__ import annotations
@@ -26,19 +26,23 @@ _MAC_SIZE: Final = 32
 
 
 class CachedValue(NamedTuple):
-    """A cached value, and the seconds for which it is still valid."""
+    """A value from the cache, and the remaining seconds for which it is valid (more than 0)."""
 
     value: Any
     seconds: float
 
 
 class SharedCache:
-    """The cache of one process. Values of different purposes are separate."""
+    """The client of redis in one process. Its methods never raise because of redis."""
 
     def __init__(self, url: str, password_file: str = "", *, secret: bytes, timeout: float = _TIMEOUT_SECONDS) -> None:
         """Create the cache; the connection is made at the first call.
 
-        `secret` is shared by the replicas and not known to redis.
+        Args:
+            url: the address of redis, such as `rediss://host:6379/0`.
+            password_file: the file with the password, read for each connection; "" for none.
+            secret: the key that the replicas share, which authenticates the entries. Redis does not know it.
+            timeout: the limit of one call, in seconds.
         """
         self._seal = _Seal(secret)
         self._url = url
@@ -51,21 +55,24 @@ class SharedCache:
         """Return the value that a replica stored for a request, or None if it is missing, expired or forged.
 
         Args:
-            purpose: the kind of request, which separates the keys of different caches.
-            request: the request whose answer is cached, such as a SubjectAccessReview.
+            purpose: the kind of request, such as `token`. Equal requests of different purposes have different values.
+            request: the encoded request whose answer is cached, such as a SubjectAccessReview.
         """
         key = self._seal.key(purpose, request)
         data = await self._call("get", key)
         return None if data is None else self._seal.open(key, data)
 
     async def put(self, purpose: str, request: bytes, value: Any, seconds: float) -> None:
-        """Store a value, which is JSON. Nothing is stored for less than a millisecond."""
+        """Store `value`, which must be JSON, for `seconds`. Values valid for less than a millisecond are not stored.
+
+        `purpose` and `request` are those of `get`.
+        """
         if (milliseconds := int(seconds * 1000)) > 0:
             key = self._seal.key(purpose, request)
             await self._call("set", key, self._seal.close(key, value, seconds), px=milliseconds)
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to redis, if there is one."""
         if self._redis is not None:
             await self._redis.aclose()
 
@@ -91,7 +98,7 @@ class SharedCache:
 
 
 def _credentials(file: str) -> Any:
-    """Return credentials that are read for each connection, so that a new password is used."""
+    """Return a redis credential provider that reads the password from `file` for each new connection."""
     from redis.credentials import CredentialProvider
 
     class Password(CredentialProvider):
@@ -102,7 +109,7 @@ def _credentials(file: str) -> Any:
 
 
 class _Seal:
-    """HMAC with a key that is derived from the secret, so that the secret itself is not used elsewhere."""
+    """HMAC of the cache's keys and entries, with a key that is derived from the replicas' secret."""
 
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, b"tetrapod: answers shared through redis", _HASH)
@@ -115,7 +122,10 @@ class _Seal:
         return self._mac(key, body) + body
 
     def open(self, key: str, data: bytes) -> CachedValue | None:
-        """Return the value; None if it is forged, stored under another key, or expired."""
+        """Return the value of an entry that was read at `key`, or None.
+
+        None means that the entry has expired, was stored under another key, or is forged. The latter two are logged.
+        """
         mac, body = data[:_MAC_SIZE], data[_MAC_SIZE:]
         if not hmac.compare_digest(mac, self._mac(key, body)):
             log.warning("an entry of the shared cache is forged: another client writes to that redis")

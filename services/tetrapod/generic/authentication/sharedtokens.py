@@ -1,4 +1,4 @@
-"""The users of tokens, shared between replicas by generic/authentication/shared_cache.py. Rejections are not shared."""
+"""The users of accepted tokens, shared between replicas through `SharedCache`. Rejected tokens are not stored."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from tetrapod.generic.authentication.shared_cache import SharedCache
 
 
 class SharedTokens:
-    """The shared cache of one authenticator.
+    """The accepted tokens of one authenticator in the shared cache.
 
-    `source` names it, because another may answer differently. Entries are valid for `seconds`.
+    Args:
+        cache: the shared cache.
+        source: identifies the authenticator, such as the URL of its webhook; entries of other sources are not used.
+        seconds: how long entries are valid.
     """
 
     def __init__(self, cache: SharedCache, source: str, seconds: float) -> None:
@@ -19,7 +22,10 @@ class SharedTokens:
         self._seconds = seconds
 
     async def get(self, token: str, audiences: tuple[str, ...]) -> tuple[Authenticated, float] | None:
-        """Return the user of a token and for how many more seconds it is valid; None if it is not cached."""
+        """Return the cached result for a token with these audiences and its remaining validity in seconds, or None.
+
+        The validity is at most the `seconds` of this replica, even if another replica stored the entry for longer.
+        """
         cached = await self._cache.get("token", cache_key(self._source, token, audiences))
         if cached is None:
             return None
@@ -29,7 +35,7 @@ class SharedTokens:
         return result, min(cached.seconds, self._seconds)
 
     async def put(self, token: str, audiences: tuple[str, ...], authenticated: Authenticated) -> None:
-        """Store the user of a token."""
+        """Store the result for an accepted token with these requested audiences."""
         entry = {"user": user_to_wire(authenticated.user), "audiences": authenticated.audiences}
         if authenticated.annotations or authenticated.warnings:
             entry |= {"annotations": dict(authenticated.annotations), "warnings": authenticated.warnings}
@@ -37,6 +43,9 @@ class SharedTokens:
 
 
 def cache_key(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:
-    """Return the cache key. Each part is preceded by its length, so different parts give different keys."""
+    """Return the key of a token and its requested audiences in the cache. Different arguments give different keys.
+
+    The order of the audiences counts. The key contains the token; `SharedCache` hashes it.
+    """
     parts = [source, *(part.encode("utf-8", "surrogateescape") for part in (token, *audiences))]
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

@@ -45,7 +45,10 @@ _ACTIVE.add(_IN_FLIGHT, 0)
 
 
 class ExpiringCache(Generic[K, V]):
-    """A cache whose entries expire, bounded by count and by bytes (`BoundedCache`)."""
+    """A mapping whose entries expire, bounded by count and by bytes.
+
+    The least recently used entries are evicted first.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class ExpiringCache(Generic[K, V]):
         weigh_value: Callable[[V], int] = weigh,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make an empty cache.
+        """Create an empty cache. Entries of more than 256 KiB are not stored.
 
         Args:
             seconds: how long entries are valid; 0 stores nothing.
@@ -75,7 +78,7 @@ class ExpiringCache(Generic[K, V]):
         )
 
     def get(self, key: K) -> V | None:
-        """Return the value, or None if it is missing or expired."""
+        """Return the value of `key`, or None if it is missing or expired."""
         entry = self._entries.recall(key)
         if entry is None:
             return None
@@ -98,13 +101,16 @@ def _weigh(authenticated: Authenticated) -> int:
 
 
 class CachedTokenAuthenticator:
-    """A cache in front of another token authenticator.
+    """A token authenticator that caches the results of another one.
+
+    Concurrent calls with the same token and audiences share one call of `inner`. Its exceptions are passed on and not
+    cached.
 
     Args:
-        inner: the authenticator.
-        seconds: how long successes are valid.
-        failure_seconds: how long it is cached that the authenticator does not know the token; 0 disables it.
-        shared: the cache of successes that replicas share; sharing does not extend their validity.
+        inner: the authenticator whose results are cached.
+        seconds: how long a user is cached.
+        failure_seconds: how long the result None is cached; 0 disables it.
+        shared: the cache of users that replicas share; None for none. Sharing does not extend their validity.
     """
 
     def __init__(
@@ -139,7 +145,10 @@ class CachedTokenAuthenticator:
             _SECONDS.observe(_MISS, time.monotonic() - began)
 
     async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Wait for the result; concurrent callers share one call of the inner authenticator."""
+        """Return the result of the call for this token that is in progress, or start one.
+
+        Cancelling one caller affects no other.
+        """
         task = self._in_flight.get(key)
         if task is None:
             task = self._in_flight[key] = asyncio.create_task(self._ask(key, token, audiences))

@@ -1,8 +1,8 @@
 """The combination of authenticators in upstream's order: front proxy, client certificate, bearer token, anonymous.
 
-Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and
-group. After an invalid credential the next authenticators are still tried. A request is anonymous only if it has no
+After an invalid credential the next authenticators are still tried. A request is anonymous only if it has no
 credentials.
+Upstream: pkg/kubeapiserver/authenticator/config.go; k8s.io/apiserver/pkg/authentication/{request,token}/union, group
 """
 
 from __future__ import annotations
@@ -24,10 +24,16 @@ from tetrapod.machinery.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANON
 
 
 class UnionAuthenticator:
-    """A request authenticator: the first authenticator that accepts the request decides.
+    """A request authenticator that returns the result of the first of `authenticators` that accepts the request.
 
-    The user joins system:authenticated. If `anonymous_paths` is not empty, anonymous requests are allowed on these
-    paths only.
+    The accepted user joins system:authenticated. If no authenticator accepts the request and one rejected a credential,
+    the first error is raised (401 for `REJECTED`). A request without credentials is anonymous, or the result is None if
+    that is not allowed.
+
+    Args:
+        authenticators: tried in this order.
+        anonymous: whether anonymous requests are allowed.
+        anonymous_paths: the only paths on which anonymous requests are allowed; empty for all paths.
     """
 
     def __init__(
@@ -60,7 +66,12 @@ class UnionAuthenticator:
 
 
 def with_authenticated_group(user: UserInfo) -> UserInfo:
-    """Return the user as a member of system:authenticated, unless it is anonymous or already a member."""
+    """Return the user with system:authenticated as last group.
+
+    A user that is anonymous or has the group is returned unchanged.
+
+    A member of system:unauthenticated is returned unchanged too.
+    """
     if user.name == ANONYMOUS.name or ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
         return user
     if user.extra:
@@ -75,9 +86,10 @@ def _member(user: tuple[str, str, tuple[str, ...]]) -> UserInfo:
 
 
 class UnionTokenAuthenticator:
-    """A token authenticator.
+    """A token authenticator that returns the result of the first of `authenticators` that accepts the token.
 
-    If no authenticator accepts the token, it raises InvalidToken with the errors of all, if there are any.
+    If none accepts it, InvalidToken is raised with the distinct errors of all; the result is None if there are no
+    errors.
     """
 
     def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:

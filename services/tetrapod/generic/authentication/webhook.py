@@ -39,15 +39,16 @@ def webhook_authenticator(
     backoff: Backoff | None = None,
     shared: SharedCache | None = None,
 ) -> TokenAuthenticator:
-    """Return a caching authenticator of one webhook.
+    """Return the caching token authenticator of one webhook.
 
     Args:
         target: the webhook.
+        pool: the connections to webhooks.
         version: the version of TokenReview, v1 or v1beta1.
-        ttl: how long results are cached, in seconds.
-        audiences: the audiences of this API server.
+        ttl: how long users and rejections without an error are cached, in seconds.
+        audiences: the audiences of this API server, used when a caller requests none.
         backoff: the retry policy; None for upstream's.
-        shared: the cache that replicas share.
+        shared: the cache of users that replicas share; None for none.
 
     Raises:
         ValueError: the version is not supported.
@@ -67,9 +68,13 @@ def webhook_authenticator(
 
 
 class WebhookTokenAuthenticator:
-    """The authenticator without a cache.
+    """The token authenticator of one webhook, without a cache.
 
-    A webhook that returns no audiences authenticates for `audiences`, those of this API server.
+    It raises InvalidToken if the review fails or has an error.
+
+    The user is accepted for those requested audiences that the webhook returned. `audiences` are those of this API
+    server: they replace requested audiences that are empty, and a webhook's answer without audiences counts as
+    accepting them. The result is None if no audience is left.
     """
 
     def __init__(self, client: ReviewClient, version: str, audiences: tuple[str, ...], backoff: Backoff) -> None:

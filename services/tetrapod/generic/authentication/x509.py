@@ -33,9 +33,15 @@ _EXPIRATION: Final = Histogram(
 
 
 class X509Authenticator:
-    """The authenticator.
+    """The authenticator of client certificates. Users are cached by certificate.
 
-    `reserved_groups` cannot be granted by certificates: an aggregator that users connect to reserves SERVICES_GROUP.
+    It returns None without a certificate or if it has no common name, and `REJECTED` if it is not trusted or its uid is
+    invalid.
+
+    Args:
+        pool: the CAs of client certificates.
+        reserved_groups: groups that certificates cannot grant: an aggregator that users connect to reserves
+            SERVICES_GROUP.
     """
 
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
@@ -67,7 +73,7 @@ class X509Authenticator:
 
 
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
-    """Return the user that a certificate names. Without a common name its name is empty.
+    """Return the user that a certificate names: without a name if it has no common name, and without `reserved_groups`.
 
     Raises:
         ValueError: the subject has several uids or an empty one.
