@@ -1,10 +1,10 @@
-"""Authorization by the auth service, without one request to it for each request here.
+"""Authorization of requests by the auth service, from other processes.
 
-The whole rule set of a user is fetched once and evaluated locally; any event on an RBAC key in storage drops all sets.
-A request that the rules do not allow is sent to the auth service as SubjectAccessReview, because other authorizers may
+The rule set of a user is fetched once and evaluated locally; any event on an RBAC key in storage drops all rule sets. A
+request that the rules do not allow is sent to the auth service as SubjectAccessReview, because other authorizers may
 allow it and because the review returns the reason. A server that shares no storage with auth (an external one) uses
-SubjectAccessReviews only, with upstream's short cache. Upstream:
-k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, plugin/pkg/authorizer/webhook.
+SubjectAccessReviews only, with upstream's short cache.
+Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go; plugin/pkg/authorizer/webhook
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ UserKey = tuple[str, tuple[str, ...]]
 
 
 class RuleSetCache:
-    """The rule sets of users, by name and groups. A set is never older than the last RBAC event seen here."""
+    """A cache of the RBAC rules of users, by name and groups, fetched from the auth service.
+
+    While `run` watches the RBAC objects in storage, every change of one drops all rule sets. Without it, nothing is
+    cached.
+    """
 
     def __init__(self, client: Client, storage: StorageFactory) -> None:
         self._client = client
@@ -54,21 +58,21 @@ class RuleSetCache:
         self._followings = {config.prefix: Following(storage.resource(config), self) for config in RBAC_STORAGES}
 
     async def run(self) -> None:
-        """Watch the RBAC keys until cancelled."""
+        """Watch the RBAC objects in storage until cancelled. Sets are only cached while all watches are synced."""
         async with asyncio.TaskGroup() as group:
             for following in self._followings.values():
                 group.create_task(following.run())
 
     def reset(self, entries: Sequence[Entry]) -> None:
-        """Drop all rule sets."""
+        """Drop all rule sets, because RBAC objects were listed again."""
         self._drop()
 
     def apply(self, event: WatchEvent) -> None:
-        """Drop all rule sets."""
+        """Drop all rule sets, because an RBAC object has changed."""
         self._drop()
 
     def lost(self) -> None:
-        """Drop all rule sets."""
+        """Drop all rule sets, because changes of RBAC objects may be missed."""
         self._drop()
 
     def _drop(self) -> None:
@@ -79,7 +83,11 @@ class RuleSetCache:
     async def get(self, user: UserInfo) -> RuleSet:
         """Return the rule set of a user, fetching it if it is not cached.
 
-        Raises Unavailable or StatusError if it cannot be fetched.
+        Concurrent calls for one user share the request.
+
+        Raises:
+            Unavailable: the auth service cannot be reached, or its answer is invalid.
+            StatusError: the auth service rejected the request.
         """
         key = (user.name, user.groups)
         cached = self._sets.recall(key)
@@ -115,7 +123,7 @@ class RuleSetCache:
 
 
 class SubjectAccessReviewer:
-    """An authorizer that asks the auth service about each request, by creating a SubjectAccessReview.
+    """An authorizer that creates a SubjectAccessReview at the auth service for each request.
 
     Only servers that share no storage with the auth service cache the results.
 
@@ -131,14 +139,14 @@ class SubjectAccessReviewer:
         self._denied = ExpiringCache[bytes, AuthorizationResult](denied_seconds)
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        """Create a SubjectAccessReview and return its result. If that fails, return NO_OPINION with the error."""
+        """Return the result of a SubjectAccessReview, or NO_OPINION with the error if it cannot be created."""
         try:
             return await self.ask(attributes)
         except (StatusError, Unavailable, OSError) as error:
             return AuthorizationResult(Decision.NO_OPINION, "", f"asking the auth service: {error}")
 
     async def ask(self, attributes: Attributes) -> AuthorizationResult:
-        """Create a SubjectAccessReview and return its result, which may be cached.
+        """Return the result of a SubjectAccessReview, from the cache or by creating it.
 
         Raises:
             StatusError: the server rejected the review.
@@ -169,7 +177,11 @@ def _answer_of(status: Object) -> AuthorizationResult:
 class DelegatingAuthorizer:
     """The authorizer of core, extensions and the aggregator when auth is a separate process.
 
-    It raises StatusError 503 if auth is unavailable.
+    Members of system:masters are always allowed. Otherwise a request is allowed by the user's cached RBAC rules, or
+    else decided by a SubjectAccessReview.
+
+    Raises:
+        StatusError: 503, the rules do not allow the request and the review failed.
     """
 
     def __init__(self, rules: RuleSetCache, reviewer: SubjectAccessReviewer) -> None:
@@ -192,7 +204,7 @@ class DelegatingAuthorizer:
 
 
 def review_of(attributes: Attributes) -> Object:
-    """Return the SubjectAccessReview for `attributes`."""
+    """Return a new SubjectAccessReview (v1) for a request, without empty fields."""
     user = attributes.user
     spec: dict[str, Any] = {"user": user.name}
     if user.groups:

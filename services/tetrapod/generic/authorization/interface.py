@@ -12,8 +12,8 @@ from tetrapod.machinery.user import UserInfo
 class Attributes(NamedTuple):
     """The attributes of a request to authorize (upstream: authorizer.AttributesRecord).
 
-    A non-resource request has a `path`, and `resource_request` is False. The requirements are those of selectors in the
-    query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
+    `resource_request` is False for paths such as /healthz, of which only `path` and `verb` are set. The requirements
+    are those of the selectors in the query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
     """
 
     user: UserInfo
@@ -33,7 +33,7 @@ class Attributes(NamedTuple):
 class Decision(Enum):
     """The decision of an authorizer.
 
-    NO_OPINION leaves it to the next authorizer; a request that none allows is rejected.
+    After NO_OPINION the next authorizer decides. A request that no authorizer allows is rejected.
     """
 
     ALLOW = "allow"
@@ -42,7 +42,10 @@ class Decision(Enum):
 
 
 class AuthorizationResult(NamedTuple):
-    """A decision with its reason. `error` is what prevented a complete evaluation; it does not change the decision."""
+    """A decision with its reason. `error` says why the evaluation was incomplete; "" if it was complete.
+
+    Callers that reject a request with an `error` respond with an internal error instead of 403.
+    """
 
     decision: Decision
     reason: str = ""
@@ -50,19 +53,27 @@ class AuthorizationResult(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """An authorizer. Errors of the evaluation are returned in the answer."""
+    """An authorizer. Errors of the evaluation are returned in the result, not raised, unless a service is unavailable.
+
+    Raises:
+        StatusError: 503, a service that the decision depends on is unavailable.
+    """
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult: ...
 
 
 class RuleResolver(Protocol):
-    """A source of all rules of a user, for SelfSubjectRulesReview."""
+    """A source of the rules that apply to a user in a namespace, for SelfSubjectRulesReview."""
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules: ...
 
 
 class ResolvedRules(NamedTuple):
-    """Rules as rbac.authorization.k8s.io/v1 PolicyRule dicts."""
+    """The content of a SubjectRulesReviewStatus. The rules are ResourceRule and NonResourceRule dicts.
+
+    `incomplete` and `error` are its fields `incomplete` and `evaluationError`: whether there may be more rules, and
+    why.
+    """
 
     resource_rules: list[dict[str, Any]]
     non_resource_rules: list[dict[str, Any]]

@@ -30,27 +30,29 @@ _MOMENT: Final = 0.05
 
 
 class Follower(Protocol):
-    """The receiver of the objects and changes."""
+    """The receiver of the objects and changes that `Following` reads."""
 
     def reset(self, entries: Sequence[Entry]) -> None:
-        """Receive all stored objects, which replace everything received before."""
+        """Receive all stored objects. They replace everything received before."""
         ...
 
     def apply(self, event: WatchEvent) -> None:
-        """Receive a change: ADDED, MODIFIED or DELETED."""
+        """Receive an ADDED, MODIFIED or DELETED event."""
         ...
 
     def lost(self) -> None:
-        """Be told that changes may be missed until the next `reset`."""
+        """Receive the notice that the watch has ended, so that changes may be missed until the next `reset`."""
         ...
 
 
 class Following:
-    """The list and watch loop, and how far it has come.
+    """A list and watch loop over the objects of one resource in storage, which passes them to a follower.
 
-    `revision` is how much is known: no change up to it is missing. `changed` is the revision of the last list or change
-    of this resource. It is what another process must have seen to know as much; unlike `revision` it does not advance
-    with bookmarks for writes to other resources.
+    Attributes:
+        revision: the follower has received every change up to this revision. Bookmarks advance it too.
+        changed: the revision of the last list or change that the follower received. A second process has seen as much
+            if its own `changed` or `revision` is not lower.
+        synced: set while the watch runs, after the first list.
     """
 
     def __init__(self, storage: ResourceStorage, follower: Follower) -> None:
@@ -62,7 +64,7 @@ class Following:
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List and watch until cancelled, with exponential backoff up to 5 seconds."""
+        """List and watch until cancelled. After an error, retry with exponential backoff from 50 ms up to 5 seconds."""
         wait = _FIRST_WAIT
         while True:
             try:
@@ -76,9 +78,9 @@ class Following:
             wait = min(wait * 2, _LONGEST_WAIT)
 
     async def reach(self, revision: int) -> None:
-        """Wait until everything up to `revision` is known.
+        """Wait until the follower has received every change up to `revision`.
 
-        If the watch takes longer than 50 ms, list: an idle resource has few events.
+        If the watch takes longer than 50 ms, list all objects: an idle resource may send no event for long.
         """
         if self.revision >= revision:
             return

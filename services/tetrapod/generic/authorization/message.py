@@ -14,7 +14,7 @@ from tetrapod.machinery.status import StatusError, forbidden
 
 
 def forbidden_message(attributes: Attributes) -> str:
-    """Return what the user may not do, without the authorizer's reason. `<`, `>` and `&` are not escaped."""
+    """Return the text `User "x" cannot …`, without the authorizer's reason. `<`, `>` and `&` are not escaped."""
     user = go_quote(attributes.user.name)
     if not attributes.resource_request:
         return f"User {user} cannot {attributes.verb} path {go_quote(attributes.path)}"
@@ -27,7 +27,10 @@ def forbidden_message(attributes: Attributes) -> str:
 
 
 def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
-    """Return a 403 with the message and the authorizer's reason."""
+    """Return a StatusError 403 with the text `User "x" cannot …: REASON`; without the colon if `reason` is empty.
+
+    `<`, `>` and `&` in the text before the reason are escaped as in HTML.
+    """
     text = _escape_html(forbidden_message(attributes))
     if reason:
         text = f"{text}: {reason}"
@@ -35,12 +38,12 @@ def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
 
 
 def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
-    """Return the 403 of the filters, with the header `X-Content-Type-Options: nosniff`."""
+    """Return the result of `forbidden_status` with the header `X-Content-Type-Options: nosniff`, which filters send."""
     error = forbidden_status(attributes, reason)
     error.headers.append((b"x-content-type-options", b"nosniff"))
     return error
 
 
 def _escape_html(text: str) -> str:
-    """Escape the text as HTML, because it contains a path that another user may have chosen."""
+    """Escape `<`, `>` and `&`, because the text contains a path that another user may have chosen."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

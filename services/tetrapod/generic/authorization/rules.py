@@ -27,7 +27,7 @@ memory.
 
 
 def values(rule: Rule, key: str) -> Sequence[str]:
-    """Return a list of a rule; empty if it is missing."""
+    """Return a list field of a rule, such as `verbs`; empty if it is missing. The result is not a copy."""
     return rule.get(key) or ()
 
 
@@ -44,22 +44,22 @@ def allows(rule: Rule, attributes: Attributes) -> bool:
 
 
 def verb_matches(rule: Rule, verb: str) -> bool:
-    """Return whether the rule includes the verb."""
+    """Return whether the rule's verbs include `verb` or `*`."""
     verbs = values(rule, "verbs")
     return ALL in verbs or verb in verbs
 
 
 def group_matches(rule: Rule, group: str) -> bool:
-    """Return whether the rule includes the API group."""
+    """Return whether the rule's apiGroups include `group` or `*`."""
     groups = values(rule, "apiGroups")
     return ALL in groups or group in groups
 
 
 def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
-    """Return whether the rule includes the resource.
+    """Return whether the rule's resources include the resource or, unless `subresource` is "", its subresource.
 
-    `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource; `pods/*` has no
-    special meaning.
+    `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource. `pods` does not
+    match its subresources, and `pods/*` has no special meaning.
     """
     resources = values(rule, "resources")
     if ALL in resources:
@@ -70,28 +70,29 @@ def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
 
 
 def name_matches(rule: Rule, name: str) -> bool:
-    """Return whether the rule includes the object's name; a rule without names includes all."""
+    """Return whether the rule's resourceNames include `name`. A rule without resourceNames matches every name."""
     names = values(rule, "resourceNames")
     return not names or name in names
 
 
 def non_resource_url_matches(rule: Rule, path: str) -> bool:
-    """Return whether the rule includes the path of a non-resource request."""
+    """Return whether one of the rule's nonResourceURLs covers the path of a request."""
     return any(url_covers(url, path) for url in values(rule, "nonResourceURLs"))
 
 
 def url_covers(pattern: str, path: str) -> bool:
-    """Return whether a pattern covers a path.
+    """Return whether a pattern of nonResourceURLs covers a path.
 
-    A trailing `*` covers everything below; elsewhere it is an ordinary character.
+    A trailing `*` covers every path with this prefix; elsewhere it is an ordinary character.
     """
     return pattern in (ALL, path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
 class Grant(NamedTuple):
-    """The rules that one binding grants, or the error why it grants nothing.
+    """The rules that one RoleBinding or ClusterRoleBinding grants to a user.
 
-    `reason` is reported when one of the rules allows a request.
+    `reason` is the authorizer's reason if one of the rules allows a request. `error` says why the binding grants
+    nothing (its role does not exist), and is "" otherwise.
     """
 
     reason: str
@@ -118,7 +119,9 @@ _paths: Final[BoundedCache[tuple[int, str, str], tuple[str | None]]] = BoundedCa
 class RuleSet:
     """All grants of one user, in the order in which upstream visits them.
 
-    Cluster-wide grants come first, then those of the namespace.
+    Args:
+        cluster: the grants of ClusterRoleBindings, which come first.
+        namespaces: the grants of RoleBindings by namespace.
     """
 
     __slots__ = ("_number", "cluster", "namespaces")
@@ -130,11 +133,11 @@ class RuleSet:
 
     @property
     def size(self) -> int:
-        """The number of grants."""
+        """The number of grants, of ClusterRoleBindings and RoleBindings together."""
         return len(self.cluster) + sum(map(len, self.namespaces.values()))
 
     def reason_to_allow(self, attributes: Attributes) -> str | None:
-        """Return the reason of the first grant that allows the request; None if no grant does."""
+        """Return the reason of the first grant that allows the request; None if no grant does. The result is cached."""
         if not attributes.resource_request:
             return self._path_reason(attributes.verb, attributes.path)
         key = (
@@ -156,7 +159,10 @@ class RuleSet:
         return None
 
     def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        """Return ALLOW with the reason, or NO_OPINION with the errors of bindings."""
+        """Return ALLOW with the reason of the first grant that allows the request, or NO_OPINION.
+
+        The reason of NO_OPINION lists the errors of bindings, and is "" if there are none.
+        """
         reason = self.reason_to_allow(attributes)
         if reason is not None:
             return AuthorizationResult(Decision.ALLOW, reason)
@@ -164,19 +170,19 @@ class RuleSet:
         return AuthorizationResult(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else "")
 
     def grants(self, namespace: str) -> Iterable[Grant]:
-        """Yield the grants that apply in a namespace ("" for cluster-scoped requests)."""
+        """Yield the cluster-wide grants, then those of `namespace`. `namespace` is "" for cluster-scoped requests."""
         yield from self.cluster
         if namespace:
             yield from self.namespaces.get(namespace, ())
 
     def errors(self, namespace: str) -> list[str]:
-        """Return why the set may be incomplete: bindings to roles that do not exist."""
+        """Return the errors of the grants that apply in `namespace`: bindings to roles that do not exist."""
         return [grant.error for grant in self.grants(namespace) if grant.error]
 
     def distinct_grants(self, namespace: str) -> Iterator[Grant]:
-        """Yield the first grant of each role.
+        """Yield those of `grants(namespace)` whose rules are not those of an earlier grant.
 
-        Later ones allow nothing more, and a user may have a thousand bindings to one large role.
+        Later grants of the same role allow nothing more, and a user may have a thousand bindings to one large role.
         """
         yielded: set[int] = set()
         for grant in self.grants(namespace):
@@ -185,13 +191,14 @@ class RuleSet:
                 yield grant
 
     def distinct_rules(self, namespace: str) -> list[Rule]:
-        """Return all rules, those of each role once."""
+        """Return all rules that apply in `namespace`. The rules of a role with several bindings appear once."""
         return [rule for grant in self.distinct_grants(namespace) for rule in grant.rules]
 
     def resolve(self, namespace: str) -> ResolvedRules:
-        """Return the rules as SelfSubjectRulesReview lists them: those of a role once for each binding.
+        """Return the rules that apply in `namespace`, as SelfSubjectRulesReview lists them.
 
-        The list is marked as incomplete if it would be longer than `MAX_LISTED_CHARACTERS`.
+        As upstream, the rules of a role appear once for each of its bindings. The list ends, and is marked as
+        incomplete, before it exceeds `MAX_LISTED_CHARACTERS`.
         """
         listed = _Listed()
         listed_whole = all(listed.add(grant.rules) for grant in self.grants(namespace))
@@ -226,7 +233,10 @@ class RuleSet:
         return None
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the rule set as JSON: the rules of each role once; grants refer to them by index."""
+        """Return the rule set as JSON values.
+
+        The rules of each role are contained once, and grants refer to them by index.
+        """
         roles: list[Sequence[Rule]] = []
         indexes: dict[int, int] = {}
 
@@ -244,7 +254,11 @@ class RuleSet:
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> RuleSet:
-        """Read a rule set from JSON, ignoring members that an auth service of another release may add."""
+        """Return the rule set that `to_wire` encoded. Fields that an auth service of another release adds are ignored.
+
+        Raises:
+            LookupError, TypeError, AttributeError: the JSON has another structure.
+        """
         roles = wire.get("roles") or ()
 
         def grant(entry: Mapping[str, Any]) -> Grant:
@@ -259,7 +273,7 @@ class RuleSet:
 
 
 class _Listed:
-    """The rules listed so far for a review."""
+    """The rules listed so far for one SelfSubjectRulesReview."""
 
     def __init__(self) -> None:
         self.resource_rules: list[dict[str, Any]] = []
@@ -268,7 +282,10 @@ class _Listed:
         self._sizes: dict[int, int] = {}
 
     def add(self, rules: Sequence[Rule]) -> bool:
-        """List the rules of one role. Returns False, with nothing listed, if they are too long."""
+        """Append the rules of one role and return True.
+
+        Append nothing and return False if the list would become too long.
+        """
         size = self._sizes.get(id(rules))
         if size is None:
             size = self._sizes[id(rules)] = sum(
@@ -291,6 +308,10 @@ _RESOURCE_KEYS: Final = ("verbs", "apiGroups", "resources", "resourceNames")
 
 
 def aggregate(errors: Sequence[str]) -> str:
-    """Join errors as upstream prints them: without duplicates, in brackets if there are several."""
+    """Join errors as upstream's aggregate error prints them: without duplicates, in brackets if there are several.
+
+    Returns:
+        "" if there are no errors.
+    """
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

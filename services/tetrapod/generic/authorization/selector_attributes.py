@@ -1,6 +1,6 @@
 """The selectors of a list, watch or deletecollection as authorization attributes (AuthorizeWithSelectors).
 
-A selector that cannot be parsed gives no requirements: as upstream, the request is authorized as if it had no selector.
+A selector that cannot be parsed has no requirements: as upstream, the request is authorized as if it had no selector.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ are shorter.
 
 
 class _Unparsed(Sequence[dict[str, Any]]):
-    """The requirements of a selector, parsed when an authorizer first accesses them. RBAC never does."""
+    """The sequence of a selector's requirements. The selector is parsed at the first access, which RBAC never makes."""
 
     __slots__ = ("_parse", "_parsed", "_text")
 
@@ -42,7 +42,7 @@ class _Unparsed(Sequence[dict[str, Any]]):
 
     @property
     def large(self) -> bool:
-        """Whether parsing would block the event loop for too long."""
+        """Whether the selector is not parsed yet and so long that parsing would block the event loop for too long."""
         return self._parsed is None and len(self._text) > _LARGE
 
     def _requirements(self) -> Requirements:
@@ -65,9 +65,10 @@ class _Unparsed(Sequence[dict[str, Any]]):
 
 
 def requirements_of(info: RequestInfo) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
-    """Return the requirements of the field selector and the label selector.
+    """Return the requirements of a request's field selector and of its label selector, as `Attributes` contains them.
 
-    They are empty for verbs other than list, watch and deletecollection.
+    Both are empty for verbs other than list, watch and deletecollection. A selector is parsed when its requirements are
+    first accessed, so await `parse_large` before.
     """
     if info.verb not in _VERBS:
         return (), ()
@@ -78,14 +79,17 @@ def requirements_of(info: RequestInfo) -> tuple[Sequence[dict[str, Any]], Sequen
 
 
 async def parse_large(*selectors: Sequence[dict[str, Any]]) -> None:
-    """Parse large selectors in a thread. An authorizer that needs requirements must await this first."""
+    """Parse those selectors of `requirements_of` that are long in a thread, so that accessing them does not block.
+
+    An authorizer that accesses requirements must await this first.
+    """
     for requirements in selectors:
         if isinstance(requirements, _Unparsed) and requirements.large:
             await asyncio.to_thread(len, requirements)
 
 
 def field_requirements(text: str) -> Requirements:
-    """Convert a field selector to FieldSelectorRequirement dicts."""
+    """Convert a field selector to FieldSelectorRequirement dicts; empty if it cannot be parsed."""
     if not text:
         return ()
     try:
@@ -99,9 +103,9 @@ def field_requirements(text: str) -> Requirements:
 
 
 def label_requirements(text: str) -> Requirements:
-    """Convert a label selector to LabelSelectorRequirement dicts.
+    """Convert a label selector to LabelSelectorRequirement dicts; empty if it cannot be parsed.
 
-    Requirements with operators that have no equivalent are left out.
+    Requirements with operators that have no equivalent (`>`, `<`) are left out.
     """
     if not text:
         return ()

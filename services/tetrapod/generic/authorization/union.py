@@ -23,9 +23,12 @@ from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 
 class Named(NamedTuple):
-    """An authorizer with the `name` that precedes its reasons ("" for none).
+    """An authorizer in a `UnionAuthorizer`.
 
-    Decisions are counted under `type`, unless it is empty.
+    Attributes:
+        name: precedes the reasons of NO_OPINION; "" for no prefix.
+        authorizer: the authorizer.
+        type: the label under which ALLOW and DENY are counted in the metrics; "" to count nothing.
     """
 
     name: str
@@ -34,13 +37,16 @@ class Named(NamedTuple):
 
 
 class UnionAuthorizer:
-    """The combination; it can be replaced while requests are being authorized."""
+    """An authorizer that returns the result of the first of `authorizers` with a decision other than NO_OPINION.
+
+    If all have no opinion, their reasons and errors are joined.
+    """
 
     def __init__(self, authorizers: Sequence[Named]) -> None:
         self._authorizers = tuple(authorizers)
 
     def replace(self, authorizers: Sequence[Named]) -> None:
-        """Replace the authorizers. Evaluations under way continue with the old ones."""
+        """Replace the authorizers. Calls of `authorize` that are in progress continue with the previous ones."""
         self._authorizers = tuple(authorizers)
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
@@ -61,7 +67,7 @@ class UnionAuthorizer:
 
 
 class PrivilegedGroup:
-    """The authorizer that allows everything to members of system:masters, without a reason."""
+    """The authorizer that allows everything to members of `group`, and has no opinion on other users."""
 
     def __init__(self, group: str = SYSTEM_MASTERS) -> None:
         self._group = group
@@ -71,10 +77,11 @@ class PrivilegedGroup:
 
 
 class HealthPaths:
-    """The authorizer that allows health checks to everyone.
+    """The authorizer that allows /healthz, /livez and /readyz to everyone, and has no opinion on other requests.
 
-    The callers of health checks have no identity, and a health check must not depend on authentication. Single checks
-    below these paths are not included. Upstream: AlwaysAllowPaths (server/options/authorization.go).
+    Paths of single checks, such as /livez/ping, are not allowed. Probes have no identity, and their result must not
+    depend on authentication.
+    Upstream: server/options/authorization.go, AlwaysAllowPaths
     """
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
@@ -103,13 +110,13 @@ class AlwaysDeny:
 
 
 class UnionRuleResolver:
-    """The combined rules of several resolvers; incomplete if one of them is."""
+    """A rule resolver that concatenates the rules of several; the result is incomplete if one of them is."""
 
     def __init__(self, resolvers: Sequence[RuleResolver]) -> None:
         self._resolvers = tuple(resolvers)
 
     def replace(self, resolvers: Sequence[RuleResolver]) -> None:
-        """Replace the resolvers."""
+        """Replace the resolvers. Calls of `rules_for` that are in progress continue with the previous ones."""
         self._resolvers = tuple(resolvers)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:

@@ -43,20 +43,36 @@ the cache.
 
 
 class Conditions(Protocol):
-    """The matchConditions of a webhook, which decide whether it is called for a request."""
+    """The matchConditions of a webhook. The webhook is called only for requests that they match."""
 
     def match(self, spec: Object) -> bool:
-        """Return whether the conditions match the spec of a SubjectAccessReview. Raises ConditionError."""
+        """Return whether all conditions match the spec of a SubjectAccessReview.
+
+        Raises:
+            ConditionError: a condition failed with an error, and no condition is false.
+        """
         ...
 
 
 class ConditionError(Exception):
-    """An error in the evaluation of conditions, none of which is false."""
+    """The error of a matchCondition that could not be evaluated, while no other condition is false."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """The options of one webhook. Times are in seconds."""
+    """The options of one authorization webhook.
+
+    Attributes:
+        target: the address and credentials of the webhook.
+        name: the name in metrics and cache keys.
+        version: the version of SubjectAccessReview, v1 or v1beta1.
+        timeout: the limit of one request, in seconds.
+        authorized_ttl: how long to cache allowed responses, in seconds.
+        unauthorized_ttl: how long to cache all other responses, in seconds.
+        deny_on_failure: whether the decision after a failure is DENY instead of NO_OPINION (`failurePolicy: Deny`).
+        conditions: the matchConditions; None to call the webhook for every request.
+        backoff: the retry policy.
+    """
 
     target: Target
     name: str = "default"
@@ -70,9 +86,15 @@ class WebhookOptions:
 
 
 class WebhookAuthorizer:
-    """The authorizer of one webhook. `shared` shares its responses with other replicas.
+    """The authorizer of one webhook. A failure is returned as DENY or NO_OPINION with the error, as the options say.
 
-    The constructor raises ValueError if the version is not supported.
+    Args:
+        options: the webhook and its options.
+        pool: the connections to webhooks.
+        shared: the cache of responses that replicas share; None for none.
+
+    Raises:
+        ValueError: the constructor does not support the version.
     """
 
     def __init__(self, options: WebhookOptions, pool: BackendPool, shared: SharedCache | None = None) -> None:
@@ -123,9 +145,9 @@ class WebhookAuthorizer:
         return self._allowed if status.get("allowed") else self._others
 
     async def _cached_response(self, key: bytes) -> Object | None:
-        """Return a cached response of the webhook that is still valid by this replica's flags.
+        """Return the review's cached status, from this replica or the shared cache, or None.
 
-        The webhook sent the response to this replica or to another.
+        An entry of another replica is valid at most for the TTLs of this replica's options.
         """
         for cache in (self._allowed, self._others):
             if (status := cache.get(key)) is not None:
@@ -140,7 +162,11 @@ class WebhookAuthorizer:
         return ResolvedRules([], [], True, "webhook authorizer does not support user rule resolution")
 
     async def _ask(self, spec: Object) -> Object:
-        """Return the status of the review, with retries. Raises ReviewFailed."""
+        """Send a SubjectAccessReview with this spec, with retries, and return its status ({} if it has none).
+
+        Raises:
+            ReviewFailed: the last try failed.
+        """
         version = self._options.version
         if version == "v1beta1":  # v1beta1 names the groups "group"
             spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
