@@ -24,7 +24,7 @@ NOBODY = {"X-Remote-User": "tetrapod:check-apiserver-nobody", "X-Remote-Group": 
 
 @dataclass(frozen=True, slots=True)
 class CheckResponse:
-    """A response."""
+    """A response of the server under test. The names of the headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,7 +43,7 @@ class CheckResponse:
         return value
 
     def __str__(self) -> str:
-        """Return the status code and the beginning of the body."""
+        """Return the status code and the first 200 bytes of the body."""
         text = self.body[:200].decode(errors="replace").strip()
         return f"{self.status} {text}" if text else str(self.status)
 
@@ -80,7 +80,11 @@ class CheckClient:
         return self._send(path, dict(user), trusted=True, **more)
 
     def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> CheckResponse:
-        """Send a request with these headers, but without a client certificate."""
+        """Send a GET with these headers, but without a client certificate.
+
+        Raises:
+            OSError, http.client.HTTPException: the server sent no valid response within the timeout.
+        """
         return self._send(path, dict(headers), trusted=False)
 
     def _send(

@@ -1,4 +1,4 @@
-"""Checks of what the aggregation layer requires of an API server, each with its reason.
+"""Checks of the requirements that the aggregation layer has for an API server, each with its reason.
 
 `tetrapod check-apiserver` runs them.
 
@@ -24,11 +24,11 @@ _ABSENT: Final = "tetrapod-check-apiserver-absent"
 
 
 class Failed(Exception):
-    """A requirement is not met; the text describes how."""
+    """The error that a check raises if the server does not meet the requirement. The text describes how."""
 
 
 class Skipped(Exception):
-    """The check does not apply; the text gives the reason."""
+    """The error that a check raises if it does not apply to the server. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Finding:
 
     Attributes:
         check: the name of the check.
-        why: who depends on the requirement.
+        why: the clients that depend on the requirement, as text.
         outcome: `pass`, `fail` or `skip` (the check does not apply).
         detail: how the server fails, or why the check was skipped; "" if it passed.
     """
@@ -55,7 +55,7 @@ class Subject:
     Attributes:
         client: sends requests to it.
         group_version: the group-version to check.
-        resources: the resources that the check `discovery` has found.
+        resources: its APIResource documents with subresources, which the check `discovery` appends.
     """
 
     client: CheckClient
@@ -68,7 +68,7 @@ class Subject:
         return f"/apis/{self.group_version}"
 
     def listable(self) -> list[Object]:
-        """Return the resources that support list.
+        """Return those of `resources` that support list, without subresources.
 
         Raises:
             Skipped: no resource supports it.
@@ -92,7 +92,7 @@ def _check(name: str, why: str) -> Callable[[Check], Check]:
 
 
 def run_checks(subject: Subject) -> Iterator[Finding]:
-    """Run all checks and yield their outcomes."""
+    """Run all checks in order and yield the outcome of each when it is known. Connection errors are failures."""
     for name, why, check in CHECKS:
         try:
             check(subject)
@@ -133,7 +133,7 @@ def _status(answer: CheckResponse, reason: str) -> None:
 
 @_check("ready", "the aggregator and probes request /readyz")
 def ready(subject: Subject) -> None:
-    """Check /readyz."""
+    """Check that /readyz returns 200."""
     _must(subject.client.ask("/readyz"), 200)
 
 
@@ -142,7 +142,7 @@ def ready(subject: Subject) -> None:
     "an APIService is Available only if discovery of its group-version succeeds; clients find resources by it",
 )
 def discovery(subject: Subject) -> None:
-    """Check the resource list of the group-version, and keep it for later checks."""
+    """Check the APIResourceList of the group-version, and append its resources to `subject.resources`."""
     resource_list = _object(_must(subject.client.ask(subject.root), 200), "APIResourceList")
     if resource_list.get("groupVersion") != str(subject.group_version):
         raise Failed(f"groupVersion is {resource_list.get('groupVersion')!r}")
@@ -171,7 +171,7 @@ def accepts_front_proxy(subject: Subject) -> None:
     "any client can send X-Remote-User; without the front proxy's certificate it must be ignored",
 )
 def rejects_other_clients(subject: Subject) -> None:
-    """Check that identity headers without the front proxy's certificate are rejected."""
+    """Check that lists requested with identity headers, but without the front proxy's certificate, get a 401 or 403."""
     for resource in subject.listable():
         answer = subject.client.ask_without_certificate(f"{subject.root}/{resource['name']}", MASTER)
         if answer.status not in (401, 403):
@@ -186,7 +186,7 @@ def rejects_other_clients(subject: Subject) -> None:
     "RBAC of the cluster decides (SubjectAccessReview); a user without permission gets a Status with reason Forbidden",
 )
 def authorizes_requests(subject: Subject) -> None:
-    """Check that a user without permissions gets a 403."""
+    """Check that lists requested by a user without permissions get a 403 with a Status."""
     for resource in subject.listable():
         _status(_must(subject.client.ask(f"{subject.root}/{resource['name']}", NOBODY), 403), "Forbidden")
 
@@ -196,7 +196,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 @_check("aggregated discovery", "one request instead of one for each version; the aggregator requests it first")
 def aggregated_discovery(subject: Subject) -> None:
-    """Check aggregated discovery, if it is offered."""
+    """Check that aggregated discovery contains the group-version. Skipped if the server does not support it."""
     answer = subject.client.ask("/apis", accept=_AGGREGATED)
     if answer.status == 503:
         raise Failed("503: the aggregator considers the server unavailable")
@@ -219,7 +219,7 @@ def aggregated_discovery(subject: Subject) -> None:
 
 @_check("OpenAPI", "kubectl reads it for explain, client-side validation and server-side apply")
 def openapi(subject: Subject) -> None:
-    """Check that OpenAPI has schemas of all kinds."""
+    """Check that OpenAPI v3 has a schema of each kind that can be listed. Skipped if only OpenAPI v2 is supported."""
     index = subject.client.ask("/openapi/v3")
     if index.status == 404:
         _object(_must(subject.client.ask("/openapi/v2"), 200))
@@ -241,7 +241,7 @@ def openapi(subject: Subject) -> None:
 
 @_check("lists", "clients decode lists by kind, metadata and items")
 def lists(subject: Subject) -> None:
-    """Check the form of lists."""
+    """Check that lists have the kind `KINDList`, metadata and items."""
     for resource in subject.listable():
         resource_list = _object(
             _must(subject.client.ask(f"{subject.root}/{resource['name']}"), 200), f"{resource['kind']}List"
@@ -252,7 +252,7 @@ def lists(subject: Subject) -> None:
 
 @_check("tables", "kubectl get requests a Table, or JSON as fallback, and cannot decode anything else")
 def tables(subject: Subject) -> None:
-    """Check that requests for a Table get a Table or a list."""
+    """Check that requests for a Table get a Table with as many cells as columns in each row, or else a list."""
     for resource in subject.listable():
         table = _object(_must(subject.client.ask(f"{subject.root}/{resource['name']}", accept=TABLE), 200))
         if table.get("kind") == "Table":
@@ -268,7 +268,7 @@ def tables(subject: Subject) -> None:
     "informers, kubectl get -w, garbage collection and quota need a stream of events that ends after timeoutSeconds",
 )
 def watches(subject: Subject) -> None:
-    """Check that watches return events and end after their timeout."""
+    """Check that watches send one JSON event per line and end after `timeoutSeconds`."""
     watched = [r for r in subject.listable() if "watch" in r["verbs"]]
     if not watched:
         raise Skipped("no resource supports watch")
@@ -293,7 +293,7 @@ def _event(name: str, line: bytes) -> None:
 
 @_check("missing objects", "clients decide by reason and code of a Status, not by its message")
 def missing_objects(subject: Subject) -> None:
-    """Check the errors for missing objects and resources."""
+    """Check that a missing object gets a 404 with a Status, and a missing resource a 404."""
     for resource in subject.listable():
         if "get" not in resource["verbs"]:
             continue
@@ -307,7 +307,7 @@ def missing_objects(subject: Subject) -> None:
     "malformed JSON is a 400 BadRequest, and an unknown media type a 415 UnsupportedMediaType, never a 500",
 )
 def bad_bodies(subject: Subject) -> None:
-    """Check the errors for malformed bodies and unknown media types."""
+    """Check that a create with malformed JSON gets a 400, and with an unknown media type a 415."""
     created = [r for r in subject.resources if "create" in r.get("verbs", ()) and "/" not in r["name"]]
     if not created:
         raise Skipped("no resource supports create")
@@ -323,7 +323,10 @@ def bad_bodies(subject: Subject) -> None:
 
 @_check("dry runs", "kubectl --dry-run=server and kubectl diff rely on it that nothing is stored")
 def dry_runs(subject: Subject) -> None:
-    """Check that a dry run stores nothing."""
+    """Check that an object created with `dryRun=All` is not stored.
+
+    The create itself may be rejected, but not with a 500.
+    """
     created = [r for r in subject.resources if {"create", "get"} <= set(r.get("verbs", ())) and "/" not in r["name"]]
     if not created:
         raise Skipped("no resource supports create and get")

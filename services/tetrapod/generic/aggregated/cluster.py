@@ -78,10 +78,10 @@ class Cluster:
         return cls.in_cluster()
 
     def client(self, pool: BackendPool, user_agent: str) -> Client:
-        """Return a client of the API.
+        """Return a client of the API with these credentials. It does not connect yet.
 
         Args:
-            pool: the connections; closed by the caller.
+            pool: the connections that the client uses; the caller closes it.
             user_agent: the User-Agent header.
         """
         return http_client(pool, self.url, self.tls, user_agent, token_file=self.token_file, token=self.token)

@@ -32,7 +32,7 @@ def run(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[
 
 
 def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> click.Command:
-    """Return the click command that serves the kinds, to be added to another command line.
+    """Return a click command that serves the kinds until SIGTERM or SIGINT, to be added to another command line.
 
     Args:
         kinds: the kinds to serve.

@@ -1,4 +1,4 @@
-"""Helpers for a `Rest` that computes its objects."""
+"""Helpers for a `Rest` (the handler of a resource without a store) that computes its objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListOptions) -> Object:
-    """Return a list of the items that match the selectors of the request.
+    """Return a list object of those items that match the selectors of the request, in the given order.
 
     Args:
         api_version: the `group/version` of the items.
@@ -18,6 +18,9 @@ def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListO
         items: all objects, each with `metadata.name`.
         options: the options of the request. Only the label selector and the field selector are used; selectable fields
             are metadata.name and metadata.namespace.
+
+    Raises:
+        ValueError: a selector is malformed.
     """
     label_selector, field_selector = labels.parse(options.label_selector), field_selectors.parse(options.field_selector)
     matching = [

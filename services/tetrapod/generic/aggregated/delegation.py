@@ -43,7 +43,7 @@ _HEADER_NAMES: Final = (
 
 
 class Trust(NamedTuple):
-    """The published trust configuration.
+    """The trust configuration that the cluster publishes for aggregated API servers.
 
     Attributes:
         client_ca: the CA of client certificates in PEM; "" for none.
@@ -59,7 +59,7 @@ class Trust(NamedTuple):
 
 
 async def read_trust(client: Client) -> Trust:
-    """Return the trust configuration. Waits until the cluster is available and permits reading it."""
+    """Return the published trust configuration. Retry every second while it cannot be read, and log the reason."""
     while True:
         try:
             config_map = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
@@ -76,9 +76,10 @@ async def read_trust(client: Client) -> Trust:
 
 
 def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
-    """Return an authenticator for identity headers of the aggregator, and for credentials of direct requests.
+    """Return an authenticator for requests through the aggregator and for direct requests.
 
-    Direct requests are authenticated by client certificate, or by bearer token (TokenReview).
+    Requests through the aggregator carry identity headers. Direct requests are authenticated by client certificate, or
+    by bearer token (TokenReview, cached for 10 seconds).
     """
     return UnionAuthenticator(
         [
@@ -92,9 +93,9 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
 
 def authorizer(client: Client) -> Authorizer:
-    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview.
+    """Return an authorizer that asks the cluster by SubjectAccessReview and caches each decision for `REVIEW_SECONDS`.
 
-    Decisions are cached for `REVIEW_SECONDS`.
+    Health checks, and all requests of system:masters, are allowed without a review.
     """
     reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

@@ -35,8 +35,8 @@ class PrinterColumn:
         name: the heading.
         value: returns the cell of an object: a string, a number, a boolean or None.
         type: the OpenAPI type of the cells: "string", "integer", "number", "boolean" or "date".
-        priority: 0 shows the column always, a higher one only with `-o wide`.
-        description: shown to clients that render tables.
+        priority: 0 to show the column always, above 0 to show it only with `-o wide`.
+        description: the text for clients that render tables.
     """
 
     name: str
@@ -60,16 +60,21 @@ class KindStrategy(Strategy):
         self.node: SchemaNode | None = None
 
     def bind(self, kind: Kind) -> None:
-        """Attach the strategy to its kind. Called once, when the kind is installed."""
+        """Take the schema, the scope and the status subresource from the kind.
+
+        The server calls it once for each kind.
+        """
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
 
     def default(self, obj: Object, version: str) -> None:
-        """Apply the defaults of the schema."""
+        """Set missing fields of `obj` to the defaults of the schema, in place."""
         if self.node is not None:
             defaulting.apply(self.node, obj)
 
     def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
-        """Return the errors of an object that is valid by its schema.
+        """Return further errors of an object.
+
+        Called only if the object is valid by its schema; the default returns none.
 
         Args:
             ctx: the request.
@@ -79,19 +84,22 @@ class KindStrategy(Strategy):
         return []
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        """Return the errors of a new object: those of the schema, or else those of `rules`."""
+        """Return the errors of a new object: those of the schema, or, if there are none, those of `rules`."""
         return self.schema_errors(obj) or self.rules(ctx, obj, None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        """Return the errors of an update: those of the schema, or else those of `rules`."""
+        """Return the errors of an update: those of the schema, or, if there are none, those of `rules`."""
         return self.schema_errors(new) or self.rules(ctx, new, old)
 
     def schema_errors(self, obj: Object) -> list[FieldError]:
-        """Return the errors of an object by its schema."""
+        """Return the errors of an object by its schema; none before `bind`."""
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the path of the status, which the main resource ignores, if there is a status subresource."""
+        """Return the paths of the fields that writes to the main resource ignore.
+
+        This is the status if there is a status subresource.
+        """
         return [("status",)] if self.has_status else []
 
 
@@ -134,26 +142,26 @@ class Kind:
 
     @property
     def resource(self) -> str:
-        """The plural name."""
+        """The name of the resource in paths: `plural`, or the kind in lower case with an "s"."""
         return self.plural or f"{self.kind.lower()}s"
 
     @cached_property
     def structure(self) -> dict[str, Any]:
-        """The structural schema."""
+        """The structural schema of the whole object as a dictionary, as OpenAPI shows it."""
         return structural_schema(self.schema)
 
     @cached_property
     def node(self) -> SchemaNode:
-        """The compiled schema."""
+        """The compiled schema, which decodes, defaults, prunes and validates objects."""
         return build(self.structure)
 
     @property
     def has_status(self) -> bool:
-        """Whether there is a status subresource."""
+        """Whether there is a status subresource: the schema has a property `status`, and objects are stored."""
         return self.rest is None and "status" in self.structure["properties"]
 
     def definition(self) -> ResourceDefinition:
-        """Return the definition for the generic server."""
+        """Return a new definition of the resource for the generic server, and bind the strategy to this kind."""
         group, version = self.group_version
         node = self.node
         self.strategy.bind(self)
@@ -179,7 +187,7 @@ class Kind:
         )
 
     def openapi(self) -> CustomKind:
-        """Return the kind for the OpenAPI documents."""
+        """Return the description of the kind from which its OpenAPI documents are generated."""
         return CustomKind(
             self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status
         )

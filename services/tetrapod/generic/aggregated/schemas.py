@@ -15,7 +15,9 @@ _BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
 def structural_schema(source: Any) -> dict[str, Any]:
-    """Convert a schema to a structural schema.
+    """Return the structural schema of a kind, with properties for apiVersion, kind and metadata.
+
+    `source` is not changed.
 
     Args:
         source: a JSON schema of the whole object, or a class with `model_json_schema()`.
@@ -31,7 +33,7 @@ def structural_schema(source: Any) -> dict[str, Any]:
 
 
 class _Converter:
-    """Converts a schema, replacing references by their definitions."""
+    """A converter of JSON schemas that replaces each reference by its definition."""
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions

@@ -1,4 +1,4 @@
-"""`AggregatedServer`: the generic API server with the given kinds and its own storage.
+"""`AggregatedServer`: an API server for the given kinds, with its own storage.
 
 It delegates authentication and authorization to the cluster.
 """
@@ -56,7 +56,12 @@ class Settings:
 
 
 class AggregatedServer:
-    """An aggregated API server. Call `start` and `stop` in the same event loop."""
+    """An aggregated API server. Call `start` and `stop` once each, in the same event loop.
+
+    Attributes:
+        client: a client of the cluster's API with the server's credentials.
+        lifecycle: the hooks and health checks.
+    """
 
     def __init__(
         self,
@@ -108,7 +113,9 @@ class AggregatedServer:
         return self._pki.ca.read_bytes()
 
     async def start(self) -> None:
-        """Read the trust configuration of the cluster, waiting until it is available, and start to listen.
+        """Read the trust configuration of the cluster, listen, and run the post-start hooks.
+
+        It waits as long as the cluster is not available.
 
         Raises:
             OSError: the port is in use.
@@ -138,7 +145,10 @@ class AggregatedServer:
         return paths
 
     async def stop(self) -> None:
-        """Finish requests in flight, stop listening, and close the store."""
+        """Finish requests in flight, stop listening, and close the connections and the store.
+
+        Call it only after `start`.
+        """
         await self.lifecycle.leave(0)
         self._draining.begin()
         await self._http.stop()
@@ -149,7 +159,7 @@ class AggregatedServer:
 
 
 class _Documents:
-    """The OpenAPI documents of the group-versions, for `kubectl explain` and validation (a `DocumentSource`)."""
+    """The OpenAPI documents of the kinds, one for each group-version (a `DocumentSource`)."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds: dict[str, tuple[GroupVersion, list[Kind]]] = {}
