@@ -32,7 +32,7 @@ _BACKDATED: Final = datetime.timedelta(minutes=5)
 
 
 class Authority:
-    """A CA with its certificate and key."""
+    """A certificate authority: its certificate and key, with which it issues certificates."""
 
     def __init__(self, certificate: x509.Certificate, key: Any) -> None:
         self._certificate = certificate
@@ -40,7 +40,7 @@ class Authority:
 
     @classmethod
     def create(cls, common_name: str) -> Authority:
-        """Create a self-signed CA."""
+        """Create a self-signed CA with a new key. It is valid for ten years."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         builder = _builder(name, name, key.public_key(), CA_LIFE)
@@ -51,7 +51,11 @@ class Authority:
 
     @classmethod
     def load(cls, certificate: bytes, key: bytes) -> Authority:
-        """Load a CA from PEM."""
+        """Return the CA with this certificate and key, both PEM and the key unencrypted.
+
+        Raises:
+            ValueError: the certificate or the key is malformed.
+        """
         return cls(x509.load_pem_x509_certificate(certificate), load_pem_private_key(key, None))
 
     @property
@@ -65,14 +69,17 @@ class Authority:
     def issue_server(
         self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE
     ) -> tuple[bytes, bytes]:
-        """Issue a serving certificate for DNS names and addresses. Returns certificate and key as PEM."""
+        """Issue a serving certificate for DNS names and IP addresses. Return the certificate and its new key as PEM."""
         alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(common_name, (), (ExtendedKeyUsageOID.SERVER_AUTH,), life, alternatives)
 
     def issue_client(
         self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE
     ) -> tuple[bytes, bytes]:
-        """Issue a client certificate with the user as CN and the groups as O. Returns certificate and key as PEM."""
+        """Issue a client certificate with the user as CN and the groups as O.
+
+        Return the certificate and its new key as PEM.
+        """
         return self._issue(user, groups, (ExtendedKeyUsageOID.CLIENT_AUTH,), life, None)
 
     def issue_peer(
@@ -80,7 +87,9 @@ class Authority:
     ) -> tuple[bytes, bytes]:
         """Issue a certificate for both serving and client authentication.
 
-        Members of etcd need such a certificate among themselves.
+        Return the certificate and its new key as PEM.
+
+        Members of etcd use such a certificate for connections to each other.
         """
         usages = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         return self._issue(
@@ -88,7 +97,10 @@ class Authority:
         )
 
     def issued(self, certificate: bytes) -> bool:
-        """Return whether this authority has signed a PEM certificate."""
+        """Return whether this CA has signed a PEM certificate; False also if it is malformed.
+
+        The expiry is not checked.
+        """
         try:
             x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(self._certificate)
         except (ValueError, TypeError, InvalidSignature):
@@ -155,27 +167,27 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def key_pem(key: Any) -> bytes:
-    """Encode a private key as PEM (PKCS #8)."""
+    """Return a private key as unencrypted PEM (PKCS #8)."""
     pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return pem
 
 
 def signing_key() -> tuple[bytes, bytes]:
-    """Create a service account signing key.
+    """Create an RSA key for service account tokens. Return the private and the public key as PEM.
 
-    Returns it and its public half as PEM. RSA, because all consumers of such tokens support RS256.
+    It is RSA because all consumers of service account tokens support RS256.
     """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key_pem(key), key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def expiry(certificate: bytes) -> float:
-    """Return when a PEM certificate expires, in seconds since the epoch."""
+    """Return when a PEM certificate expires, in seconds since the epoch. Raises ValueError if it is malformed."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc.timestamp()
 
 
 def hosts(certificate: bytes) -> list[str]:
-    """Return the DNS names and addresses of a serving certificate."""
+    """Return the DNS names, then the IP addresses of a PEM certificate; empty if it has none."""
     try:
         names = (
             x509.load_pem_x509_certificate(certificate)
@@ -188,6 +200,6 @@ def hosts(certificate: bytes) -> list[str]:
 
 
 def groups(certificate: bytes) -> list[str]:
-    """Return the groups (organizations) of a client certificate."""
+    """Return the organizations of a PEM certificate, which are the groups of a client."""
     names = x509.load_pem_x509_certificate(certificate).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return [str(name.value) for name in names]

@@ -14,13 +14,14 @@ _CERTIFICATE: Final = b"CERTIFICATE"
 
 
 class UnusableBundle(ValueError):
-    """A bundle without a usable certificate; the text is upstream's."""
+    """The error of a CA bundle without a usable certificate. The text is upstream's."""
 
 
 def authorities(bundle: bytes) -> str:
-    """Return the certificates of a bundle as PEM.
+    """Return the certificates of a CA bundle, joined as PEM. Malformed ones and other PEM blocks are left out.
 
-    Malformed ones are skipped if one can be parsed. Raises UnusableBundle.
+    Raises:
+        UnusableBundle: no certificate could be parsed.
     """
     blocks = list(_BLOCK.finditer(bundle))
     certificates = [block[0].decode("latin-1") for block in blocks if block[1] == _CERTIFICATE]

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 
 class DirectTLS(ssl.SSLObject):
-    """A class for `SSLContext.sslobject_class`."""
+    """An SSLObject without Python's wrapper methods. Set it as `sslobject_class` of an SSLContext."""
 
     @classmethod
     def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:

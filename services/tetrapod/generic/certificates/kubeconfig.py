@@ -21,7 +21,17 @@ def kubeconfig(
     cluster: str = "tetrapod",
     user: str = "admin",
 ) -> dict[str, Any]:
-    """Return a kubeconfig object with one context, which authenticates with a certificate or a token."""
+    """Return a new kubeconfig object with one context.
+
+    Args:
+        server: the URL of the API server.
+        ca: the CA of its serving certificate, as PEM.
+        certificate: the client certificate as PEM; empty for none.
+        key: the key of the client certificate, as PEM.
+        token: a bearer token; "" for none.
+        cluster: the name of the cluster entry.
+        user: the name of the user entry, which is not the user name that the server sees.
+    """
     credentials: dict[str, Any] = {"token": token} if token else {}
     if certificate:
         credentials["client-certificate-data"] = base64.b64encode(certificate).decode()
@@ -44,9 +54,9 @@ def kubeconfig(
 
 
 def write_kubeconfig(path: str | Path, config: dict[str, Any]) -> None:
-    """Write a kubeconfig as JSON (which is valid YAML), readable by the owner only.
+    """Write a kubeconfig as JSON (which is valid YAML) with mode 0600, atomically.
 
-    An unchanged file is not rewritten.
+    Missing directories are created. A file with the same content is left as it is.
     """
     path = Path(path)
     data = orjson.dumps(config, option=orjson.OPT_INDENT_2) + b"\n"

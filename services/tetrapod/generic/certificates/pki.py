@@ -33,63 +33,69 @@ _LEAVES: Final = {"apiserver": "ca", "admin": "client-ca", "front-proxy-client":
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """The paths of the files. Every certificate has its key in the same directory."""
+    """The paths of the certificates and keys in a directory. They need not exist."""
 
     directory: Path
 
     def certificate(self, name: str) -> Path:
-        """Return the path of a certificate."""
+        """Return the path of a certificate, `NAME.crt`."""
         return self.directory / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """Return the path of a key."""
+        """Return the path of the key of a certificate, `NAME.key`."""
         return self.directory / f"{name}.key"
 
     @property
     def ca(self) -> Path:
-        """The CA of serving certificates, which clients trust."""
+        """The certificate of the CA that issues serving certificates, which clients trust."""
         return self.certificate("ca")
 
     @property
     def client_ca(self) -> Path:
-        """The CA of user certificates."""
+        """The certificate of the CA that issues client certificates of users."""
         return self.certificate("client-ca")
 
     @property
     def front_proxy_ca(self) -> Path:
-        """The CA of the certificate with which the aggregator authenticates as front proxy."""
+        """The certificate of the CA that issues the client certificate of the front proxy (the aggregator)."""
         return self.certificate("front-proxy-ca")
 
     @property
     def serving(self) -> tuple[Path, Path]:
-        """The serving certificate and its key."""
+        """The paths of the API server's serving certificate and of its key."""
         return self.certificate("apiserver"), self.key("apiserver")
 
     @property
     def admin(self) -> tuple[Path, Path]:
-        """The client certificate of the administrator and its key."""
+        """The paths of the administrator's client certificate (in system:masters) and of its key."""
         return self.certificate("admin"), self.key("admin")
 
     @property
     def front_proxy_client(self) -> tuple[Path, Path]:
-        """The client certificate of the front proxy and its key."""
+        """The paths of the front proxy's client certificate and of its key."""
         return self.certificate("front-proxy-client"), self.key("front-proxy-client")
 
     @property
     def service_account_key(self) -> Path:
-        """The private key of service account tokens, for the auth service only."""
+        """The path of the private key that signs service account tokens, for the auth service only."""
         return self.directory / "sa.key"
 
     @property
     def service_account_public_key(self) -> Path:
-        """The public key of service account tokens."""
+        """The path of the public key that verifies service account tokens."""
         return self.directory / "sa.pub"
 
 
 def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: float = RENEW_BEFORE) -> Pki:
-    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate.
+    """Create the certificates and keys that are missing or about to expire, and return their paths.
 
-    The serving certificate keeps its earlier hosts. `renew_before` is in seconds.
+    A new CA also replaces the certificates that it issues. The signing key of service account tokens is created once.
+
+    Args:
+        directory: the directory of the files, created if it is missing.
+        hosts: the DNS names and IP addresses of the serving certificate. It is reissued if one is missing, and keeps
+            its earlier hosts.
+        renew_before: the seconds before the expiry at which a certificate is replaced.
     """
     pki = Pki(Path(directory))
     pki.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -115,7 +121,7 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
 
 
 def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
-    """Renew certificates that are about to expire, except CAs. Returns whether there were any."""
+    """Replace certificates other than CAs that expire within `renew_before` seconds. Return whether there were any."""
     record = _Record(pki)
     renewed = _issue_leaves(record, (), time.time() + renew_before, {})
     record.save()
@@ -158,24 +164,24 @@ class _Record:
             self._entries = {}
 
     def is_valid(self, name: str, deadline: float) -> bool:
-        """Return whether a certificate exists and expires after `deadline` (seconds since the epoch)."""
+        """Return whether a certificate and its key exist and it expires after `deadline` (seconds since the epoch)."""
         return bool(self._read_entry(name).get("expires", 0) > deadline)
 
     def hosts(self, name: str) -> list[str]:
-        """Return the hosts of a certificate."""
+        """Return the hosts of a certificate on disk; empty if it is missing. The list is a copy."""
         return list(self._read_entry(name).get("hosts", []))
 
     def authority(self, name: str) -> Authority:
-        """Load a CA with its key."""
+        """Load the CA of this name with its key."""
         from tetrapod.generic.certificates.authority import Authority
 
         return Authority.load(self._pki.certificate(name).read_bytes(), self._pki.key(name).read_bytes())
 
     def _read_entry(self, name: str) -> dict[str, Any]:
-        """Return the record of a certificate on disk; empty if the certificate or its key is missing.
+        """Return the entry of a certificate on disk; {} if the certificate or its key is missing.
 
-        The certificate is parsed only if the record is outdated. A CA may lack its key; it can then not issue
-        certificates.
+        The certificate is parsed only if its hash differs from that of the entry. A CA may lack its key, and can then
+        not issue certificates.
         """
         try:
             pem = self._pki.certificate(name).read_bytes()
@@ -194,7 +200,7 @@ class _Record:
         return entry
 
     def write(self, name: str, certificate: bytes, key: bytes, hosts: list[str]) -> None:
-        """Write a certificate and its key and record them."""
+        """Write the files of a certificate and its key, and update the entry. `save` must be called afterwards."""
         from tetrapod.generic.certificates import authority
 
         write_file(self._pki.key(name), key, PRIVATE)

@@ -1,8 +1,8 @@
-"""The certificate directories as Secrets of the hosting cluster: one Secret each, `PREFIX-core` and so on.
+"""Stores the certificate directories of the services as Secrets of the hosting cluster, `PREFIX-core` and so on.
 
-For a job in the cluster that hosts the four services, which alone may write them; standard library only. The Secret of
-the CAs is written first, so that an interrupted run leaves nothing that the next one cannot continue from. The signing
-key is in the Secret of auth only.
+It is for a job in the cluster that hosts the four services, which alone may write these Secrets. It uses the standard
+library only. The Secret of the CAs is written first, so that the next run can continue after an interrupted one. The
+signing key is in the Secret of auth only.
 """
 
 from __future__ import annotations
@@ -27,12 +27,19 @@ _LEFT_OUT: Final = {("ca", _SIGNING_KEY), ("ca", "pki.json")}
 
 
 class SecretsError(Exception):
-    """A failed request to the hosting cluster."""
+    """The error of a request to the hosting cluster that failed, or of a process outside a pod."""
 
 
 @dataclass
 class Cluster:
-    """The API server of the hosting cluster, as seen from a pod."""
+    """The API server of the hosting cluster, and the credentials of this pod.
+
+    Attributes:
+        url: the base URL.
+        token: the token of the pod's service account.
+        context: the TLS context that trusts the cluster's CA.
+        namespace: the namespace of the pod.
+    """
 
     url: str
     token: str
@@ -41,7 +48,14 @@ class Cluster:
 
     @classmethod
     def of_pod(cls, directory: Path) -> Cluster:
-        """Return the cluster of this pod. Raises SecretsError outside a pod."""
+        """Return the cluster of this pod.
+
+        Args:
+            directory: the directory of the service account's token, namespace and CA.
+
+        Raises:
+            SecretsError: the process does not run in a pod with a service account.
+        """
         try:
             host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
             token, namespace = ((directory / name).read_text().strip() for name in ("token", "namespace"))
@@ -51,7 +65,13 @@ class Cluster:
         return cls(f"https://{join_host_port(host, port)}", token, context, namespace)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        """Send a request and return the object, or None for a GET of a missing one. Raises SecretsError."""
+        """Send a request and return the object in the response.
+
+        Return None only for a GET of an object that does not exist.
+
+        Raises:
+            SecretsError: the request failed, or was rejected.
+        """
         request = urllib.request.Request(
             self.url + path,
             None if body is None else json.dumps(body).encode(),
@@ -75,7 +95,14 @@ class Cluster:
 
 @dataclass
 class Secrets:
-    """Copies Secrets to directories below `out`, and changed files back to the Secrets."""
+    """The Secrets of the certificate directories: `load` copies them to files, `save` copies changed files back.
+
+    Args:
+        cluster: the hosting cluster.
+        prefix: the beginning of the Secrets' names.
+        out: the directory that contains the certificate directories.
+        labels: the labels of new Secrets.
+    """
 
     cluster: Cluster
     prefix: str
@@ -84,7 +111,13 @@ class Secrets:
     _loaded: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Write the files of all existing Secrets below `out`."""
+        """Write the files of all existing Secrets to the directories below `out`. Call it before `save`.
+
+        The signing key is also copied from the directory of auth to that of the CAs, where renewal needs it.
+
+        Raises:
+            SecretsError: a request failed.
+        """
         for name in DIRECTORIES:
             secret = self.cluster.ask("GET", self._path(name))
             if secret is None:
@@ -97,7 +130,11 @@ class Secrets:
             self._write("ca", _SIGNING_KEY, signing_key.read_bytes())
 
     def save(self) -> list[str]:
-        """Create or update the Secrets whose files have changed, and return their names."""
+        """Create or update the Secrets whose files have changed since `load`, and return their names.
+
+        Raises:
+            SecretsError: a request failed, or another writer has changed a Secret since `load`.
+        """
         return [self._name(name) for name in DIRECTORIES if self._save(name)]
 
     def _save(self, name: str) -> bool:

@@ -1,9 +1,13 @@
 """The certificates of the four services as separate processes: one directory each, with only what that service needs.
 
-OUT/ca/ has the keys of the CAs, for renewal; it need not be where the services run. The directory of a service has its
-serving certificate, its client certificate and the CAs to trust. Only the aggregator has the front proxy's client
-certificate, and only auth the signing key. etcd has a CA of its own, so that users' certificates cannot access it.
-OUT/monitoring can read /metrics, through upstream's group for it, and nothing else.
+Below a directory OUT:
+
+- `ca` has the CAs with their keys, for renewal. It need not be where the services run.
+- `aggregator`, `core`, `extensions` and `auth` have the serving certificate, the client certificate and the CAs to
+  trust. Only the aggregator has the front proxy's client certificate, and only auth the signing key.
+- `etcd` has certificates of a CA of its own, so that users' certificates cannot access etcd.
+- `admin` has the administrator's kubeconfig.
+- `monitoring` has a certificate that can read /metrics, through upstream's group for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -40,12 +44,14 @@ def write_service_certificates(
     etcd_hosts: Sequence[str] = (),
     renew_before: float = RENEW_BEFORE,
 ) -> Pki:
-    """Create certificates that are missing, lack a host, or expire soon.
+    """Create the certificates that are missing, lack a host, or expire soon, and return the paths of those in OUT/ca.
+
+    The trusted CAs are copied to the directories of the services.
 
     Args:
         out: the directory OUT.
-        hosts: additional names of the aggregator, by which users reach it.
-        service_hosts: additional names of every service and of etcd; `{service}` is replaced by its name.
+        hosts: additional DNS names and IP addresses of the aggregator, by which users reach it.
+        service_hosts: additional names of every service and of etcd; `{service}` is replaced by the service's name.
         etcd_hosts: additional names of etcd's members.
         renew_before: seconds before the expiry at which certificates are renewed.
     """
@@ -81,24 +87,28 @@ def write_service_certificates(
 
 
 class _Keeper:
-    """An issuer of certificates that keeps valid existing certificates.
+    """An issuer of certificates that does not replace valid existing ones.
 
-    An existing certificate is kept if it is from the same CA, has the names and groups, and does not expire soon.
+    An existing certificate is valid if it is from the same CA, has the names and groups, and expires after `deadline`
+    (seconds since the epoch).
     """
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
 
     def server(self, authority: Authority, directory: Path, name: str, hosts: Sequence[str]) -> None:
-        """Keep or issue a serving certificate."""
+        """Issue a serving certificate to `directory`/tls.crt and tls.key, unless a valid one exists.
+
+        `name` is its common name.
+        """
         self._issue_unless_valid(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
 
     def client(self, authority: Authority, directory: Path, file: str, user: str, groups: Sequence[str] = ()) -> None:
-        """Keep or issue a client certificate."""
+        """Issue a client certificate to `directory`/`file`.crt and .key, unless a valid one exists."""
         self._issue_unless_valid(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
 
     def peer(self, authority: Authority, directory: Path, hosts: Sequence[str]) -> None:
-        """Keep or issue a certificate of an etcd member."""
+        """Issue a certificate of an etcd member to `directory`/peer.crt and peer.key, unless a valid one exists."""
         self._issue_unless_valid(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
     def _issue_unless_valid(
@@ -129,9 +139,10 @@ class _Keeper:
 
 
 def _write_etcd_certificates(out: Path, keeper: _Keeper, hosts: Sequence[str]) -> None:
-    """Write the certificates of etcd, and each service's certificates for etcd.
+    """Write the certificates of etcd, and each service's client certificate for etcd.
 
-    OUT/etcd is for etcd, its peers and its health check. Each service gets etcd-ca.crt, etcd-client.crt and its key.
+    OUT/etcd has those of etcd's listener, peers and health check. Each service gets etcd-ca.crt, etcd-client.crt and
+    its key.
     """
     authority = _etcd_authority(out / "ca")
     directory = out / "etcd"

@@ -13,7 +13,9 @@ _ENCODING_DER: Final = 2  # constant of Python's _ssl
 
 
 def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Make every certificate in the bundle a trust anchor, also intermediates and leaves.
+    """Make every certificate in the context's CA bundle a trust anchor, also intermediates and leaves.
+
+    Return the context.
 
     controller-runtime's envtest uses the certificate of its webhooks as their CA bundle. The stricter checks of Python
     3.13 are disabled, because Go does not make them.
@@ -25,8 +27,11 @@ def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
 def verified_chain(connection: Any) -> tuple[bytes, ...]:
     """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor.
 
-    In a resumed session, the chain is only the peer's own certificate. `connection` is an SSLObject after its
-    handshake. Before Python 3.13 the method is only available on the private object.
+    The chain is empty if the peer sent no certificate, and only the peer's own certificate in a resumed session.
+
+    Args:
+        connection: an SSLObject after its handshake. Before Python 3.13 the method is only available on the private
+            object.
     """
     own: bytes | None = connection.getpeercert(True)
     if own is None:
