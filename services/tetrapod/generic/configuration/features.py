@@ -13,6 +13,6 @@ from importlib.resources import files
 
 @cache
 def defaults() -> tuple[tuple[str, str, bool], ...]:
-    """Return name, stage and default of each gate; read at the first call."""
+    """Return the name, stage (such as ALPHA) and default of each feature gate."""
     lines = files(__package__).joinpath("features.txt").read_text().splitlines()
     return tuple((name, stage, enabled == "1") for name, stage, enabled in map(str.split, lines))

@@ -9,7 +9,7 @@ def read(path: str) -> bytes:
     """Return the contents of a file.
 
     Raises:
-        ValueError: such as `open /x: no such file or directory`.
+        ValueError: the file cannot be read. The text is Go's, such as `open /x: no such file or directory`.
     """
     try:
         return Path(path).read_bytes()
@@ -20,5 +20,8 @@ def read(path: str) -> bytes:
 
 
 def file_error_text(verb: str, path: str, error: OSError) -> str:
-    """Return Go's text of a file error."""
+    """Return Go's text of a file error: `VERB PATH: no such file or directory`.
+
+    `verb` is the system call, such as `open`.
+    """
     return f"{verb} {path}: {(error.strerror or str(error)).lower()}"

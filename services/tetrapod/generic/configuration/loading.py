@@ -26,15 +26,22 @@ SCHEME: Final = "pkg/runtime/scheme.go:111"
 
 
 class NotRegistered(ValueError):
-    """The file has an unknown kind or none."""
+    """The error of a file without a kind or apiVersion, or with a kind that the loader does not know."""
 
 
 def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
-    """Return the object of the first document, checked against the schema of its kind and without empty values.
+    """Return the object in a file (YAML: its first document), checked against the schema of its kind.
+
+    Empty values that Go would omit are removed.
+
+    Args:
+        data: the content of the file.
+        kinds: the kinds that are allowed.
+        strict: whether unknown and repeated fields are errors; otherwise they are ignored.
 
     Raises:
-        NotRegistered: the kind is missing or unknown.
-        ValueError: with upstream's text.
+        NotRegistered: the kind or apiVersion is missing or unknown.
+        ValueError: the syntax, a type or a field is wrong. The text is upstream's.
     """
     is_json = data.lstrip()[:1] == b"{"
     decoded = _parse(data, is_json)
@@ -52,14 +59,21 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
 
 
 def not_registered(kind: str, api_version: str) -> NotRegistered:
-    """Return the error for an unknown kind."""
+    """Return (not raise) upstream's error for a kind that the loader does not know."""
     return NotRegistered(
         f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}"
     )
 
 
 def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list[str], *, strict: bool) -> None:
-    """Check and normalize `obj` in place. `source` is the text if it is JSON.
+    """Check `obj` against a schema, and remove empty and unknown fields from it in place.
+
+    Args:
+        obj: the decoded object.
+        shape: the schema.
+        source: the text of the object if it is JSON, None if it is YAML. Strict errors of JSON are in the text's order.
+        duplicates: the repeated keys that the YAML parser found.
+        strict: whether unknown and repeated fields are errors.
 
     Raises:
         ValueError: a value has a wrong type, or, if `strict`, fields are unknown or repeated.

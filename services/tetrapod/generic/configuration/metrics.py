@@ -14,7 +14,11 @@ _LABELS = ("status", "apiserver_id_hash")
 
 
 class ReloadMetrics:
-    """The metrics of one file. `what` is `authentication`, `authorization` or `encryption`."""
+    """The metrics of one kind of configuration file.
+
+    Args:
+        configuration: the part of the metrics' names: `authentication`, `authorization` or `encryption`.
+    """
 
     def __init__(self, configuration: str) -> None:
         prefix, about = f"apiserver_{configuration}_config_controller", f"{configuration} configuration"
@@ -35,24 +39,24 @@ class ReloadMetrics:
         )
 
     def failed(self) -> None:
-        """Count a failed reload."""
+        """Count a failed automatic reload, and set its time."""
         self._count("failure")
 
     def succeeded(self, data: str) -> None:
-        """Count a successful reload of this content."""
+        """Count a successful automatic reload, and record the hash of the content (`data`) as the one in use."""
         self.succeeded_hash(label_hash(data))
 
     def succeeded_hash(self, digest: str) -> None:
-        """Count a successful reload by the hash of the content, for content that is secret."""
+        """Count a successful automatic reload, and record a hash as the one in use, for content that is secret."""
         self._count("success")
         self.applied_hash(digest)
 
     def applied(self, data: str) -> None:
-        """Record the content in use. The first load is not counted as a reload."""
+        """Record the hash of the content in use, without counting a reload: for the first load of the file."""
         self.applied_hash(label_hash(data))
 
     def applied_hash(self, digest: str) -> None:
-        """Record the hash of the content in use."""
+        """Record a hash as that of the content in use, without counting a reload."""
         self._info.values.clear()
         self._info.set((label_hash(apiserver_id()), digest), 1)
 

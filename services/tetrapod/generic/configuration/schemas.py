@@ -15,7 +15,7 @@ POINTER = "*"
 
 
 def struct(name: str, /, **fields: SchemaNode) -> SchemaNode:
-    """Return the schema of a Go struct."""
+    """Return the schema of a Go struct with these fields. `name` is Go's, such as `v1.Issuer`."""
     node = SchemaNode("object")
     node.definition = name
     node.properties = fields
@@ -23,50 +23,50 @@ def struct(name: str, /, **fields: SchemaNode) -> SchemaNode:
 
 
 def kind(name: str, /, **fields: SchemaNode) -> SchemaNode:
-    """Return the schema of a struct with apiVersion and kind."""
+    """Return the schema of a Go struct with the fields apiVersion and kind, followed by `fields`."""
     return struct(name, apiVersion=string(), kind=string(), **fields)
 
 
 def string(presence: str = "") -> SchemaNode:
-    """Return the schema of a string."""
+    """Return the schema of a string. With `presence` POINTER an empty string is kept, else it is removed."""
     return _scalar("string", presence)
 
 
 def boolean(presence: str = "") -> SchemaNode:
-    """Return the schema of a bool."""
+    """Return the schema of a bool. With `presence` POINTER `false` is kept, else it is removed."""
     return _scalar("boolean", presence)
 
 
 def integer(format_: str) -> SchemaNode:
-    """Return the schema of an int32, int64 or time.Duration."""
+    """Return the schema of an integer. `format_` is `int32`, `int64` or `time.Duration`."""
     node = _scalar("integer", "")
     node.format = format_
     return node
 
 
 def base64_bytes() -> SchemaNode:
-    """Return the schema of a []byte."""
+    """Return the schema of a []byte, which is a base64 string in the file."""
     node = _scalar("string", "")
     node.format = "byte"
     return node
 
 
 def duration() -> SchemaNode:
-    """Return the schema of a metav1.Duration, which is kept as text."""
+    """Return the schema of a metav1.Duration such as `5m`. The decoded value is still the text."""
     node = _scalar("string", "")
     node.definition = "v1.Duration"
     return node
 
 
 def list_of(items: SchemaNode) -> SchemaNode:
-    """Return the schema of a list."""
+    """Return the schema of a list with `items` as the schema of each item."""
     node = SchemaNode("array")
     node.items = items
     return node
 
 
 def map_of(values: SchemaNode) -> SchemaNode:
-    """Return the schema of a map."""
+    """Return the schema of a map from strings to `values`."""
     node = SchemaNode("object")
     node.additional_properties = values
     return node
@@ -78,7 +78,7 @@ def strings() -> SchemaNode:
 
 
 def raw() -> SchemaNode:
-    """Return the schema of a runtime.RawExtension, whose content is decoded elsewhere."""
+    """Return the schema of a runtime.RawExtension: any object, kept as it is for the caller to decode."""
     node = SchemaNode("object")
     node.definition = "runtime.RawExtension"
     node.preserve_unknown = True

@@ -10,7 +10,7 @@ from functools import cache
 
 @cache
 def apiserver_id() -> str:
-    """Return the identity, which is derived from the host name."""
+    """Return `apiserver-` and a hash of the host name."""
     digest = hashlib.sha256(socket.gethostname().encode()).digest()[:16]
     return "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
 

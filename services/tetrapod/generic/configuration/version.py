@@ -16,7 +16,7 @@ implementation.
 
 
 def version_info() -> Object:
-    """Return the content of `/version`."""
+    """Return a new object with the content of `/version`."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {
         "major": "1",

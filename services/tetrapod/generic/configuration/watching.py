@@ -25,9 +25,15 @@ Stamp = tuple[int, int, int]
 async def watch(
     path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL
 ) -> None:
-    """Call `changed` when the file may have changed, and every `again` seconds, until cancelled.
+    """Await `changed` when the file may have changed, and at least every `again` seconds, until cancelled.
 
-    Its errors are logged.
+    Exceptions of `changed` are logged. The first call comes after `interval` at the earliest.
+
+    Args:
+        path: the file, which may be missing.
+        changed: reloads the file.
+        interval: the seconds between two looks at the metadata of the file.
+        again: the seconds after which `changed` is awaited even if the metadata has not changed.
     """
     last_stamp, last_call = _stamp(path), time.monotonic()
     while True:
