@@ -9,7 +9,11 @@ from tetrapod.machinery.gvk import Object
 
 
 class JoinedDiscovery:
-    """The union of several sources. If several sources have a group-version, the first one's document is used."""
+    """The union of several discovery sources.
+
+    If several sources have a group or a group-version, the classic documents are those of the first one. The aggregated
+    documents are those of all, one after the other.
+    """
 
     def __init__(self, sources: Sequence[DiscoverySource]) -> None:
         self._sources = sources

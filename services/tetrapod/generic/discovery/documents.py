@@ -1,6 +1,6 @@
 """Discovery documents, both classic and aggregated, from resource definitions.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/discovery (group.go, version.go, aggregated/).
+Upstream: k8s.io/apiserver/pkg/endpoints/discovery/{group.go,version.go,aggregated}
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 
 
 def api_resource_list(group_version: GroupVersion, definitions: Iterable[ResourceDefinition]) -> Object:
-    """Return the APIResourceList of `/apis/GROUP/VERSION`.
+    """Return the APIResourceList of `/apis/GROUP/VERSION`, sorted by name, each resource followed by its subresources.
 
     As upstream, the list of the core group has no apiVersion.
     """
@@ -31,7 +31,7 @@ def api_resource_list(group_version: GroupVersion, definitions: Iterable[Resourc
 
 
 def serves(subresource: Subresource, version: str) -> bool:
-    """Return whether a subresource is served in a version."""
+    """Return whether a subresource is served in a version of its resource."""
     return not subresource.versions or version in subresource.versions
 
 
@@ -65,9 +65,12 @@ def _api_subresource(definition: ResourceDefinition, subresource: Subresource, v
 
 
 def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Object:
-    """Return the APIGroup of `/apis/GROUP`, with versions in order of preference.
+    """Return the APIGroup of `/apis/GROUP`.
 
-    Elements of a group list are not `typed`: they have no kind.
+    Args:
+        group: the name of the group.
+        versions: the versions in order of preference; at least one.
+        typed: whether the document has kind and apiVersion. An element of an APIGroupList has neither.
     """
     described = [{"groupVersion": f"{group}/{v}", "version": v} for v in versions]
     document: Object = {"kind": "APIGroup", "apiVersion": "v1"} if typed else {}
@@ -75,7 +78,10 @@ def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Obj
 
 
 def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
-    """Return one item of an APIGroupDiscoveryList. The core group has no name."""
+    """Return an APIGroupDiscovery, an item of an APIGroupDiscoveryList. `versions` are results of `aggregated_version`.
+
+    The core group is `name` "".
+    """
     metadata = {"name": name} if name else {}
     return {"metadata": metadata, "versions": list(versions)}
 
@@ -83,7 +89,13 @@ def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
 def aggregated_version(
     group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current"
 ) -> Object:
-    """Return one version of an item of an APIGroupDiscoveryList."""
+    """Return an APIVersionDiscovery with the resources sorted by name and the freshness `Current`.
+
+    Args:
+        group: the API group. It is not part of the document.
+        version: the version.
+        definitions: the resources of the group-version.
+    """
     resources = [_aggregated_resource(d, version) for d in sorted(definitions, key=lambda d: d.resource)]
     document: Object = {"version": version}
     if resources:

@@ -27,14 +27,21 @@ _AGGREGATIONS: Final = Counter(
 
 
 class DiscoverySource(Protocol):
-    """The groups and resources to describe. `generation` changes whenever a document would change."""
+    """The groups and resources that discovery describes.
+
+    `generation` is a different number after each change of the groups or resources. `core_versions` are the versions of
+    the core group in order of preference.
+    """
 
     @property
     def generation(self) -> int: ...
 
     def core_versions(self) -> list[str]: ...
     def groups(self) -> list[Object]:
-        """Return the APIGroup documents, without kind and apiVersion, in order."""
+        """Return the APIGroup documents without kind and apiVersion, in the order of `/apis`.
+
+        The core group is not included.
+        """
         ...
 
     def resources(self, group: str, version: str) -> Object | None:
@@ -42,14 +49,14 @@ class DiscoverySource(Protocol):
         ...
 
     def aggregated(self, core: bool) -> list[Object]:
-        """Return the APIGroupDiscovery items of `/api` (core) or `/apis`, in order."""
+        """Return the APIGroupDiscovery items of `/api` if `core`, else of `/apis`, in order."""
         ...
 
 
 class DiscoveryHandlers:
-    """The handlers of one server.
+    """The handlers of the discovery paths of one server.
 
-    For groups that are routes (upstream: NewAPIGroupHandler) the method must be GET and Accept is checked.
+    Upstream has a route (NewAPIGroupHandler) for some groups: for those, the method must be GET and Accept is checked.
     """
 
     def __init__(self, source: DiscoverySource, routed: Callable[[str], bool], server_address: str = "") -> None:
@@ -57,7 +64,8 @@ class DiscoveryHandlers:
 
         Args:
             source: the groups and resources.
-            routed: returns whether a group is a route; the documents of other groups are returned for any method.
+            routed: returns whether upstream has a route for a group. The documents of other groups are returned for any
+                method.
             server_address: the advertised host:port (upstream: discovery.DefaultAddresses); "" to use the Host header.
         """
         self._source = source
@@ -66,9 +74,11 @@ class DiscoveryHandlers:
         self._cached: dict[Any, tuple[int, bytes, str]] = {}
 
     async def handle(self, request: Request) -> Response | None:
-        """Return the response to a discovery path, or None for an unknown group.
+        """Return the response to a non-resource path below /api or /apis, or None if its group is unknown.
 
-        A discovery path is a non-resource path below /api or /apis.
+        Raises:
+            StatusError: 404, the version is unknown or the path is longer; 405 or 406 for a method or media type that
+                is not supported.
         """
         parts = request.path.split("/")  # "", "apis", group, version, …
         answer = self._core(request, parts) if parts[1] == "api" else self._document_of(request, parts)
@@ -154,10 +164,10 @@ class DiscoveryHandlers:
 
 
 def _check_route(request: Request) -> None:
-    """Check method and Accept header of a route.
+    """Check the method and then the Accept header, as upstream's routes do.
 
     Raises:
-        StatusError: 405 or 406, in this order.
+        StatusError: 405 for a method other than GET; 406 if the client accepts no offered media type.
     """
     if request.method != "GET":
         raise method_not_allowed()

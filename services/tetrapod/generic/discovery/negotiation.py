@@ -21,9 +21,9 @@ __all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is
 
 
 def aggregated_media_type(request: Request) -> str | None:
-    """Return the media type of the aggregated format, or None for the classic format.
+    """Return the Content-Type of the aggregated format if the Accept header names it, or None for the classic format.
 
-    The media type has parameters as upstream writes them.
+    The result has the parameters in upstream's order, such as `application/json;g=apidiscovery.k8s.io;v=v2;as=…`.
     """
     header = request.header(b"accept")
     return _aggregated(header) if "APIGroupDiscoveryList" in header else None
@@ -49,7 +49,9 @@ def is_aggregated(media_type: str) -> bool:
 
 
 def answer_document(request: Request, document: Object) -> Response:
-    """Return a document in its classic format, indented if the client wants that.
+    """Return a response with a classic discovery document, in the media type that the client accepts.
+
+    JSON is indented if the client requests that.
 
     Raises:
         StatusError: 406, no offered media type is accepted.

@@ -8,7 +8,10 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 
 class DefinitionSource:
-    """The installed resources: groups in order of installation, versions in their declared order of preference."""
+    """The discovery source of installed resources.
+
+    Groups are in the order of installation, versions in the order of preference that their resources declare.
+    """
 
     def __init__(self) -> None:
         self._generation = 0
@@ -20,7 +23,7 @@ class DefinitionSource:
         return self._generation
 
     def install(self, definition: ResourceDefinition) -> None:
-        """Add a resource."""
+        """Add a resource with all its versions."""
         versions = self._versions.setdefault(definition.group, [])
         for version in definition.versions:
             if version not in versions:
@@ -29,11 +32,14 @@ class DefinitionSource:
         self._generation += 1
 
     def definitions(self, group: str, version: str) -> list[ResourceDefinition]:
-        """Return the resources of a group-version."""
+        """Return the resources of a group-version in the order of installation; empty if there are none.
+
+        Do not modify the list.
+        """
         return self._definitions.get(GroupVersion(group, version), [])
 
     def group_versions(self) -> list[GroupVersion]:
-        """Return all group-versions."""
+        """Return all group-versions, in the order of groups and versions, including those of the core group."""
         return [GroupVersion(group, version) for group, versions in self._versions.items() for version in versions]
 
     def core_versions(self) -> list[str]:
