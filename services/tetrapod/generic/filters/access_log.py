@@ -22,12 +22,12 @@ _LONGEST: Final = 64
 
 
 def is_enabled() -> bool:
-    """Return whether access logging is enabled."""
+    """Return whether access log lines are written, which the verbosity decides."""
     return _access.isEnabledFor(logging.INFO)
 
 
 def add_flow(request: Request, flow: Flow, work: Estimate) -> None:
-    """Add the flow and the estimated seats to the log line."""
+    """Add the priority level, the flow schema and the estimated seats to the request's access log line."""
     level, schema = flow.labels
     request.state[_FLOW_FIELDS] = {
         "apf_pl": level[:_LONGEST],
@@ -39,13 +39,13 @@ def add_flow(request: Request, flow: Flow, work: Estimate) -> None:
 
 
 def add_duration(request: Request, name: str, seconds: float) -> None:
-    """Add a duration to the log line, if `add_flow` was called for the request."""
+    """Add a field with a duration to the request's access log line. Do nothing if `add_flow` was not called before."""
     if (flow_fields := request.state.get(_FLOW_FIELDS)) is not None:
         flow_fields[name] = format_duration(seconds)
 
 
 def request_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the log line that are known before the response."""
+    """Return the fields of the request's access log line; `log` adds the status and the latency."""
     verb = verb_of(request)
     fields: dict[str, Any] = {
         "verb": verb if verb != "other" else request.method,  # "other" is only for metric labels
@@ -66,7 +66,13 @@ def request_fields(request: Request) -> dict[str, Any]:
 
 
 def log(fields: dict[str, Any], code: int, seconds: float) -> None:
-    """Write the log line. Code 101 means that the connection was hijacked."""
+    """Write an access log line.
+
+    Args:
+        fields: the result of `request_fields`, which is changed.
+        code: the status of the response; 101 for a hijacked connection.
+        seconds: the latency.
+    """
     if code == 101:
         fields["hijacked"] = True
     else:

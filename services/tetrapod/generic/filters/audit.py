@@ -32,10 +32,10 @@ _OVERDUE: Final = "request did not complete within requested timeout - context d
 
 
 def with_audit(handler: Handler, audit: Audit) -> Handler:
-    """Audit requests.
+    """Write the audit events of each request for which the audit policy asks.
 
     The filter comes after authentication, because it needs the user, and before every filter that may reject the
-    request.
+    request. If the first event cannot be stored, the response is a 500.
     """
     latency = FilterLatency("audit")
 
@@ -56,7 +56,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
 
 
 def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
-    """Write one audit event for a request rejected before authentication completed.
+    """Write one audit event for a request that is rejected before the authentication filter has finished.
 
     Such a request has invalid credentials or an invalid `?timeout`.
     """
@@ -109,7 +109,10 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
 
 
 async def _complete_aborted(context: AuditContext, starts: bool, overdue: bool) -> None:
-    """Complete the events of a request without response: the client disconnected, or the deadline passed."""
+    """Write the last events of a request that has no response.
+
+    The deadline passed (`overdue`), or the client disconnected. With `starts` the event ResponseStarted is written too.
+    """
     if overdue:
         context.record_status(status.timeout(_OVERDUE).to_status())
     else:
@@ -127,7 +130,11 @@ async def _finish(context: AuditContext, starts: bool) -> None:
 def _until_done(
     run: Callable[[Any], Awaitable[None]], context: AuditContext, starts: bool, layer: str
 ) -> Callable[[Any], Awaitable[None]]:
-    """Wrap a stream so that its last event is written when it ends for any reason."""
+    """Return `run` (the body of a StreamResponse or an upgrade) so that the last audit event is written when it ends.
+
+    It is written for any end: success, an error or cancellation. `layer` is the layer whose latency is recorded; "" for
+    none.
+    """
 
     async def audited(to: Any) -> None:
         if starts:

@@ -18,7 +18,7 @@ it.
 
 
 def with_audit_id(handler: Handler) -> Handler:
-    """Set the audit ID and add it to the response."""
+    """Set `request.audit_id` from the client's header or to a new UUID, and add the Audit-ID header to the response."""
 
     async def audit_id(request: Request) -> Response:
         request.audit_id = request.header(b"audit-id") or new_audit_id()

@@ -33,7 +33,7 @@ _KNOWN: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:s
 
 
 class _Result:
-    """The metrics of attempts with one result."""
+    """The counter and the histogram of the attempts with one result."""
 
     def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
         self._attempts = attempts.row((result,))
@@ -58,18 +58,29 @@ _UNDECIDED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "error")
 
 
 def authenticated(user: str, seconds: float) -> None:
-    """Count a successful authentication."""
+    """Count a successful authentication.
+
+    Only a few user names are labels; all others count as `email_id` or `other`.
+    """
     _NAMED[user if user in _KNOWN else "email_id" if "@" in user else "other"][0] += 1
     _SUCCESS.count(seconds)
 
 
 def not_authenticated(seconds: float, *, error: bool) -> None:
-    """Count a failed authentication. `error`: the request had an invalid credential, not none at all."""
+    """Count a failed authentication.
+
+    Args:
+        seconds: how long it took.
+        error: whether the request had an invalid credential; False if it had none.
+    """
     (_ERROR if error else _FAILURE).count(seconds)
 
 
 def authorized(answer: AuthorizationResult, seconds: float) -> None:
-    """Count an authorization."""
+    """Count an authorization under its decision: allowed, denied or no-opinion.
+
+    If it was not allowed and has an error, it is counted as `error`.
+    """
     if answer.decision is Decision.ALLOW:
         _ALLOWED.count(seconds)
     else:

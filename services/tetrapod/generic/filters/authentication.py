@@ -1,7 +1,6 @@
-"""Authenticates requests; 401 if a given credential is not accepted.
+"""Authenticates requests and rejects them with 401 if their credentials are not accepted.
 
-A request whose user is already known (in-process delegation) is not authenticated again. `Authorization` and
-X-Remote-* headers are removed afterwards, so that later handlers do not see them.
+The headers Authorization and X-Remote-* are removed afterwards, so that later handlers do not see them.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 """
 
@@ -17,7 +16,10 @@ from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
-    """Set `request.user`, or raise a 401."""
+    """Set `request.user`, or raise the StatusError of the authenticator; 401 if the authenticator returns no user.
+
+    Audit annotations and warnings about the credential are added to the request.
+    """
     latency = FilterLatency("authentication")
 
     async def authentication(request: Request) -> Response:

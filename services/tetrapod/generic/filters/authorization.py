@@ -48,7 +48,11 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
 
 
 def attributes_of(request: Request) -> Attributes:
-    """Return the attributes of the request for the authorizer (upstream: GetAuthorizerAttributes)."""
+    """Return the attributes of the request for the authorizer (upstream: GetAuthorizerAttributes).
+
+    Raises:
+        ValueError: the request info is not set.
+    """
     info = request.info
     if info is None:
         raise ValueError("authorization needs the request info")

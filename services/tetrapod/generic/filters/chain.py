@@ -47,7 +47,25 @@ Filter = Callable[[Handler], Handler]
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """The configuration of the filters. The flags that set it have upstream's names."""
+    """The configuration of the filters.
+
+    Attributes:
+        authenticator: authenticates requests.
+        authorizer: authorizes requests and impersonation.
+        draining: counts the requests in flight and is activated at shutdown.
+        request_timeout: the deadline of requests that are not long-running, in seconds.
+        max_requests_inflight: the limit of read requests; 0 for none. Not used with `flow_control`.
+        max_mutating_requests_inflight: the limit of mutating requests; 0 for none. Not used with `flow_control`.
+        flow_control: API priority and fairness; None to use the two limits instead.
+        scheduler: shares the event loop among users, if `notify_aggregator` is set.
+        audit: writes audit events; None to disable auditing.
+        tracing: set if traces are exported.
+        notify_aggregator: the server is behind a front proxy that queues requests and writes the audit events. Audit
+            data is returned to it.
+        cors_allowed_origins: regular expressions; empty to disable CORS.
+        strict_transport_security: the directives of the header; empty to omit it.
+        server_name: the name in metrics and traces.
+    """
 
     authenticator: RequestAuthenticator
     authorizer: Authorizer
@@ -65,16 +83,19 @@ class ChainConfig:
     server_name: str = "tetrapod"
 
     def contended(self) -> bool:
-        """Return whether requests of several users compete for the event loop."""
+        """Return whether requests of several users compete for the event loop at this moment."""
         return (self.flow_control.scheduler if self.flow_control is not None else self.scheduler).contended()
 
 
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
-    """Wrap `handler` (the director) in every filter."""
+    """Return a handler that passes requests through every filter to `handler`, which routes them to the endpoints.
+
+    Traced requests pass a second chain with the same filters.
+    """
     filters = _filters(config)
 
     def traceable() -> Handler:
-        """Return the same chain with a span around each filter, for traced requests."""
+        """Return a chain with a span around each filter, for traced requests."""
         inner = handler
         for name, wrap in reversed(filters):
             wrapped = wrap(inner)
@@ -89,9 +110,9 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
 
 
 def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
-    """Return the filters with their names in traces, which are upstream's where it has them.
+    """Return the filters from the outermost to the innermost, each with its name in traces (upstream's, if it has one).
 
-    Filters without a name are used only for traced requests.
+    Filters with the name "" are used only for traced requests.
     """
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [

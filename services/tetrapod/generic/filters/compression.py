@@ -25,7 +25,10 @@ THRESHOLD: Final = 128 * 1024
 
 
 def with_compression(handler: Handler) -> Handler:
-    """Compress large responses."""
+    """Compress response bodies of at least `THRESHOLD` bytes and streamed lists, if the client accepts gzip.
+
+    Watches, upgrades and responses with a Content-Encoding are left as they are.
+    """
 
     async def compression(request: Request) -> Response:
         response = await handler(request)
@@ -47,7 +50,10 @@ def with_compression(handler: Handler) -> Handler:
 
 
 def _compress_stream(response: StreamResponse) -> StreamResponse:
-    """Compress a streamed list. Only large lists are streamed, so it exceeds the threshold."""
+    """Return a response that compresses the stream of `response`.
+
+    Only large lists are streamed, so no size is checked.
+    """
     inner = response.run
 
     async def run(writer: StreamWriter) -> None:
@@ -62,7 +68,7 @@ def _compress_stream(response: StreamResponse) -> StreamResponse:
 
 
 class _GzipWriter(ForwardingWriter):
-    """A StreamWriter that compresses data for another one."""
+    """A StreamWriter that compresses what is written and passes it on to another one."""
 
     def __init__(self, writer: StreamWriter) -> None:
         super().__init__(writer)
@@ -73,5 +79,5 @@ class _GzipWriter(ForwardingWriter):
             self._writer.write(out)
 
     def finish(self) -> None:
-        """Write the end of the gzip stream."""
+        """Write the end of the gzip stream. It must be called once, after the last `write`."""
         self._writer.write(self._compressor.flush())

@@ -17,7 +17,12 @@ _EXPOSED: Final = b"Date"
 
 
 def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
-    """Answer preflight requests and add the headers."""
+    """Answer preflight requests of allowed origins and add the CORS headers to their responses.
+
+    Args:
+        handler: the next handler. It is returned as it is if there are no allowed origins.
+        allowed_origins: regular expressions; one of them must match a part of the Origin header.
+    """
     if not allowed_origins:
         return handler
     import re2  # as in machinery/golang/regular_expressions.py

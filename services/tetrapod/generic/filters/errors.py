@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def exhaustion(error: Exception) -> StatusError | None:
-    """Return the error for a request that ran out of stack or memory, None for any other exception.
+    """Return the StatusError 500 for an exception that means exhausted stack or memory; None for any other exception.
 
     This is a last resort: depth is limited where values are decoded and patched (machinery/depth.py).
     """
@@ -32,7 +32,7 @@ def exhaustion(error: Exception) -> StatusError | None:
 
 
 def with_status_errors(handler: Handler) -> Handler:
-    """Convert the exceptions of `handler` to responses."""
+    """Convert the exceptions of `handler` to responses, except for cancellation and ClientGone."""
 
     async def status_errors(request: Request) -> Response:
         try:

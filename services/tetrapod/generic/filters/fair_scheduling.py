@@ -17,7 +17,7 @@ _USER: Final = b"x-remote-user"
 
 
 def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
-    """Wrap `handler` so that requests of different users share the event loop fairly."""
+    """Start requests, and write the pieces of long responses, in an order that is fair to all users."""
 
     async def fair_scheduling(request: Request) -> Response:
         user = next((value for name, value in request.headers if name == _USER), b"")
@@ -34,7 +34,13 @@ def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
 def scheduled_stream(
     run: Callable[[StreamWriter], Awaitable[None]], scheduler: FairScheduler, flow: Hashable
 ) -> Callable[[StreamWriter], Awaitable[None]]:
-    """Wrap the producer of a long response so that each of its pieces is scheduled as work of `flow`."""
+    """Return a stream that waits for the scheduler after each `drain` of `run`, as work of `flow`.
+
+    Args:
+        run: writes the body of a long response.
+        scheduler: the scheduler.
+        flow: the key of the queue, such as the user.
+    """
 
     async def run_scheduled(writer: StreamWriter) -> None:
         await run(_ScheduledWriter(writer, scheduler, flow))
@@ -43,7 +49,7 @@ def scheduled_stream(
 
 
 class _ScheduledWriter(ForwardingWriter):
-    """A stream writer whose `drain` also waits for the scheduler."""
+    """A StreamWriter whose `drain` also waits until the scheduler lets the flow continue."""
 
     def __init__(self, writer: StreamWriter, scheduler: FairScheduler, flow: Hashable) -> None:
         super().__init__(writer)

@@ -48,9 +48,9 @@ _CONSTRAINED: Final = frozenset({"associated-node", "arbitrary-node", "serviceac
 
 
 class FilterLatency:
-    """The latency of one filter.
+    """The latency metric of one filter. A filter calls `took` or `passed` once for each request.
 
-    Call `took` if it did something; otherwise call `passed`, which counts zero without reading the clock.
+    `took` gets the seconds that the filter needed. `passed` is for a filter that did nothing; it observes zero seconds.
     """
 
     __slots__ = ("_row", "took")
@@ -61,25 +61,30 @@ class FilterLatency:
         """Called with the number of seconds."""
 
     def passed(self) -> None:
-        """Count a request for which the filter did nothing."""
+        """Count a request for which the filter did nothing, as zero seconds."""
         self._row[0] += 1
 
 
 def count_impersonation(constraint: str, seconds: float) -> None:
-    """Count a successful impersonation. `constraint` is the authorized verb, "" for the legacy mode."""
+    """Count an allowed impersonation.
+
+    Args:
+        constraint: the authorized verb, such as `impersonate:user-info`; "" for the legacy mode.
+        seconds: how long its authorization took.
+    """
     labels = (_mode(constraint) if constraint else "legacy", "allowed")
     _ATTEMPTS.add(labels)
     _ATTEMPT_SECONDS.observe(labels, seconds)
 
 
 def count_rejected_impersonation(seconds: float) -> None:
-    """Count a rejected impersonation."""
+    """Count a rejected impersonation, whose authorization took this long."""
     _ATTEMPTS.add(("", "denied"))
     _ATTEMPT_SECONDS.observe(("", "denied"), seconds)
 
 
 class CountedAuthorizer:
-    """An authorizer that counts the checks of impersonation."""
+    """An authorizer that forwards to another one and counts the checks as checks of impersonation."""
 
     def __init__(self, inner: Authorizer) -> None:
         self._inner = inner
@@ -94,7 +99,13 @@ class CountedAuthorizer:
 
 
 def _mode(verb: str) -> str:
-    """Return the mode of a verb (upstream: modeFromVerb)."""
+    """Return the mode of impersonation for a verb such as `impersonate:user-info`; `legacy` for `impersonate`.
+
+    Returns:
+        `unknown` for any other verb.
+
+    Upstream: modeFromVerb
+    """
     if verb == "impersonate":
         return "legacy"
     mode = verb.partition(":")[2].partition(":")[0]

@@ -9,7 +9,7 @@ from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_hsts(handler: Handler, directives: tuple[str, ...]) -> Handler:
-    """Add the header, if there are directives."""
+    """Add the Strict-Transport-Security header to all responses. Without directives return `handler` as it is."""
     if not directives:
         return handler
     value = "; ".join(directives).encode()

@@ -36,10 +36,10 @@ _PREFIX: Final = b"impersonate-"
 
 
 def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
-    """Replace `request.user` by the impersonated user.
+    """Replace `request.user` by the user of the Impersonate-* headers, if the authorizer allows it.
 
-    The original user is stored in `request.state["impersonator"]`, and the authorized verb in
-    `request.state["impersonation_constraint"]`.
+    The headers are removed. The original user is stored in `request.state["impersonator"]`, and the authorized verb in
+    `request.state["impersonation_constraint"]`. A rejection raises StatusError 403.
     """
     tracker = ModeTracker(all_modes(CountedAuthorizer(authorizer)))
     latency = FilterLatency("constrainedimpersonation")
@@ -72,7 +72,11 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
 
 
 def requested_user(request: Request) -> UserInfo | None:
-    """Return the user that the headers name, or None."""
+    """Return the user that the Impersonate-* headers name, or None if they name nothing.
+
+    Raises:
+        StatusError: 400, the headers contain a uid, groups or extra values but no name.
+    """
     for key, _ in request.headers:
         if key.startswith(_PREFIX):
             return _named_user(request)
@@ -104,7 +108,7 @@ def _without_name(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str,
 
 
 def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> str:
-    """Return a user.DefaultInfo as Go's %#v prints it, which upstream's message contains."""
+    """Return a user without a name as Go's %#v prints a user.DefaultInfo, which upstream's message contains."""
     listed = "[]string{" + ", ".join(map(go_quote, groups)) + "}" if groups else "[]string(nil)"
     pairs = (f"{go_quote(k)}:[]string{{{', '.join(map(go_quote, v))}}}" for k, v in sorted(extra.items()))
     mapped = "map[string][]string{" + ", ".join(pairs) + "}" if extra else "map[string][]string(nil)"
@@ -112,14 +116,24 @@ def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ..
 
 
 class ModeTracker:
-    """Tries the modes in order, starting with the one that last worked for the requestor."""
+    """The modes of impersonation, and which of them last allowed an impersonation for each user who impersonates."""
 
     def __init__(self, modes: list[Mode]) -> None:
         self._modes = modes
         self._last: BoundedCache[str, int] = BoundedCache(count=10_000, size=2 << 20)
 
     async def impersonate(self, target: UserInfo, attributes: Attributes) -> Impersonated:
-        """Return the result of the first mode that allows it. Raises the first rejection (StatusError) if none does."""
+        """Return the result of the first mode that allows the impersonation.
+
+        The mode that last worked for the requestor is tried first, then the others in order.
+
+        Args:
+            target: the user that the headers name.
+            attributes: the request, with the requestor as its user.
+
+        Raises:
+            StatusError: 403, no mode allows it. This is the rejection of the first mode that was tried and applies.
+        """
         requestor = attributes.user.name
         last = self._last.recall(requestor)
         order = range(len(self._modes)) if last is None else [last, *(i for i in range(len(self._modes)) if i != last)]

@@ -33,22 +33,30 @@ _BATCH_CHECK_FROM: Final = 4
 
 
 class Impersonated(NamedTuple):
-    """The impersonated user and the authorized verb."""
+    """The user as whom the request continues, and the authorized verb."""
 
     user: UserInfo
     constraint: str  # the authorized verb, for the audit log; "" for the legacy mode
 
 
 class Mode(Protocol):
-    """A mode of impersonation."""
+    """A mode of impersonation, which applies to some of the users that can be impersonated."""
 
     async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
-        """Return the impersonated user, or None if the mode does not apply. Raises StatusError if it is forbidden."""
+        """Return the impersonated user, or None if the mode does not apply to `target`.
+
+        Args:
+            target: the user that the headers name.
+            attributes: the request, with the requestor as its user.
+
+        Raises:
+            StatusError: 403, the mode applies, but the requestor may not impersonate.
+        """
         ...
 
 
 def all_modes(authorizer: Authorizer) -> list[Mode]:
-    """Return the modes in upstream's order."""
+    """Return the modes in the order in which upstream tries them. All use this authorizer."""
     return [
         AssociatedNodeMode(authorizer),
         ConstrainedMode(authorizer, "arbitrary-node", lambda target: _bare(target) and bool(node_name(target.name))),
@@ -63,7 +71,13 @@ def all_modes(authorizer: Authorizer) -> list[Mode]:
 
 
 class ConstrainedMode:
-    """A constrained mode for the users for which `applies` returns true."""
+    """A constrained mode that authorizes the values of the user one by one.
+
+    Args:
+        authorizer: decides the checks.
+        mode: the name in the verbs, such as `user-info`.
+        applies: returns whether the mode applies to the user that the headers name.
+    """
 
     def __init__(self, authorizer: Authorizer, mode: str, applies: Callable[[UserInfo], bool]) -> None:
         self._authorizer = authorizer
@@ -81,9 +95,10 @@ class ConstrainedMode:
 
 
 class AssociatedNodeMode:
-    """Lets a service account impersonate the node on which its pod runs.
+    """The mode in which a service account impersonates the node on which its pod runs.
 
-    As upstream, the authorizer sees the requestor without its extra values, and "*" as the node.
+    As upstream, the authorizer sees the requestor with the keys of its extra values instead of the values, and "*" as
+    the node.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -105,7 +120,7 @@ class AssociatedNodeMode:
 
 
 class ClassicMode:
-    """The legacy mode."""
+    """The legacy mode, which applies to every user and checks the verb `impersonate`."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -117,7 +132,14 @@ class ClassicMode:
 
 
 class _Checks:
-    """The authorization checks for a user's name, uid, groups and extra: one for each value, in upstream's order."""
+    """The authorization checks for a user's name, uid, groups and extra: one for each value, in upstream's order.
+
+    Args:
+        authorizer: decides the checks.
+        verb: the verb to check.
+        requestor: the user who impersonates.
+        constrained: whether the rules of the constrained modes apply; False for the legacy mode.
+    """
 
     def __init__(self, authorizer: Authorizer, verb: str, requestor: UserInfo, *, constrained: bool) -> None:
         self.verb = verb
@@ -127,7 +149,11 @@ class _Checks:
         self._user_group = _GROUP if constrained else ""
 
     async def authorize_all(self, target: UserInfo) -> UserInfo:
-        """Return the impersonated user. Raises StatusError if any part is forbidden."""
+        """Check all values of `target` and return it with the groups that its name implies.
+
+        Raises:
+            StatusError: 403, a value is forbidden.
+        """
         groups = await self._check_name(target)
         if target.uid:
             await self.check_value("uids", target.uid, group=_GROUP)
@@ -136,7 +162,11 @@ class _Checks:
         return _with_implied_group(replace(target, groups=groups))
 
     async def _check_name(self, target: UserInfo) -> tuple[str, ...]:
-        """Check the name and return the groups, which the name of a node or service account implies."""
+        """Check the name and return the groups of the impersonated user.
+
+        A service account without requested groups gets those of service accounts. A node gets system:nodes, but not in
+        the legacy mode.
+        """
         account = split_username(target.name)
         if account is not None:
             namespace, name = account
@@ -183,7 +213,11 @@ class _Checks:
     async def check_value(
         self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = ""
     ) -> None:
-        """Check one value. Raises StatusError if it is forbidden."""
+        """Check whether the requestor may use the verb on one value, `name`. Raises StatusError 403 if not.
+
+        `group` is the API group of `resource`; None for that of users: authentication.k8s.io in constrained modes, else
+        "".
+        """
         await _require(
             self._authorizer,
             self._attributes(resource, name, group=group, namespace=namespace, subresource=subresource),
@@ -225,12 +259,12 @@ def _with_implied_group(user: UserInfo) -> UserInfo:
 
 
 def _bare(user: UserInfo) -> bool:
-    """Return whether only a name is requested, so that the server determines the rest."""
+    """Return whether the user has only a name. Then the server determines the groups."""
     return not user.uid and not user.groups and not user.extra
 
 
 def extra_error(extra: dict[str, tuple[str, ...]]) -> str:
-    """Return why constrained modes reject these extra fields, or ""."""
+    """Return the reason why constrained modes reject these extra values, or "" if they are accepted."""
     for key, texts in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"

@@ -29,7 +29,10 @@ _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 
 
 def with_instrumentation(handler: Handler, component: str) -> Handler:
-    """Count, time and log requests. `component` is a label of the metrics."""
+    """Count, time and log every request. `component` is a label of the metrics.
+
+    A long-running request is counted when its stream ends.
+    """
     metrics = RequestMetrics(component)
 
     async def instrumentation(request: Request) -> Response:
@@ -76,7 +79,10 @@ def _count_when_ended(
     labels: tuple[str, ...],
     log_fields: dict[str, Any] | None,
 ) -> None:
-    """Count and log a long-running request when it has ended for any reason."""
+    """Wrap `response.run` so that a long-running request is counted and logged when it has ended for any reason.
+
+    Until then it counts as a running long-running request.
+    """
     run, code, started = response.run, response.status, request.received
     running = LONG_RUNNING.row(labels)
     running[0] += 1

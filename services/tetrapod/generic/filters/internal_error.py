@@ -14,7 +14,7 @@ _HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content
 
 
 def internal_error(request: Request, text: str) -> Response:
-    """Return the response."""
+    """Return a plain-text 500: `Internal Server Error: "URL": TEXT`."""
     target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
     return Response(
         500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode()

@@ -18,9 +18,9 @@ _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 
 
 class InFlight:
-    """The numbers and limits of requests in flight.
+    """The numbers of requests in flight and their limits.
 
-    The key True is for reading requests, False for mutating ones; a limit of 0 means none.
+    `counts` and `limits` have the key True for read requests and False for mutating ones. The limit 0 means no limit.
     """
 
     def __init__(self, limit: int, mutating_limit: int) -> None:
@@ -29,7 +29,7 @@ class InFlight:
 
 
 def with_max_in_flight(handler: Handler, in_flight: InFlight) -> Handler:
-    """Reject requests beyond the limits with a 429."""
+    """Reject requests beyond the limits of `in_flight` with a 429, and count the others there."""
     counts, limits = in_flight.counts, in_flight.limits
 
     async def max_in_flight(request: Request) -> Response:

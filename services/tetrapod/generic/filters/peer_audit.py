@@ -1,6 +1,6 @@
-"""The filter that collects audit data that only this server knows, for a front proxy.
+"""The filter that returns audit data to the front proxy, which writes the audit events (audit/peer_audit.py).
 
-The front proxy writes the audit events (audit/peer_audit.py).
+A peer service alone has some of the data: the objects of the request and the response, and audit annotations.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from tetrapod.machinery.status import StatusError
 
 
 def with_audit_findings(handler: Handler) -> Handler:
-    """Collect the data that the front proxy requested, and return it in response headers."""
+    """Collect the audit data that the front proxy requested, and return it in response headers.
+
+    Requests for which it requested none are passed on as they are.
+    """
 
     async def audit_findings(request: Request) -> Response:
         requested = request.state.get(AUDIT_STATE_KEY)

@@ -31,7 +31,13 @@ _LONGEST_WAIT: Final = 60.0
 
 
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:  # noqa: C901, PLR0915 - as below
-    """Queue or reject requests as `control` decides."""
+    """Execute, queue or reject requests as API priority and fairness decides. Rejections are responses with 429.
+
+    Args:
+        handler: the next handler.
+        control: the flow schemas and priority levels.
+        request_timeout: the timeout of requests without a deadline, in seconds; a quarter of it limits the queuing.
+    """
     clock = time.monotonic
 
     scheduler, limiter, weight_of = control.scheduler, control.limiter, control.weight_of
@@ -111,9 +117,9 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
 
 
 def _queue_timeout(request: Request, request_timeout: float) -> float:
-    """Return the remaining seconds that the request may be queued.
+    """Return the seconds for which the request may still be queued.
 
-    It may be queued for a quarter of its timeout, less the time that has passed.
+    A request may be queued for a quarter of its timeout, at most 60 seconds, counted from its arrival.
     """
     now = time.monotonic()
     allotted = request.deadline - request.received if request.deadline is not None else request_timeout

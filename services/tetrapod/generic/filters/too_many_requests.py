@@ -13,7 +13,7 @@ _BODY: Final = b"Too many requests, please try again later.\n"
 
 
 def too_many_requests(seconds: int) -> Response:
-    """Return a 429 with a Retry-After of `seconds`."""
+    """Return a plain-text 429 with a Retry-After header of this many seconds."""
     headers: HeaderList = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"x-content-type-options", b"nosniff"),

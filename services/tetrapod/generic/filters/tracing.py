@@ -22,11 +22,12 @@ _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
 
 def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing | None, server: str) -> Handler:
-    """Return a handler that selects the chain.
+    """Return a handler that passes traced requests to a chain with spans, and all others to `plain`.
 
     Args:
         plain: the chain without spans.
-        build: builds the chain with spans.
+        build: builds the chain with spans; called at the first traced request.
+        tracing: the sampling and export of traces; None if traces are not exported.
         server: the server's name in traces.
     """
     built: list[Handler] = []
@@ -50,7 +51,7 @@ def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing |
 
 
 def spanned(name: str, handler: Handler) -> Handler:
-    """Wrap a filter in a span."""
+    """Return a handler that calls `handler` in a new span with this name."""
 
     async def filter_span(request: Request) -> Response:
         with start(name, scope=FILTER):
@@ -60,7 +61,7 @@ def spanned(name: str, handler: Handler) -> Handler:
 
 
 def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
-    """Create the server span.
+    """Create the server span of requests that are sampled. Return `handler` as it is if `tracing` is None.
 
     The filter comes after authentication, because only some users may mark a request as traced.
     """
@@ -92,7 +93,7 @@ def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
 
 
 def _answered(span: Span, response: Response, finished: Callable[[], None]) -> None:
-    """Add the response to the span, which ends with the response or its stream."""
+    """Add the response to the span, and call `finished` when the response or its stream is complete."""
     span.put({"http.response.status_code": response.status})
     if response.status >= 500:
         span.error = span.error or f"status {response.status}"
@@ -117,7 +118,10 @@ def _until_done(
 
 
 def span_name(request: Request) -> str:
-    """Return the name of the request's span."""
+    """Return the name of the request's span.
+
+    It is the method, and for resources also the path with `{:namespace}` and `{:name}` in place of the names.
+    """
     info = request.info
     if info is None or not info.is_resource_request:
         return request.method

@@ -22,7 +22,7 @@ _control: Final = re.compile("[\x00-\x1f\x7f-\x9f]").search
 
 
 def with_warnings(handler: Handler) -> Handler:
-    """Add the headers to responses and errors."""
+    """Add a Warning header for each text of `request.warnings` to the response or the StatusError."""
 
     async def warnings(request: Request) -> Response:
         try:
@@ -38,7 +38,7 @@ def with_warnings(handler: Handler) -> Handler:
 
 
 def warning_headers(texts: list[str]) -> HeaderList:
-    """Return the headers of these warnings, without those that contain control characters."""
+    """Return the Warning headers for these texts, distinct and truncated as the module describes."""
     distinct = list(dict.fromkeys(text for text in texts if text))
     total = 0
     for index, text in enumerate(distinct):
@@ -61,14 +61,11 @@ def _cut(again: list[str], later: list[str]) -> HeaderList:
 
 
 def _writable(text: str) -> bool:
-    """Return whether a text has no control characters.
-
-    A text can have a megabyte: it quotes the uids of all repeated owners.
-    """
+    """Return whether a text has no control characters, which headers cannot contain. It may be a megabyte long."""
     return _control(text) is None
 
 
 def _header(text: str) -> tuple[bytes, bytes]:
-    """Return a header, quoted as by net.NewWarningHeader."""
+    """Return the Warning header of a text, quoted as by net.NewWarningHeader."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return b"warning", f'299 - "{escaped}"'.encode()
