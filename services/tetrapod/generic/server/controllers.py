@@ -82,11 +82,13 @@ KNOWN: Final = OFF_BY_DEFAULT.union(
 
 
 class UnknownControllerError(ValueError):
-    """A name that no controller has."""
+    """The error of a controller name that kube-controller-manager does not know."""
 
 
 def canonical(selection: Sequence[str]) -> tuple[str, ...]:
-    """Return a selection with former names replaced. `-*`, which upstream rejects, selects nothing.
+    """Return the items of `--controllers` in their order, with the former names of controllers replaced.
+
+    Items are `NAME`, `-NAME`, `*` and `-*`. `-*`, which upstream rejects, selects nothing.
 
     Raises:
         UnknownControllerError: an item has an unknown name.
@@ -102,9 +104,10 @@ def canonical(selection: Sequence[str]) -> tuple[str, ...]:
 
 
 def enabled(name: str, selection: Sequence[str]) -> bool:
-    """Return whether a controller is enabled.
+    """Return whether a controller is enabled by the items of `--controllers`, a result of `canonical`.
 
-    `foo` enables it, `-foo` disables it, and `*` enables the default ones. The first match decides.
+    `NAME` enables it and `-NAME` disables it; the first of these items decides. Without one, `*` enables it unless it
+    is in `OFF_BY_DEFAULT`.
     """
     for item in selection:
         if item == name:

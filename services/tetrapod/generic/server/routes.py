@@ -20,7 +20,7 @@ from tetrapod.machinery import status
 
 
 class Routes:
-    """The table of paths."""
+    """The table of paths. Exact paths precede prefixes; among prefixes, the first one added precedes."""
 
     def __init__(self) -> None:
         self._exact: dict[str, Handler] = {}
@@ -28,15 +28,15 @@ class Routes:
         self._listed: list[str] = []
 
     def add(self, path: str, handler: Handler, *, listed: bool = True) -> None:
-        """Add an exact path; `listed` paths are shown by `/`."""
+        """Serve exactly `path` with `handler`. A `listed` path is shown by `/`."""
         self._exact[path] = handler
         if listed:
             self._listed.append(path)
 
     def add_rest(self, path: str, handler: Handler) -> None:
-        """Add a path that upstream routes as REST.
+        """Serve `path` as upstream's REST routes do, for instance `/version`.
 
-        It accepts GET only (else 405), with or without trailing slashes. Paths below it get a 404 Status.
+        It accepts GET only (else 405), with or without trailing slashes. Paths below it get a 404 with a Status.
         """
         guarded = get_only(handler)
 
@@ -49,25 +49,28 @@ class Routes:
         self._prefixes.append((path + "/", below))
 
     def add_prefix(self, prefix: str, handler: Handler, *, listed: bool = False) -> None:
-        """Add a prefix of paths."""
+        """Serve all paths that start with `prefix`, unless they are added exactly.
+
+        A `listed` prefix is shown by `/`.
+        """
         self._prefixes.append((prefix, handler))
         if listed:
             self._listed.append(prefix)
 
     def find(self, path: str) -> Handler | None:
-        """Return the handler of a path, or None."""
+        """Return the handler of a path, or None if it is not served."""
         handler = self._exact.get(path)
         if handler is not None:
             return handler
         return next((h for prefix, h in self._prefixes if path.startswith(prefix)), None)
 
     def paths(self) -> Iterable[str]:
-        """Return the paths that `/` lists."""
+        """Return the listed paths and prefixes, in the order in which they were added."""
         return self._listed
 
 
 def get_only(handler: Handler) -> Handler:
-    """Return a handler that rejects all methods but GET."""
+    """Return a handler that raises StatusError 405 for all methods but GET, and else calls `handler`."""
 
     async def guarded(request: Request) -> Response:
         if request.method != "GET":
@@ -89,7 +92,7 @@ def not_found() -> Response:
 
 
 def health_handler(health: Health) -> Handler:
-    """Return the handler of the health endpoints."""
+    """Return the handler of /healthz, /livez, /readyz and the paths below; unknown ones get a plain-text 404."""
 
     async def handle(request: Request) -> Response:
         return await health.handle(request) or not_found()
@@ -98,7 +101,7 @@ def health_handler(health: Health) -> Handler:
 
 
 async def version(request: Request) -> Response:
-    """Serve `/version`."""
+    """Serve `/version` as JSON. Raises StatusError 406 if the client does not accept JSON."""
     check_route_accept(request, ("application/json",))
     return Response(
         200, [(b"content-type", b"application/json")], orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
@@ -106,7 +109,10 @@ async def version(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Serve `/metrics`; DELETE resets the counters."""
+    """Serve `/metrics`.
+
+    DELETE resets the metrics, any other method returns them in the format that the client accepts.
+    """
     from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, every, reset
     from tetrapod.generic.observability import process_metrics
 
@@ -120,7 +126,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def slis(request: Request) -> Response:
-    """Serve `/metrics/slis`: the results of the health checks."""
+    """Serve `/metrics/slis`: metrics of the health checks. DELETE resets their counters."""
     from tetrapod.generic.metrics.collectors import SLIS, Counter
 
     if request.method == "DELETE":
@@ -132,5 +138,5 @@ async def slis(request: Request) -> Response:
 
 
 def _metrics_reset() -> Response:
-    """Return the response to a reset (upstream: component-base/metrics/http.go, HandlerWithReset)."""
+    """Return the response to a DELETE of metrics (upstream: component-base/metrics/http.go, HandlerWithReset)."""
     return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")

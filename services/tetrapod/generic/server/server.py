@@ -1,8 +1,9 @@
 """`GenericAPIServer`: combines resources, non-resource endpoints, admission, storage and lifecycle into one `Handler`.
 
-Each of the four services is an instance with its own resources, and so is an aggregated API server.
-`director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it
-for a listener. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go and handler.go (the director).
+Each of the four services is an instance with its own resources, and so is an aggregated API server. Its method
+`director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it for a
+listener.
+Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go; handler.go, director
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class GenericAPIServer:
-    """An API server.
+    """An API server without a listener: resources and non-resource endpoints, and the handler that routes to them.
 
     Args:
         name: the component in metrics and logs.
-        storage: the storage of resources.
+        storage: creates the storage of each resource.
         admission: the admission plugins.
-        lifecycle: the hooks and checks.
-        authorizer: the authorizer for checks inside endpoints.
-        fallback: serves resource paths of groups that are not installed.
+        lifecycle: the hooks and health checks.
+        authorizer: the authorizer for checks inside endpoints; None to allow these.
+        fallback: serves resource and discovery paths of groups that are not installed; None to respond with 404.
         profiling: whether to serve /debug/pprof and /debug/flags.
     """
 
@@ -95,7 +96,7 @@ class GenericAPIServer:
         self.routes.add("/index.html", self._index, listed=False)
 
     def install(self, definitions: Iterable[ResourceDefinition]) -> None:
-        """Serve resources in all their versions."""
+        """Add resources, which are then served in all their versions. Their storage is created at once."""
         for definition in definitions:
             store = self._store(definition)
             for served in definition.versions:
@@ -124,23 +125,29 @@ class GenericAPIServer:
         return store
 
     def statistics(self, group: str, resource: str) -> tuple[int, int] | None:
-        """Return the number of objects of a resource and their average size, for flow control.
+        """Return the number of objects of a resource and their average size in bytes, for flow control.
 
-        Return None if the resource is not installed here.
+        Returns:
+            None if the resource is not installed here or not stored, or if its watch cache is not filled yet.
         """
         store = self.stores.get(GroupResource(group, resource))
         return store.storage.statistics() if store is not None else None
 
     def discover(self, source: DiscoverySource) -> None:
-        """Serve discovery from `source` instead of the installed resources alone."""
+        """Serve discovery from `source` instead of the installed resources."""
         self._discovery = DiscoveryHandlers(source, self._groups.__contains__)
 
     def serves(self, group: str, version_: str) -> bool:
-        """Return whether a group-version is installed."""
+        """Return whether a resource of this group-version is installed."""
         return (group, version_) in self._routers
 
     async def director(self, request: Request) -> Response:
-        """Route a request to its endpoint."""
+        """Route a request to its endpoint, to `fallback`, or to a plain-text 404.
+
+        Raises:
+            StatusError: the error of the endpoint; 404 for an unknown version of an installed group.
+            ValueError: the request info is not set.
+        """
         info = request.info
         if info is None:
             raise ValueError("the director needs the request info")
@@ -166,16 +173,22 @@ class GenericAPIServer:
         return not_found()
 
     def openapi(self) -> BuiltinSource:
-        """Return the OpenAPI documents of the resources that are installed at the time of the call."""
+        """Return a source of the OpenAPI documents of the installed resources, also of those installed later.
+
+        It also has those of `documents` at the time of the call.
+        """
         return BuiltinSource(self.source, self.documents)
 
     async def _index(self, request: Request) -> Response:
-        """Serve `/`: the list of paths."""
+        """Serve `/`: the sorted list of paths as JSON."""
         body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
         return Response(200, [(b"content-type", b"application/json")], body)
 
     def paths(self) -> set[str]:
-        """Return the paths that `/` lists."""
+        """Return the paths that `/` lists: routes, health checks, groups and versions.
+
+        The path `/` itself is not included.
+        """
         paths = {*self.routes.paths(), *self.health.paths(), *(path for more in self.listed for path in more())} - {"/"}
         for gv in self.source.group_versions():
             paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
