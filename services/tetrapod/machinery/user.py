@@ -10,7 +10,7 @@ from tetrapod.machinery.boundedcache import weigh
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """A user (upstream: user.DefaultInfo). Keys of `extra` are in lower case if they came in a header."""
+    """A user (upstream: user.DefaultInfo). Keys of `extra` that came in a header are in lower case."""
 
     name: str
     uid: str = ""
@@ -19,7 +19,7 @@ class UserInfo:
 
 
 def weigh_user(user: UserInfo) -> int:
-    """Return the bytes of a user, for caches."""
+    """Return the approximate number of bytes that a user takes in memory, to bound caches."""
     return weigh((user.name, user.uid, user.groups, user.extra))
 
 

@@ -22,17 +22,23 @@ HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 
 
 class BodyReader(Protocol):
-    """The body of a request, which can be read once: as a whole, or in chunks."""
+    """The body of a request, which can be read once: either as a whole or in chunks."""
 
     async def read(self, limit: int) -> bytes:
         """Return the whole body.
 
-        Raises StatusError 413 beyond `limit` bytes, and ClientGone if the client disconnects.
+        Raises:
+            StatusError: 413, the body is longer than `limit` bytes.
+            ClientGone: the client disconnected before the end of the body.
         """
         ...
 
     async def chunk(self) -> bytes:
-        """Return the next chunk as it arrives, b"" at the end (for proxying)."""
+        """Wait for the next bytes of the body and return them; b"" at its end. Proxies use it.
+
+        Raises:
+            ClientGone: the client disconnected before the end of the body.
+        """
         ...
 
 
@@ -41,45 +47,57 @@ class ClientGone(Exception):
 
 
 class AnswerBroken(Exception):
-    """A response that cannot be finished after it has begun; the reason is already logged.
+    """A failure after the response has begun, so that no error can be sent. The raiser has logged the reason.
 
-    The connection is closed to tell the client.
+    The server closes the connection, by which the client notices that the response is incomplete.
     """
 
 
 class Auditor(Protocol):
-    """The audit context, which endpoints pass the objects of a request to (audit/context.py)."""
+    """The audit context of a request, to which endpoints and filters report (implemented in audit/context.py)."""
 
     def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
-        """Record the decoded object of the request, before anything changes it."""
+        """Record the decoded object in the body of the request.
+
+        Call it before defaulting and admission change the object.
+        """
         ...
 
     def request_patch(self, patch: bytes | Object) -> None:
-        """Record a patch: the JSON of the body, or the object that a YAML body contains."""
+        """Record the body of a patch request: the JSON as bytes, or the decoded object of a YAML body."""
         ...
 
     def answer(self, response: Response) -> None:
-        """Record a response with an object, before it is written."""
+        """Record a response whose body is an object, before it is written."""
         ...
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """Add the time since `began` (of time.monotonic()) to a layer.
+        """Add the time since `began` to the latency of a layer, which an audit annotation reports.
 
-        With `at_once` the maximum is kept instead of the sum.
+        Args:
+            layer: a part of request processing, such as `authorization`.
+            began: a time of time.monotonic().
+            at_once: keep the longest time of this layer instead of the sum, because calls run concurrently.
         """
         ...
 
     def requested_level(self) -> str:
-        """Return the audit data to request from a server that the request is proxied to (audit/peer_audit.py)."""
+        """Return the header value that requests audit data from the peer service that this request is proxied to.
+
+        See `audit/peer_audit.py`.
+        """
         ...
 
     def take(self, data: Object) -> None:
-        """Take over the audit data of another server."""
+        """Add the audit data that a peer service returned for this request."""
         ...
 
 
 class Request:
-    """A request. `path` is percent-decoded, as upstream routes on it; `raw_path` is as sent."""
+    """A request in the filter chain and the endpoints. Filters add to it: user, request info, audit context, warnings.
+
+    `path` is percent-decoded, as upstream routes on it; `raw_path` is the path as the client sent it.
+    """
 
     __slots__ = (
         "_query",
@@ -153,39 +171,48 @@ class Request:
         self.state: dict[str, Any] = {}  # data that filters pass to each other
 
     def release_connection(self) -> None:
-        """Drop the references to the connection, which refers to the request.
+        """Drop the body and the callbacks that refer to the connection, after the response has been sent.
 
-        Otherwise the cycle would have to wait for the garbage collector.
+        The connection refers to the request, so the reference cycle would have to wait for the garbage collector.
         """
         self.body, self.disconnected, self.upgrade = EMPTY_BODY, _never, None
 
     def query(self) -> Query:
-        """Return the parameters of the query, parsed at the first call."""
+        """Return the parameters of the query string. They are parsed again only if `query_string` was replaced."""
         query = self._query
         if query is None or query.text is not self.query_string:
             query = self._query = Query(self.query_string)
         return query
 
     def header(self, name: bytes, default: str = "") -> str:
-        """Return the first header of this (lower-case) name, decoded as Latin-1."""
+        """Return the value of the first header with this lower-case name, decoded as Latin-1.
+
+        If there is none, return `default`.
+        """
         for key, value in self.headers:
             if key == name:
                 return value.decode("latin-1")
         return default
 
     def header_values(self, name: bytes) -> list[str]:
-        """Return all headers of this (lower-case) name."""
+        """Return the values of all headers with this lower-case name in their order, decoded as Latin-1."""
         return [value.decode("latin-1") for key, value in self.headers if key == name]
 
 
 class Hijacked(Protocol):
-    """A raw connection after an upgrade. Nothing is read from it until it is taken over."""
+    """A raw connection after an upgrade. `early` are bytes that the client sent after the request.
+
+    Nothing more is read from the connection until a protocol takes it over.
+    """
 
     early: bytes
     transport: Any  # asyncio.Transport
 
     def take_over(self, protocol: asyncio.Protocol) -> None:
-        """Give the connection to `protocol`: connection_made, the early bytes, then everything that arrives."""
+        """Connect `protocol` to the transport.
+
+        Its `connection_made` is called, then `data_received` with `early` and everything that arrives later.
+        """
         ...
 
 
@@ -201,16 +228,19 @@ class Response:
 
 
 class StreamWriter(Protocol):
-    """The destination of a stream. `write` never blocks: check `buffered`, or await `drain`."""
+    """The writer of a streamed response's body.
+
+    `write` never blocks and has no limit: a producer must await `drain`, or check `buffered` and drop the client.
+    """
 
     def write(self, data: bytes) -> None: ...
 
     def buffered(self) -> int:
-        """Return the bytes that the client has not received yet."""
+        """Return the number of bytes that have been written but not yet passed to the operating system."""
         ...
 
     async def drain(self) -> None:
-        """Wait until the client has received enough. Raises ClientGone."""
+        """Wait until the buffer is small enough to write more. Raises ClientGone if the client has disconnected."""
         ...
 
     @property
@@ -222,7 +252,7 @@ class StreamWriter(Protocol):
 
 
 class ForwardingWriter:
-    """A StreamWriter that forwards to another; subclasses process what is written."""
+    """A base class of StreamWriters that forward to another writer. Subclasses define `write`."""
 
     def __init__(self, writer: StreamWriter) -> None:
         self._writer = writer
@@ -242,12 +272,17 @@ class ForwardingWriter:
 
 
 class StreamResponse(Response):
-    """A streamed response.
+    """A response whose body is written by a function while it is sent.
 
-    The headers are sent at once, then `run` writes until it returns; it is cancelled if the client disconnects.
+    The headers are sent at once. Then the server awaits `run` with a writer, and cancels it if the client disconnects.
+    `run` may add to `trailers`, which follow a chunked response.
 
-    An `endless` response (a watch) may end anywhere: a stopping server cancels it instead of waiting and ends the
-    response properly. `run` may add to `trailers`, which follow a chunked response.
+    Args:
+        status: the HTTP status code.
+        headers: the headers.
+        run: writes the body and returns at its end.
+        endless: whether the body may be ended anywhere (a watch). A stopping server then cancels `run` and completes
+            the response, instead of waiting.
     """
 
     __slots__ = ("endless", "run", "trailers")
@@ -262,9 +297,10 @@ class StreamResponse(Response):
 
 
 class UpgradeResponse(Response):
-    """A response that takes over the connection (101, or splicing with an upgraded backend).
+    """A response that takes over the connection: 101, or whatever a backend answers to an upgrade.
 
-    `run` owns the connection from then on.
+    The server awaits `run` with the connection, and closes the connection when it returns. `run` writes the response
+    itself.
     """
 
     __slots__ = ("run",)
@@ -286,7 +322,7 @@ class _EmptyBody:
 
 
 class BytesBody:
-    """A body that is already in memory (in-process clients)."""
+    """A body that is already in memory, of an in-process client. Its length is not limited by `read`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
