@@ -86,13 +86,10 @@ def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
     return {"metadata": metadata, "versions": list(versions)}
 
 
-def aggregated_version(
-    group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current"
-) -> Object:
+def aggregated_version(version: str, definitions: Iterable[ResourceDefinition]) -> Object:
     """Return an APIVersionDiscovery with the resources sorted by name and the freshness `Current`.
 
     Args:
-        group: the API group. It is not part of the document.
         version: the version.
         definitions: the resources of the group-version.
     """
@@ -100,7 +97,7 @@ def aggregated_version(
     document: Object = {"version": version}
     if resources:
         document["resources"] = resources
-    return document | {"freshness": freshness}
+    return document | {"freshness": "Current"}
 
 
 def _aggregated_resource(definition: ResourceDefinition, version: str) -> Object:

@@ -57,7 +57,7 @@ class DefinitionSource:
     def aggregated(self, core: bool) -> list[Object]:
         return [
             documents.aggregated_group(
-                group, [documents.aggregated_version(group, v, self.definitions(group, v)) for v in versions]
+                group, [documents.aggregated_version(v, self.definitions(group, v)) for v in versions]
             )
             for group, versions in self._versions.items()
             if (group == "") == core
