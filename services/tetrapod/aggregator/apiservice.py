@@ -22,24 +22,28 @@ ALWAYS: Final = "true"
 
 
 def group_version(obj: Object) -> GroupVersion:
-    """Return the group-version in the spec."""
+    """Return the group-version that an APIService's spec names."""
     spec = obj.get("spec") or {}
     return GroupVersion(spec.get("group", ""), spec.get("version", ""))
 
 
 def name_for(gv: GroupVersion) -> str:
-    """Return the name that the APIService of a group-version must have."""
+    """Return the name that the APIService of a group-version must have, such as "v1.apps"; "v1." for the core group."""
     return f"{gv.version}.{gv.group}"
 
 
 def service_of(obj: Object) -> Object | None:
-    """Return the service reference of an external API server, or None for a local APIService."""
+    """Return spec.service of an APIService: the Service of its external API server, or None for a local APIService."""
     service: Object | None = (obj.get("spec") or {}).get("service")
     return service
 
 
 def condition(status: str, reason: str, message: str) -> Object:
-    """Return an Available condition with the current time."""
+    """Return a condition of type Available whose lastTransitionTime is the current time.
+
+    Args:
+        status: "True" or "False".
+    """
     return {
         "type": AVAILABLE,
         "status": status,
@@ -50,20 +54,21 @@ def condition(status: str, reason: str, message: str) -> Object:
 
 
 def local_condition() -> Object:
-    """Return the Available condition of local APIServices."""
+    """Return the condition Available of local APIServices, which is always True."""
     return condition("True", "Local", "Local APIServices are always available")
 
 
 def is_available(obj: Object) -> bool:
-    """Return whether the condition Available is true."""
+    """Return whether the APIService's condition Available is True."""
     return is_true(obj, AVAILABLE)
 
 
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
-    """Return the groups in the order of `/apis`, each with its APIServices.
+    """Return pairs of a group and its APIServices, in the order of `/apis`.
 
-    Groups are ordered by the highest priority of their APIServices, and then by the names of these. Names begin with
-    the version, so that `v1.b` comes before `v1beta1.a`.
+    Groups are ordered by the highest groupPriorityMinimum of their APIServices, and then by the names of these. Names
+    begin with the version, so that `v1.b` comes before `v1beta1.a`. The APIServices of a group are ordered by
+    versionPriority, and then by version.
     """
     groups: dict[str, list[Object]] = {}
     for obj in sorted(

@@ -21,7 +21,11 @@ from tetrapod.machinery.status import StatusError
 
 
 class AutoRegistration:
-    """The desired APIServices, and the queue that reconciles them."""
+    """The controller that creates, updates and deletes the APIServices of local group-versions.
+
+    Attributes:
+        queue: the queue of APIService names to reconcile; the owner runs it.
+    """
 
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client
@@ -36,9 +40,12 @@ class AutoRegistration:
         self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
 
     def want(self, gv: GroupVersion, priorities: tuple[int, int], *, always: bool) -> None:
-        """Register a local group-version.
+        """Register a local group-version, whose APIService this controller then maintains.
 
-        Its APIService is created at the start, or, with `always`, restored on every difference.
+        Args:
+            priorities: groupPriorityMinimum and versionPriority.
+            always: whether to restore the APIService whenever it differs (custom resources). If False, it is created or
+                updated once per start (built-in groups).
         """
         group_priority, version_priority = priorities
         name = name_for(gv)
@@ -62,25 +69,28 @@ class AutoRegistration:
             self.queue.add(name)
 
     def no_longer(self, gv: GroupVersion) -> None:
-        """Delete the APIService of a group-version that is no longer served locally."""
+        """Delete the APIService of a group-version that is no longer served locally, if `want` was called for it."""
         if self._desired.pop(name_for(gv), None) is not None:
             self.queue.add(name_for(gv))
 
     def complete(self) -> None:
-        """Allow the deletion of APIServices of custom resources that no longer exist.
+        """Allow the deletion of APIServices for which `want` was not called, and queue all APIServices.
 
-        This is safe because all definitions have been listed.
+        It is called once all CustomResourceDefinitions have been listed, so that none is deleted by mistake.
         """
         self._complete = True
         for name in self._records.names():
             self.queue.add(name)
 
     def remember_start(self, names: set[str]) -> None:
-        """Record the names of the APIServices that existed when this server started."""
+        """Record the names of the APIServices that existed when this server started.
+
+        Those with the label value "onstart" are updated only if they existed then.
+        """
         self._at_start = names
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an informer event: compare the APIService with the desired one."""
+        """Handle an event of the APIService informer: queue the APIService, and note whether it is available."""
         obj = new or old
         if obj is None:
             return
@@ -109,7 +119,11 @@ class AutoRegistration:
             await self._all_available.wait()
 
     async def check(self) -> None:
-        """Implement the health check `autoregister-completion`, raising RuntimeError while APIServices are missing."""
+        """Implement the health check `autoregister-completion`.
+
+        Raises:
+            RuntimeError: APIServices that were wanted at the start have not been available yet.
+        """
         if self._pending:
             raise RuntimeError(f"missing APIService: [{' '.join(sorted(self._pending))}]")
 
@@ -157,6 +171,6 @@ class AutoRegistration:
 
 
 def _management(obj: Object | None) -> str:
-    """Return the value of the automanaged label, or "" if this controller does not manage the APIService."""
+    """Return the automanaged label, ON_START or ALWAYS, or "" if this controller does not manage the APIService."""
     label: str = ((obj or {}).get("metadata", {}).get("labels") or {}).get(AUTOMANAGED, "")
     return label if label in (ON_START, ALWAYS) else ""

@@ -44,11 +44,11 @@ _TIMES_UNAVAILABLE: Final = Counter(
 
 
 class Unavailable(Exception):
-    """A check failed for a reason that may be temporary. The work queue retries soon."""
+    """The error of a failed probe, whose reason may be temporary. The work queue retries soon."""
 
 
 class AvailabilityController:
-    """The controller of the condition Available.
+    """The controller of the condition Available, with one queue for local and one for external APIServices.
 
     Upstream: kube-aggregator/pkg/controllers/status (local and remote).
     """
@@ -84,18 +84,18 @@ class AvailabilityController:
                 metric.drop({"name": old["metadata"]["name"]})
 
     def service_changed(self, namespace: str, name: str) -> None:
-        """Queue the APIServices of a Service that changed or whose endpoints changed."""
+        """Queue the external APIServices of a Service that changed or whose endpoints changed."""
         for key in self._records.names_for_service(namespace, name):
             self.remote.add(key)
 
     async def reconcile_local(self, name: str) -> None:
-        """Set the condition of a local APIService."""
+        """Set the condition Available of a local APIService. An unknown or external one is ignored."""
         obj = self._records.get(name)
         if obj is not None and service_of(obj) is None:
             await self._write(obj, local_condition())
 
     async def reconcile(self, name: str) -> None:
-        """Probe an external APIService, set its condition, and queue it again after RESYNC seconds.
+        """Probe an external APIService, set its condition, and queue it again after 30 seconds.
 
         Raises:
             Unavailable: the probe failed; the work queue retries sooner.
@@ -110,7 +110,7 @@ class AvailabilityController:
             raise Unavailable(result["message"])
 
     async def check(self, obj: Object) -> Object:
-        """Return the current condition of an external APIService.
+        """Return the condition Available that an external APIService must have now, after probing its server.
 
         Raises:
             UnusableBundle: the CA bundle is invalid, so that the server cannot be probed; the condition is not changed.
@@ -139,9 +139,10 @@ class AvailabilityController:
         return condition("True", "Passed", "all checks passed")
 
     async def _probe_several(self, obj: Object) -> str | None:
-        """Send several probes at once, because endpoints may differ.
+        """Send 5 probes at once, because the endpoints of a Service may differ.
 
-        Return None if one succeeds, otherwise the error of the last failure.
+        Returns:
+            None as soon as one succeeds, otherwise the error text of the last failure.
         """
         tasks = [asyncio.create_task(self._probe(obj)) for _ in range(ATTEMPTS)]
         failure: str | None = None
@@ -157,7 +158,7 @@ class AvailabilityController:
         return failure
 
     async def _probe(self, obj: Object) -> str | None:
-        """Send one probe. Return None on success, otherwise the error text."""
+        """Send one probe; return None on success, otherwise the error text."""
         try:
             endpoint = self._backends.endpoint(obj)
         except Unresolvable as error:

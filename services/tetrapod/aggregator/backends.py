@@ -1,6 +1,6 @@
-"""Connections to external API servers.
+"""The connections to external API servers.
 
-The module provides their current endpoint, the trusted CAs, and the front-proxy client certificate.
+For each APIService, the module provides the current endpoint, the trusted CAs and the front-proxy client certificate.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ AGGREGATOR: Final = UserInfo("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
 
 @dataclass(frozen=True, slots=True)
 class ProxyCertificate:
-    """The files of the front-proxy client certificate. They are empty if the aggregator presents none."""
+    """The file names of the front-proxy client certificate and its key; "" if the aggregator presents none."""
 
     certificate: str = ""
     key: str = ""
 
 
 class Document(NamedTuple):
-    """A response to the aggregator's own request."""
+    """A response to the aggregator's own request; `etag` and `media_type` are "" if the header is missing."""
 
     status: int
     etag: str
@@ -73,7 +73,13 @@ class _Backend:
 
 
 class Backends:
-    """The backends of all external APIServices."""
+    """The connections to the servers of all external APIServices.
+
+    Args:
+        pool: holds the connections.
+        resolver: resolves a Service to an address.
+        certificate: the client certificate to present.
+    """
 
     def __init__(self, pool: BackendPool, resolver: Resolver, certificate: ProxyCertificate) -> None:
         self.pool = pool
@@ -82,11 +88,11 @@ class Backends:
         self._known: dict[str, _Backend] = {}  # by the name of the APIService
 
     def forget(self, name: str) -> None:
-        """Drop the data of a deleted APIService."""
+        """Drop the cached data of a deleted APIService. Open connections stay."""
         self._known.pop(name, None)
 
     def tls(self, obj: Object) -> ClientTLS:
-        """Return the TLS configuration of an external APIService.
+        """Return the TLS configuration for the server of an external APIService.
 
         Raises:
             UnusableBundle: its CA bundle is unusable.
@@ -117,7 +123,7 @@ class Backends:
         )
 
     def endpoint(self, obj: Object) -> Endpoint:
-        """Return the current endpoint of an external APIService.
+        """Return the current endpoint of an external APIService. While it does not change, it is the same object.
 
         Raises:
             UnusableBundle: its CA bundle is unusable.
@@ -139,7 +145,16 @@ class Backends:
         etag: str = "",
         endpoint: Endpoint | None = None,
     ) -> BackendConnection:
-        """Send a GET request as the aggregator itself. The caller must read the response or close the connection.
+        """Send a GET request as the aggregator itself and return the connection once the response has begun.
+
+        The caller must read the response or close the connection.
+
+        Args:
+            obj: the external APIService.
+            target: path and query.
+            accept: the header Accept.
+            etag: the header If-None-Match; "" for none.
+            endpoint: where to send it; None for the current endpoint.
 
         Raises:
             UnusableBundle: the CA bundle is unusable.
@@ -152,7 +167,7 @@ class Backends:
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
 
     async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> Document:
-        """Send a GET request as the aggregator itself and read the response.
+        """Send a GET request as the aggregator itself and return the response, with a body of at most 64 MiB.
 
         Raises:
             UnusableBundle, Unresolvable, BackendError: see `ask`.

@@ -21,7 +21,7 @@ _PAGE: Final = 100
 
 
 def served_versions(crd: Object) -> set[GroupVersion]:
-    """Return the group-versions that a definition serves."""
+    """Return the group-versions that a CustomResourceDefinition serves."""
     spec = crd["spec"]
     return {GroupVersion(spec["group"], v["name"]) for v in spec.get("versions") or [] if v.get("served")}
 
@@ -43,14 +43,18 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _Definition(msgspec.Struct):
-    """The fields of a definition that this controller uses. Schemas are not decoded, because they can be large."""
+    """The fields of a CustomResourceDefinition that this controller decodes, without schemas, which can be large."""
 
     metadata: _Metadata
     spec: _Spec
 
 
 class CRDRegistration:
-    """The informer of CustomResourceDefinitions and the group-versions that they serve."""
+    """The controller that passes the group-versions of CustomResourceDefinitions to the registration of APIServices.
+
+    Attributes:
+        informer: the informer of CustomResourceDefinitions; the owner runs it.
+    """
 
     def __init__(self, client: Client, registration: AutoRegistration) -> None:
         self.informer = Informer(client, CRDS, only=_Definition, page=_PAGE)
@@ -59,7 +63,10 @@ class CRDRegistration:
         self._served: dict[str, set[GroupVersion]] = {}
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an informer event."""
+        """Register the group-versions that the event added, and unregister those that are no longer served.
+
+        A group-version that another CustomResourceDefinition still serves stays registered.
+        """
         obj = new or old
         if obj is None:
             return
@@ -77,6 +84,6 @@ class CRDRegistration:
 
 
 def _without(versions: Iterable[GroupVersion], served: Iterable[set[GroupVersion]]) -> list[GroupVersion]:
-    """Return the versions that no other definition serves."""
+    """Return those of the versions that are in none of the sets in `served`."""
     others = set().union(*served)
     return [gv for gv in versions if gv not in others]

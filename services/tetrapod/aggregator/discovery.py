@@ -1,7 +1,7 @@
 """Merged discovery: the groups of all APIServices with their resources.
 
 Local services are queried in memory (`DiscoverySource`). External API servers are queried by their aggregated discovery
-documents, which are cached. The resources of an unavailable server are unknown: its versions are listed as stale.
+documents, which are cached. The versions of an unavailable server are listed as stale, without resources.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (DiscoveryManager) and handler_apis.go.
 """
@@ -35,7 +35,7 @@ _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 
 
 class MergedDiscovery:
-    """A `DiscoverySource` over the local sources and the external APIServices."""
+    """A `DiscoverySource` that merges the local sources and the external APIServices."""
 
     def __init__(self, records: Records, local: Sequence[DiscoverySource], backends: Backends) -> None:
         self._records = records
@@ -44,7 +44,7 @@ class MergedDiscovery:
         self._index: tuple[int, Mapping[GroupVersion, Object]] = (-1, {})
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start the refresh of the documents of external servers."""
+        """Start the background task that refreshes the documents of external servers."""
         self._external.start(lifecycle)
 
     @property
@@ -55,7 +55,7 @@ class MergedDiscovery:
         return list(dict.fromkeys(version for source in self._local for version in source.core_versions()))
 
     def groups(self) -> list[Object]:
-        """Return the groups for /apis: first the aggregator's own group, which has no APIService, then all others."""
+        """Return the APIGroups for /apis: first the aggregator's own, which has no APIService, then all others."""
         own = [group for source in self._local for group in source.groups() if group["name"] == GROUP]
         return own + [
             documents.api_group(group, [group_version(obj).version for obj in members], typed=False)
@@ -69,10 +69,13 @@ class MergedDiscovery:
         )
 
     def aggregated(self, core: bool) -> list[Object]:
-        """Return the groups for aggregated discovery.
+        """Return the items of the aggregated discovery document.
 
         The versions of local services have built-in priorities, not those of their APIServices. Versions of external
         servers replace local ones.
+
+        Args:
+            core: True for the document of `/api`, False for `/apis`.
         """
         if core:
             return [item for source in self._local for item in source.aggregated(True)]
@@ -93,7 +96,7 @@ class MergedDiscovery:
         ]
 
     def _local_versions(self) -> Mapping[GroupVersion, Object]:
-        """Return the versions of all local sources. They are cached until a source changes."""
+        """Return the version documents of all local sources by group-version, cached until a source changes."""
         generation = sum(source.generation for source in self._local)
         if self._index[0] != generation:
             versions: dict[GroupVersion, Object] = {}
@@ -104,7 +107,7 @@ class MergedDiscovery:
 
 
 class _Ranked(NamedTuple):
-    """A version document with the priorities of its group and of the version."""
+    """A version's discovery document with the priorities of its group and of the version."""
 
     document: Object
     group: int
@@ -120,7 +123,11 @@ def _preferred(ranked: _Ranked) -> tuple[int, Any]:
 
 
 def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
-    """Return the version documents in an aggregated document by group-version."""
+    """Return the version documents by group-version.
+
+    Args:
+        items: the items of an aggregated discovery document.
+    """
     return {
         GroupVersion(item["metadata"].get("name", ""), version["version"]): version
         for item in items
@@ -129,11 +136,15 @@ def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
 
 
 class NotDiscovered(Exception):
-    """A server did not return its discovery document. The work queue retries soon."""
+    """The error for a server that did not return its discovery document. The work queue retries soon."""
 
 
 class ExternalDiscovery:
-    """The discovery documents of external API servers, for the group-versions that they are registered for."""
+    """The cached discovery documents of external API servers, for the group-versions that they are registered for.
+
+    Attributes:
+        generation: grows with each change of a document.
+    """
 
     def __init__(self, records: Records, backends: Backends) -> None:
         self.generation = 0
@@ -145,19 +156,19 @@ class ExternalDiscovery:
         records.on_change(self._changed)
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start the workers that fetch documents."""
+        """Start the background workers that fetch documents."""
         lifecycle.background("apiservice-discovery", self._queue.run(4))
 
     def version(self, obj: Object) -> Object:
-        """Return the version document of an APIService.
+        """Return the discovery document of an APIService's version.
 
-        The document is marked as stale if it is unknown or the server is unavailable.
+        It has no resources and the freshness Stale if it was not fetched yet or the server is unavailable.
         """
         known = self._known.get(obj["metadata"]["name"])
         return known.document if known is not None and is_available(obj) else _stale(group_version(obj))
 
     def _changed(self) -> None:
-        """Fetch the documents of APIServices whose spec changed or whose server became available."""
+        """Queue the APIServices whose spec changed or whose server became available; drop documents of deleted ones."""
         seen: dict[str, tuple[object, bool]] = {}
         for obj in self._records.external.values():
             name = obj["metadata"]["name"]
@@ -190,10 +201,16 @@ class ExternalDiscovery:
             self.generation += 1
 
     async def _fetch(self, obj: Object, etag: str) -> _Known | None:
-        """Fetch the document of an APIService, or None if it was not modified.
+        """Fetch the discovery document of an APIService's version; return None if it was not modified.
 
         If a server's document lacks the group-version that it is registered for, the version is current and has no
         resources.
+
+        Args:
+            etag: the ETag of the cached document; "" for none.
+
+        Raises:
+            BackendError, Unresolvable, ValueError: the document cannot be fetched or is malformed.
         """
         gv = group_version(obj)
         answer = await self._backends.fetch(obj, "/apis" if gv.group else "/api", _ACCEPT, etag)
@@ -207,7 +224,11 @@ class ExternalDiscovery:
         return _Known("", {**await self._classic(obj, gv), "freshness": "Current"})
 
     async def _classic(self, obj: Object, gv: GroupVersion) -> Object:
-        """Return the version document of a server that serves only the unaggregated form."""
+        """Fetch the document from a server that has only unaggregated discovery, in the aggregated form.
+
+        Raises:
+            BackendError, Unresolvable, ValueError: the document cannot be fetched or is malformed.
+        """
         path = f"/apis/{gv.group}/{gv.version}" if gv.group else f"/api/{gv.version}"
         answer = await self._backends.fetch(obj, path, "application/json")
         if answer.status != 200:
@@ -216,7 +237,7 @@ class ExternalDiscovery:
 
 
 class _Known(NamedTuple):
-    """A cached version document with its ETag."""
+    """A cached discovery document of a version with its ETag ("" if it has none)."""
 
     etag: str
     document: Object

@@ -86,7 +86,7 @@ class _ClassicList(msgspec.Struct):
 
 
 def read_aggregated(body: bytes) -> Versions:
-    """Return the version documents in an APIGroupDiscoveryList.
+    """Return the version documents of an APIGroupDiscoveryList by group-version, without freshness.
 
     Raises:
         ValueError: the document is malformed.
@@ -100,12 +100,16 @@ def read_aggregated(body: bytes) -> Versions:
 
 
 def read_classic(gv: GroupVersion, body: bytes) -> Object:
-    """Return the version document for an APIResourceList.
+    """Convert an APIResourceList to the version document of aggregated discovery, without freshness.
 
     Subresources are moved below their resource, which is created if it is missing.
 
+    Args:
+        gv: the group-version of the list.
+        body: the list as JSON.
+
     Raises:
-        ValueError: the document is malformed, or a subresource has another scope than its resource.
+        ValueError: the list is malformed, or a subresource has another scope than its resource.
     """
     entries = msgspec.json.decode(body, type=_ClassicList).resources or []
     resources: dict[str, _Resource] = {}
@@ -167,7 +171,7 @@ def _subresource(subresource: _Subresource) -> Object:
 
 
 def _kind(kind: _Kind | None) -> Object:
-    """Return a kind as JSON. Without a kind, return an object with empty fields.
+    """Return a kind as JSON, with empty fields for None.
 
     Clients older than 1.26.4 panic if a document has no kind (kubernetes/kubernetes#118361).
     """

@@ -42,14 +42,21 @@ _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
 class ExternalProxy:
-    """The proxy for external group-versions. Unless `redirects` is set, redirects of backends are rejected."""
+    """The proxy for external group-versions.
+
+    Args:
+        redirects: whether redirects of API servers are returned to the client; if not, they are rejected.
+    """
 
     def __init__(self, backends: Backends, *, redirects: bool = False) -> None:
         self._backends = backends
         self._redirects = redirects
 
     async def handle(self, obj: Object, request: Request) -> Response:
-        """Forward a request to the API server of the APIService `obj`."""
+        """Forward a request to the API server of the external APIService `obj`.
+
+        Errors are returned as responses with status 500 or 503 and a plain text, as upstream; nothing is raised.
+        """
         if not is_available(obj):
             return unavailable()
         try:
@@ -83,12 +90,12 @@ class ExternalProxy:
 
 
 def unavailable() -> Response:
-    """Return the response for an API server that is unavailable."""
+    """Return the response 503 "service unavailable" as plain text."""
     return _error_response(503, "service unavailable")
 
 
 def _error_response(code: int, text: str) -> Response:
-    """Return an error response like Go's http.Error."""
+    """Return an error response with the headers and the body that Go's http.Error writes."""
     return Response(
         code,
         [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")],
@@ -98,7 +105,11 @@ def _error_response(code: int, text: str) -> Response:
 
 @bounded(count=2048, size=1 << 20, largest=2048)
 def _written(path: str) -> tuple[str, bytes]:
-    """Return the escaped path for the backend and the value of X-Forwarded-Uri."""
+    """Return the escaped path for the backend, and the value of X-Forwarded-Uri.
+
+    Args:
+        path: the path of the request, unescaped.
+    """
     if _PLAIN.fullmatch(path):
         return path, path.encode()
     escaped = quote(path, safe=_SAFE, errors="surrogateescape")
@@ -106,9 +117,9 @@ def _written(path: str) -> tuple[str, bytes]:
 
 
 def _upgrade_text(error: Exception) -> str:
-    """Return the text of an error of an upgrade.
+    """Return the error text for a failed upgrade.
 
-    It differs from that of other requests, because upstream dials a separate connection.
+    It differs from that of other requests, because upstream dials a separate connection for upgrades.
     """
     if isinstance(error, NotUpgraded) or not isinstance(error, BackendError):
         return str(error)

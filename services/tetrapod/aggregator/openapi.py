@@ -32,14 +32,17 @@ PATIENCE: Final = 10.0
 
 
 class _Entry(NamedTuple):
-    """The hash and the URL of a document."""
+    """The hash and the URL of a document, as an index lists them."""
 
     digest: str
     url: str
 
 
 class ExternalOpenAPI(SinglePartSource):
-    """The documents of external API servers. Only those for the registered group-versions and their groups are used."""
+    """The OpenAPI v3 documents of external API servers, for their registered group-versions and groups.
+
+    Other documents of these servers are ignored.
+    """
 
     def __init__(self, records: Records, backends: Backends) -> None:
         self._records = records
@@ -48,11 +51,15 @@ class ExternalOpenAPI(SinglePartSource):
         self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of all documents by name."""
+        """Return the hashes of all documents by name, such as "apis/metrics.k8s.io/v1beta1"."""
         return {name: entry.digest for name, (_, entry) in (await self._documents()).items()}
 
     async def document(self, name: str) -> Object | None:
-        """Fetch a document, or return None if it is unknown or unusable."""
+        """Fetch and return the document with this name.
+
+        Returns:
+            None if no server has it, or if it cannot be fetched or encoded.
+        """
         known = (await self._documents()).get(name)
         if known is None:
             return None
@@ -66,7 +73,11 @@ class ExternalOpenAPI(SinglePartSource):
         return document
 
     async def _documents(self) -> Mapping[str, tuple[Object, _Entry]]:
-        """Return all documents by name, each with the APIService that serves it."""
+        """Return all documents by name, each with the APIService that serves it.
+
+        Servers that are unavailable have none. If several servers have a document, the first in the order of discovery
+        counts.
+        """
         objects = [
             obj
             for _, members in self._records.groups
@@ -82,7 +93,10 @@ class ExternalOpenAPI(SinglePartSource):
         return documents
 
     async def _entries(self, obj: Object) -> Mapping[str, _Entry]:
-        """Return the documents for the group-version and the group of an APIService, cached for KEPT_SECONDS."""
+        """Return the documents for the group-version and the group of an APIService, cached for 60 seconds.
+
+        The result is empty if the server's index cannot be read.
+        """
         name = obj["metadata"]["name"]
         known = self._indexes.get(name)
         if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
@@ -117,7 +131,7 @@ class ExternalOpenAPI(SinglePartSource):
 
 
 def _read(body: bytes) -> Object | None:
-    """Return the decoded document, or None if it is not a document or cannot be encoded in every format."""
+    """Decode a document; return None if it is no JSON or cannot be encoded in every format of OpenAPI responses."""
     from tetrapod.generic.openapi.document_chunks import JsonForm  # imported on first use
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
     from tetrapod.generic.openapi.v2 import convertible

@@ -44,7 +44,7 @@ CUSTOM: Final = (1000, 100)
 
 
 def priorities(gv: GroupVersion) -> tuple[int, int] | None:
-    """Return the priorities of the group and of the version, or None for a group that is not built in."""
+    """Return groupPriorityMinimum and versionPriority of a built-in group-version, or None for other groups."""
     group = _GROUPS.get(gv.group)
     if group is None:
         return None

@@ -1,7 +1,7 @@
-"""The APIService records, with immutable snapshots that determine which requests go to external API servers.
+"""`Records`: all APIServices, and the snapshots that determine which requests go to external API servers.
 
-A snapshot maps group-versions to records, and every change creates a new one. Group-versions that it does not contain
-are local.
+A snapshot maps group-versions to APIServices. It is immutable, and every change creates a new one. Group-versions that
+it does not contain are local.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from tetrapod.machinery.gvk import Object
 
 
 class Records:
-    """All APIServices and the current snapshots. `generation` grows with every change."""
+    """All APIServices by name, and the current snapshots of them.
+
+    Attributes:
+        generation: grows with every change.
+        external: the external APIServices by (group, version).
+    """
 
     def __init__(self) -> None:
         self._objects: dict[str, Object] = {}
@@ -25,11 +30,14 @@ class Records:
         """Groups in the order of discovery, each with its APIServices in order of preference."""
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after every change."""
+        """Call `listener` after every change, when the snapshots are up to date."""
         self._listeners.append(listener)
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an informer event."""
+        """Handle an event of the APIService informer: update the records and the snapshots.
+
+        The deletion of an APIService that was recreated since, with another uid, is ignored.
+        """
         if new is not None:
             self._objects[new["metadata"]["name"]] = new
         elif old is not None:
@@ -45,7 +53,7 @@ class Records:
             self._snapshot()
 
     def get(self, name: str) -> Object | None:
-        """Return an APIService by name, or None."""
+        """Return the APIService with this name, or None if there is none."""
         return self._objects.get(name)
 
     def objects(self) -> list[Object]:
@@ -57,7 +65,7 @@ class Records:
         return list(self._objects)
 
     def names_for_service(self, namespace: str, name: str) -> list[str]:
-        """Return the names of the APIServices that a Service backs."""
+        """Return the names of the APIServices whose spec.service is this Service."""
         names = []
         for key, obj in self._objects.items():
             service = service_of(obj)

@@ -40,7 +40,13 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 @dataclass(frozen=True, slots=True)
 class AggregatorConfig:
-    """The configuration of the aggregator."""
+    """The configuration of the aggregator.
+
+    Attributes:
+        enable_aggregator_routing: whether to connect to endpoint addresses instead of cluster IPs.
+        proxy_certificate: the client certificate for external API servers.
+        reject_forwarding_redirect: whether redirects of external API servers are rejected.
+    """
 
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
@@ -53,8 +59,10 @@ class AggregatorService:
     """The assembled aggregator.
 
     Args:
-        server: the server of `apiregistration.k8s.io`.
-        local: the handler of all requests that are not for an external API server.
+        server: the server of `apiregistration.k8s.io`, in which the resource is installed.
+        config: the configuration.
+        client: requests through the aggregator, as the server itself.
+        local: the handler of all requests that are not for an external API server; None for `server` alone.
         sources: the discovery sources of the local services, beginning with that of `server`.
     """
 
@@ -95,7 +103,7 @@ class AggregatorService:
     async def director(self, request: Request) -> Response:
         """Route a request to an external API server, to merged discovery or to a local service.
 
-        It is called after the filters.
+        The filters call it and return its response.
         """
         path = request.path
         # `GET *`, and paths such as //api, which must not bypass the authorization of /api
@@ -116,7 +124,11 @@ class AggregatorService:
         return await self._local(request)
 
     async def _apis(self, request: Request, parts: list[str]) -> Response:
-        """Handle `/apis`, `/apis/GROUP`, and paths below a version that are not resources."""
+        """Handle `/apis`, `/apis/GROUP`, and paths below a version that are not resources.
+
+        Args:
+            parts: the path, split at slashes.
+        """
         version = parts[3] if len(parts) > 3 else ""
         if version and not parts[2]:  # /apis//apps
             return not_found()
@@ -137,7 +149,7 @@ class AggregatorService:
     # --- controllers
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register post-start hooks and checks, with upstream's names and in its order."""
+        """Register the post-start hooks and checks, with upstream's names and in its order, and a shutdown hook."""
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start(
@@ -169,9 +181,7 @@ class AggregatorService:
         return [gv for gv in dict.fromkeys(versions) if gv.group != GROUP]
 
     async def _load_certificate(self) -> None:
-        """Check at the start that the front-proxy certificate can be loaded.
-
-        New connections read a renewed certificate.
+        """Check that the front-proxy certificate can be loaded. It is read again for each new connection.
 
         Raises:
             OSError, ValueError: the certificate cannot be loaded.
@@ -191,10 +201,10 @@ class AggregatorService:
         return start
 
     async def _routed(self) -> None:
-        """Wait until the informer has the initial list of APIService records. Nothing is started or switched.
+        """Wait until the informer has the initial list of APIServices.
 
-        Routing and merged documents read the records on each request. The hooks that call this exist upstream, where
-        they start controllers.
+        Nothing is started, because routing and merged documents read the records on each request. The post-start hooks
+        that call this exist upstream, where they start controllers.
         """
         await self._informer.synced.wait()
 
@@ -214,9 +224,10 @@ class AggregatorService:
         return start
 
     def _start_registration(self, lifecycle: Lifecycle) -> Hook:
-        """Return a hook that completes once all built-in groups have an APIService.
+        """Return a post-start hook that starts the registration of APIServices.
 
-        /apis is built from APIServices.
+        The hook completes once all built-in groups have an available APIService, because /apis is built from
+        APIServices.
         """
 
         async def start() -> None:

@@ -16,7 +16,10 @@ ENDPOINT_SLICES: Final = GroupVersionResource("discovery.k8s.io", "v1", "endpoin
 
 
 class ClusterInformers:
-    """The Services and EndpointSlices of the cluster."""
+    """The Services and EndpointSlices of the cluster, from two informers.
+
+    Listeners are notified of the Service that a change concerns.
+    """
 
     def __init__(self, client: Client) -> None:
         self._services = Informer(client, SERVICES)
@@ -31,7 +34,7 @@ class ClusterInformers:
         self._listeners.append(listener)
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start both informers."""
+        """Start both informers; the server is not ready until they have synced."""
         lifecycle.follow("services", self._services)
         lifecycle.follow("endpointslices", self._slices)
 
@@ -41,11 +44,11 @@ class ClusterInformers:
         await self._slices.synced.wait()
 
     def service(self, namespace: str, name: str) -> Object | None:
-        """Return a Service, or None."""
+        """Return the Service, or None if the informer does not have it."""
         return self._services.get(namespace, name)
 
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]:
-        """Return the EndpointSlices of a Service."""
+        """Return the EndpointSlices whose label names this Service; [] if there are none."""
         return list(self._by_service.get((namespace, name), {}).values())
 
     def _service_changed(self, old: Object | None, new: Object | None) -> None:

@@ -1,4 +1,4 @@
 """The delegation chain of API services.
 
-Requests for local groups go to the service that serves them, by a function call or over mTLS.
+Requests for groups of this cluster's own services go to the service that serves them, by a function call or over mTLS.
 """

@@ -1,4 +1,4 @@
-"""Requests of the aggregator itself to one of the other services, as the front proxy."""
+"""`PeerConnection`: GET requests of the aggregator itself to one of the other services, as the front proxy."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _MAX_BYTES: Final = 256 << 20
 
 
 class PeerConnection:
-    """Requests to one service.
+    """A client of one of the other services, which sends requests as the aggregator itself.
 
     Attributes:
-        name: the name of the service.
+        name: the name of the service, such as "core".
+        pool: the pool of connections.
+        endpoint: the endpoint of the service.
     """
 
     def __init__(self, name: str, pool: BackendPool, url: str, tls: ClientTLS) -> None:
@@ -32,7 +34,12 @@ class PeerConnection:
         self.endpoint, _, _ = parse_url(url, tls)
 
     async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
-        """Return status, headers and body of a GET request.
+        """Return status, headers and body of a GET request. The limit is 5 seconds.
+
+        Args:
+            target: path and query.
+            accept: the header Accept.
+            etag: the header If-None-Match; "" for none.
 
         Raises:
             BackendError, TimeoutError: the service cannot be reached.
@@ -47,6 +54,8 @@ class PeerConnection:
 
     async def stream(self, target: str, accept: str) -> AsyncIterator[bytes]:
         """Yield the chunks of the body of a GET request, for responses that take long. A 404 yields nothing.
+
+        The response must begin within 5 seconds, and each chunk must follow within 30 seconds.
 
         Raises:
             BackendError, TimeoutError: the service cannot be reached, or responds with another status.

@@ -1,4 +1,4 @@
-"""The OpenAPI documents of one of the other services."""
+"""`PeerDocuments`: the OpenAPI documents of one of the other services."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class PeerDocuments:
-    """OpenAPI v3 documents of a service, received in parts. Implements `DocumentSource`.
+    """The OpenAPI v3 documents of one service, received in parts. Implements `DocumentSource`.
 
     A service that cannot be reached has no documents in the index. An error in the middle of a document fails the whole
     document, which is not cached.
@@ -29,7 +29,7 @@ class PeerDocuments:
         self._connection = connection
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of the service's documents by name."""
+        """Return the hashes of the service's documents by name, or {} if the service cannot be reached."""
         try:
             code, _, body = await self._connection.get("/openapi/v3")
         except (BackendError, TimeoutError):
@@ -43,7 +43,7 @@ class PeerDocuments:
         return hashes
 
     def _serves(self, name: str) -> bool:
-        """Return whether the document describes APIs of this service."""
+        """Return whether the document with this name describes APIs of this service, not of another."""
         parts = name.split("/")
         if parts[0] == "api":
             return self._connection.name == "core"
@@ -52,10 +52,10 @@ class PeerDocuments:
         return parts[0] not in ("version",)
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield a document in parts.
+        """Yield the parts of the document with this name; nothing if the service has no such document.
 
         Raises:
-            StatusError: the service cannot be reached.
+            StatusError: 503, the service cannot be reached or the document ends early.
         """
         if not self._serves(name):
             return

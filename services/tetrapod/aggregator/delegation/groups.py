@@ -1,4 +1,4 @@
-"""The API groups of each of the four services."""
+"""The assignment of API groups to the four services."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
 def service_of(group: str) -> str:
-    """Return the service of a group other than the aggregator's own.
+    """Return the name of the service that serves a group: "auth", "core" or "extensions".
 
-    Groups that are not built in are those of custom resources.
+    Groups that are not built in are those of custom resources. The aggregator's own group must not be passed.
     """
     if group in AUTH_GROUPS:
         return "auth"
@@ -26,7 +26,10 @@ def service_of(group: str) -> str:
 
 
 def group_of(request: Request) -> str | None:
-    """Return the API group in a path, or None if it has none."""
+    """Return the API group of a request, "" for the core group, or None if its path names none (/apis, /version).
+
+    The path /api counts as the core group.
+    """
     info = request.info
     if info is not None and info.is_resource_request:
         return info.api_group

@@ -16,10 +16,10 @@ from tetrapod.generic.server.server import GenericAPIServer
 
 
 class LocalDelegation:
-    """The delegation chain.
+    """The delegation chain in one process.
 
     Args:
-        aggregator: the server of paths without a group (health, version, OpenAPI).
+        aggregator: the server of paths without a group (health, version, OpenAPI) and of the aggregator's own group.
         servers: the servers of the other local groups.
         last: the handler of groups that no server has installed.
     """
@@ -33,7 +33,7 @@ class LocalDelegation:
                 self._by_group[gv.group] = server
 
     async def handle(self, request: Request) -> Response:
-        """Pass a request to the server of its group."""
+        """Pass a request to the server of its group and return the response."""
         group = group_of(request)
         if group is None:
             return await self._aggregator.director(request)

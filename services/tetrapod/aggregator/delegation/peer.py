@@ -1,4 +1,4 @@
-"""One of the other services, as a handler of requests and as a source of discovery and OpenAPI documents."""
+"""`PeerService`: one of the other services, as a handler of requests and as a source of discovery documents."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ _LONG_INTERVAL: Final = 30.0
 
 
 class PeerService:
-    """A service: a handler of requests and a `DiscoverySource`.
+    """One of the other services: a handler that forwards requests to it, and a `DiscoverySource`.
 
     Attributes:
-        generation: counts the changes of its discovery.
-        known: set once its discovery has been read. It then stays available, also while the service is not.
+        name: the name of the service, such as "core".
+        generation: grows with each change of its discovery.
+        known: set once its discovery has been read. From then on the discovery is available even if the service is not.
         documents: its OpenAPI documents.
     """
 
@@ -55,10 +56,10 @@ class PeerService:
         self.documents = PeerDocuments(self._connection)
 
     async def handle(self, request: Request) -> Response:
-        """Forward a request with the headers of its user.
+        """Forward a request with the headers of its user and return the response.
 
         Raises:
-            StatusError: the service cannot be reached.
+            StatusError: 503, the service cannot be reached. If nothing was sent, the error asks the client to retry.
         """
         try:
             if current() is not None:
@@ -82,7 +83,11 @@ class PeerService:
             ) from None
 
     async def _handle_traced(self, request: Request) -> Response:
-        """Forward a request as a span, and add the spans of the service below it."""
+        """Forward a request as a span of the current trace, and add the spans that the service returns below it.
+
+        Raises:
+            BackendError, Unsendable: see `forward`.
+        """
         from tetrapod.generic.audit import peer_audit
 
         with start(f"service {self.name}") as span:
@@ -108,23 +113,30 @@ class PeerService:
     # --- DiscoverySource
 
     def core_versions(self) -> list[str]:
-        """Return the versions of the legacy core group."""
+        """Return the versions of the core group if this service serves it, else []."""
         return [version for group in self._builtin if not group.name for version in group.versions]
 
     def groups(self) -> list[Object]:
-        """Return the built-in groups. Groups of custom resources are registered one by one."""
+        """Return the APIGroup objects of the service's built-in groups.
+
+        Groups of custom resources are registered one by one as APIServices.
+        """
         return [documents.api_group(group.name, group.versions, typed=False) for group in self._builtin if group.name]
 
     def resources(self, group: str, version: str) -> Object | None:
-        """Return None: requests for the resources of a version are forwarded."""
+        """Return None, because requests for the resources of a version are forwarded to the service."""
         return None
 
     def aggregated(self, core: bool) -> list[Object]:
-        """Return the items of the aggregated document of `/api` or `/apis`."""
+        """Return the items of the service's aggregated discovery document, as of the last refresh.
+
+        Args:
+            core: True for the document of `/api`, False for `/apis`.
+        """
         return self._items[core]
 
     async def follow(self) -> None:
-        """Refresh the aggregated documents until cancelled."""
+        """Refresh the aggregated discovery documents periodically, until cancelled."""
         while True:
             try:
                 for core in (True, False):

@@ -25,11 +25,11 @@ served.
 
 
 class RemoteDelegation:
-    """The delegation chain.
+    """The delegation chain over the network.
 
     Attributes:
-        director: the aggregator's director. It is set once it is made: the aggregator's own controllers send their
-            requests through it.
+        director: the handler for the aggregator's own controllers. The owner replaces it by the director of the
+            assembled aggregator.
 
     Args:
         server: the server of the aggregator's own group and of paths without a group.
@@ -42,7 +42,7 @@ class RemoteDelegation:
         self.director: Handler = server.director
 
     async def handle(self, request: Request) -> Response:
-        """Pass a request to the service of its group."""
+        """Pass a request to the service of its group and return the response. OpenID discovery is forwarded to auth."""
         group = group_of(request)
         if group is None:
             if request.path.startswith(("/.well-known/openid-configuration", "/openid/")):
@@ -61,7 +61,10 @@ class RemoteDelegation:
         return in_process_client(direct, user_agent)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the start hook that reads the discovery of all services."""
+        """Register the post-start hook that begins to follow the discovery of all services.
+
+        The hook completes once the discovery of all has been read, but after 20 seconds at the latest.
+        """
 
         async def follow() -> None:
             for peer in self._peers.values():

@@ -18,9 +18,10 @@ STORAGE_PREFIX: Final = f"{GROUP}/apiservices"
 
 
 def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[ResourceDefinition]:
-    """Return the resource definitions of the aggregator.
+    """Return the definition of `apiservices`, the only resource of the aggregator.
 
-    `on_delete` is called with the name of each deleted APIService.
+    Args:
+        on_delete: called with the name of each deleted APIService, before the response is written.
     """
     strategy = APIServiceStrategy(on_delete)
     status = APIServiceStatusStrategy(strategy)

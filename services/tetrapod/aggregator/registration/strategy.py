@@ -51,7 +51,7 @@ class APIServiceStrategy(Strategy):
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         """Return the errors of an update.
 
-        Like upstream, it validates the metadata twice more and reports the errors each time.
+        As upstream, it validates the metadata twice more than other kinds and reports the errors each time.
         """
         return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new, again=True)
 
@@ -64,7 +64,10 @@ class APIServiceStrategy(Strategy):
 
 
 class APIServiceStatusStrategy(StatusStrategy):
-    """The strategy of the status subresource. A condition without a time gets a null, as upstream's type encodes it."""
+    """The strategy of `apiservices/status`.
+
+    A condition without lastTransitionTime gets a null, as upstream's type encodes it.
+    """
 
     def __init__(self, main: APIServiceStrategy) -> None:
         super().__init__(

@@ -16,9 +16,11 @@ _LOCAL: Final = "local APIServices may not have"
 
 
 def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
-    """Return the errors of an APIService.
+    """Return the errors of an APIService's name and spec.
 
-    `again` is whether to validate the metadata too, although the registry has done so.
+    Args:
+        again: whether to validate the metadata too, although the registry has done so. Upstream reports its errors
+            twice on update.
     """
     spec = obj.get("spec") or {}
     group, version = group_version(obj)
@@ -72,7 +74,7 @@ def _external(spec: Object) -> list[FieldError]:
 
 
 def validate_status(obj: Object) -> list[FieldError]:
-    """Return the errors of the status."""
+    """Return an error for each condition in the status that is neither True, False nor Unknown."""
     errors = []
     for i, condition in enumerate((obj.get("status") or {}).get("conditions") or []):
         status = condition.get("status", "")
