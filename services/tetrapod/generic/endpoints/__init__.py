@@ -1,1 +1,1 @@
-"""The handlers of the verbs, between HTTP and the registry."""
+"""The handlers of the verbs: they decode a request, call admission and the registry, and encode the response."""

@@ -26,7 +26,10 @@ _UNREADABLE: Final = (
 
 
 class Admitting:
-    """The admission calls of one request. `name` is that of the path, or of the new object."""
+    """The admission calls of one request.
+
+    `name` is the name in the path, or that of the new object; it is "" if the name is still to be generated.
+    """
 
     __slots__ = ("_context", "_name", "_request", "_scope")
 
@@ -34,7 +37,14 @@ class Admitting:
         self._scope, self._request, self._context, self._name = scope, request, context, name
 
     def attributes(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> Attributes:
-        """Return the attributes of an operation."""
+        """Return the attributes of an operation, as plugins and webhooks see it.
+
+        Args:
+            operation: "CREATE", "UPDATE", "DELETE" or "CONNECT".
+            obj: the new object; None for a deletion.
+            old: the stored object; None for a create.
+            options: the options object (CreateOptions, …).
+        """
         scope, context = self._scope, self._context
         namespace = context.namespace
         if not namespace and scope.definition.resource == "namespaces" and not scope.definition.group:
@@ -60,7 +70,8 @@ class Admitting:
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:
         """Run the mutating plugins and return the resulting object. They may modify `obj`.
 
-        If a plugin makes managedFields invalid, they are restored, with a warning to the client.
+        See `attributes` for the arguments. If a plugin makes managedFields invalid, they are restored, with a warning
+        to the client.
 
         Raises:
             StatusError: a plugin rejects the request.
@@ -77,8 +88,9 @@ class Admitting:
         return admitted
 
     def _keep_ownership(self, obj: Object, old_entries: Any) -> None:
-        """Restore managed fields that a plugin has made invalid.
+        """Restore `old_entries` as the managedFields of `obj`, in place, if a plugin has made them invalid.
 
+        The client gets a warning.
         Upstream: managedFieldsValidatingAdmissionController.
         """
         new_entries = (obj.get("metadata") or {}).get("managedFields")
@@ -96,7 +108,10 @@ class Admitting:
             self._request.warnings.append(f"{_UNREADABLE}: {error}")
 
     async def validate(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> None:
-        """Run the validating plugins. Raises StatusError."""
+        """Run the validating plugins. See `attributes` for the arguments.
+
+        Raises StatusError if one rejects the request.
+        """
         chain = self._scope.admission
         if not chain.handles(operation):
             return
@@ -106,7 +121,7 @@ class Admitting:
         await chain.validate(attributes)
 
     async def delete(self, old: Object, options: Object) -> None:
-        """Run both phases for a deletion, which admission cannot modify."""
+        """Run mutating and validating plugins for the deletion of `old`. Raises StatusError if one rejects it."""
         chain = self._scope.admission
         if not chain.handles("DELETE"):
             return
@@ -115,7 +130,7 @@ class Admitting:
         await chain.validate(attributes)
 
     async def may_create(self) -> None:
-        """Check that the user may create, for an update that creates the object.
+        """Check that the user may create the object, for an update that creates it.
 
         Raises:
             StatusError: 403.

@@ -23,7 +23,15 @@ DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 
 
 class AdmissionVersions:
-    """The `Versions` of one resource or subresource. Objects of a Rest (a Scale, an Eviction) are never converted."""
+    """The implementation of `Versions` for one resource or subresource.
+
+    Objects of a `Rest` (a Scale, an Eviction) are never converted.
+
+    Args:
+        declared: the subresource; None for the resource itself.
+        decoder: the decoder of requests to this endpoint.
+        decoder_of: returns the decoder of a definition in a version.
+    """
 
     def __init__(
         self, definition: ResourceDefinition, declared: Subresource | None, decoder: Decoder, decoder_of: DecoderOf
@@ -88,7 +96,7 @@ class AdmissionVersions:
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
-    """Check and normalize an object.
+    """Check an object that came from a webhook or policy, and normalize it in place, with defaults.
 
     Raises:
         ValueError: the object is of the wrong kind or has a value of a wrong type; if `strict`, also if it has an
@@ -110,7 +118,7 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
 
 
 def _check_custom(decoder: Decoder, obj: Object) -> None:
-    """Check the type of a custom object. Another version of its group is ignored.
+    """Check the kind of a custom object. If it is in another version of its group, its apiVersion is overwritten.
 
     Raises:
         ValueError: it has no kind.

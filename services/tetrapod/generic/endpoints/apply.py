@@ -1,4 +1,4 @@
-"""Server-side apply: the field manager merges the configuration and records ownership.
+"""Server-side apply: the field manager merges the apply configuration and records who manages which field.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
 """
@@ -21,7 +21,12 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Applying(PatchMechanism):
-    """The patch mechanism of server-side apply."""
+    """The patch mechanism of server-side apply.
+
+    Args:
+        body: the apply configuration, as YAML or JSON. StatusError (400) is raised if it cannot be decoded to a map.
+        manager: the name of the field manager.
+    """
 
     def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:
         super().__init__(scope, options.field_validation, manager)

@@ -21,7 +21,11 @@ from tetrapod.machinery.status import bad_request
 
 
 async def connect(scope: Scope, request: Request) -> Response:
-    """Admit the connection and pass the request to the subresource's handler."""
+    """Run admission for the connection with operation CONNECT, and pass the request to the subresource's handler.
+
+    Raises:
+        StatusError: 400 for a dry run, or the rejection of a plugin.
+    """
     assert scope.rest is not None
     if "dryRun" in request.query().values:
         raise bad_request("dryRun is not supported")
@@ -48,9 +52,12 @@ _SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
 
 
 def _options(query: dict[str, list[str]], path: str) -> Object:
-    """Return the options of exec, attach, portforward or proxy from the query.
+    """Return the fields of the options object of exec, attach, portforward or proxy.
 
-    Each of them has a subset of these fields.
+    Each of the kinds has a subset of these fields.
+
+    Args:
+        path: the path below the subresource; if there is one, the request is a proxy's, and its query is ignored.
     """
     options: Object = {
         name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")
@@ -72,7 +79,8 @@ async def stream(scope: Scope, request: Request) -> Response:
     The response is sent over WebSocket if the client requests it.
 
     Raises:
-        StatusError: 406, even for text/plain: upstream's route offers it but its handler does not.
+        StatusError: 406 if the client accepts none of the offered types, and even for text/plain: upstream's route
+            offers it but its handler does not.
 
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go, StreamObject
     """

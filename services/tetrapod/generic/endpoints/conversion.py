@@ -1,8 +1,8 @@
 """Conversion of objects and encoded bytes between the version of a request and the storage version.
 
 Usually the versions are the same or differ only in `apiVersion`; then bytes are sliced instead of parsed. Conversion
-webhooks are asynchronous and convert many objects per call (`ResourceDefinition.convert_many`); `ready` calls them in
-advance.
+webhooks are asynchronous and convert many objects per call (`ResourceDefinition.convert_many`). For them, `ready` must
+be called before `bytes`, `object` and `peek`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from tetrapod.machinery.serializer.json import encode
 
 
 class Conversion:
-    """The conversion of one resource between one version and the storage version."""
+    """The conversion of one resource between `version` and the storage version.
+
+    `identity` is True if these are the same. `stored` is the apiVersion of stored objects.
+    """
 
     __slots__ = (
         "_convert",
@@ -46,11 +49,15 @@ class Conversion:
 
     @property
     def prefix(self) -> bytes:
-        """The prefix of an encoded object in this version."""
+        """The first bytes of an object that is encoded in this version: `{"kind":…,"apiVersion":…,`."""
         return self._prefix
 
     async def ready(self, entries: Sequence[Entry]) -> None:
-        """Convert these entries, so that `bytes` and `object` need no further calls."""
+        """Convert these entries by the conversion webhook, in one call, and cache the results in them.
+
+        Do nothing if there is no webhook, or for entries that have been converted before. Afterwards `bytes`, `object`
+        and `peek` work without waiting.
+        """
         if self._convert_many is None:
             return
         missing = [entry for entry in entries if self.api_version not in entry.representations]
@@ -61,13 +68,17 @@ class Conversion:
 
     @property
     def metadata_version(self) -> str:
-        """The part of a cache key for data derived from `metadata_bytes`, besides the entry."""
+        """The part of the cache key for data made of `metadata_bytes`, in an entry's `representations`.
+
+        It is "" for built-in kinds, whose metadata is the same in all versions.
+        """
         return self.api_version if self.definition.custom else ""
 
     def metadata_bytes(self, entry: Entry) -> bytes:
-        """Return encoded bytes for reading metadata.
+        """Return an encoding of the object from which only metadata may be used, without hidden annotations.
 
-        For built-in kinds these are the stored ones, in any requested version.
+        For built-in kinds it is in the storage version, whatever version was requested, because metadata is the same in
+        all.
         """
         if self.definition.custom:
             return self.bytes(entry)
@@ -77,7 +88,7 @@ class Conversion:
         return encode(without_annotations(entry.object(), hidden))
 
     def bytes(self, entry: Entry) -> bytes:
-        """Return the encoded object in this version."""
+        """Return the encoded object in this version. If it had to be converted, the result is cached in the entry."""
         raw = entry.raw
         if self.identity and raw.startswith(self._prefix):
             return raw
@@ -96,7 +107,7 @@ class Conversion:
         return copy
 
     def peek(self, entry: Entry) -> Object:
-        """Return the object in this version, which must not be modified."""
+        """Return the object in this version. It may be shared and must not be modified."""
         return entry.peek() if self.identity else self.object(entry)
 
     def _convert_object(self, obj: Object) -> Object:
@@ -126,7 +137,10 @@ class Conversion:
 
 
 def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
-    """Remove these annotations from the object in place, and return it."""
+    """Remove the annotations whose keys are in `hidden` from the object in place, and return it.
+
+    It must have annotations.
+    """
     visible = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
     if visible:
         obj["metadata"]["annotations"] = visible
@@ -134,5 +148,5 @@ def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
 
 
 def type_prefix(kind: str, api_version: str) -> bytes:
-    """Return the first bytes of an encoded object of this type."""
+    """Return the first bytes of an encoded object of this type: `{"kind":…,"apiVersion":…,`."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()

@@ -26,7 +26,11 @@ from tetrapod.machinery.gvk import Object
 
 
 async def create(scope: Scope, request: Request) -> Response:
-    """Serve a POST."""
+    """Serve a POST: create an object, or call the `create` of a handler without storage.
+
+    Raises:
+        StatusError: the request is malformed, rejected by admission or invalid, or the name exists.
+    """
     accepted = negotiate(request, scope.offer)
     media_type = body_media_type(request, scope.offer)
     body = await read_body(request)
@@ -47,14 +51,18 @@ async def create(scope: Scope, request: Request) -> Response:
 
 
 def _set_ownership(scope: Scope, obj: Object, request: Request, manager: str) -> Object:
-    """Return the object with duplicate owner references removed and managed fields set."""
+    """Return the object with managed fields. Duplicate owner references are removed from `obj`, with a warning.
+
+    Args:
+        manager: the name of the field manager.
+    """
     dedup_owner_references(obj, request.warnings)
     return obj if scope.ownership is None else scope.ownership.update(None, obj, manager)
 
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """One create request after decoding."""
+    """One create request after decoding. `options` is the CreateOptions object."""
 
     scope: Scope
     request: Request
@@ -63,7 +71,7 @@ class _Creation:
     accepted: Accepted
 
     async def store(self, obj: Object) -> Response:
-        """Admit and store the object, and return the response."""
+        """Run admission for the object, store it, and return the response."""
         scope = self.scope
         admitting = Admitting(scope, self.request, self.context, obj["metadata"].get("name") or "")
         obj = await self._admit(admitting, await scope.representation.conversion.to_stored(obj))
@@ -76,7 +84,10 @@ class _Creation:
         return await scope.representation.entry(entry, self.accepted, 201)
 
     async def _store_object(self, obj: Object, validate: ValidateObject) -> Entry:
-        """Store the object. If it is too large, store it without managed fields, which can be large."""
+        """Store the object.
+
+        If it exceeds the store's size limit, try again without managed fields, which can be large.
+        """
         try:
             return await self.scope.store.create(self.context, obj, validate=validate)
         except StoredTooLarge:
@@ -84,9 +95,10 @@ class _Creation:
             return await self.scope.store.create(self.context, obj, validate=validate)
 
     async def hand_to_rest(self, obj: Object) -> Response:
-        """Pass the object to a handler without storage: a review, or a subresource.
+        """Run admission for the object, pass it to the handler without storage, and return the response.
 
-        If it is a subresource, the name is its parent's.
+        The handler is that of a review or of a subresource; for a subresource, the name in the path is that of its
+        parent.
         """
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None

@@ -43,10 +43,10 @@ BODY_SIZES: Final = Histogram(
 
 
 async def read_body(request: Request) -> bytes:
-    """Read the body of a request.
+    """Read the body of a request, and record its size in the metric.
 
     Raises:
-        StatusError: 413, the body exceeds the limit.
+        StatusError: 413, the body exceeds 3 MiB.
     """
     body = await request.body.read(MAX_BODY)
     if (info := request.info) is not None and info.is_resource_request:
@@ -55,11 +55,11 @@ async def read_body(request: Request) -> bytes:
 
 
 class ShapeError(Exception):
-    """An object of another kind, or with a value of a wrong type; the text is that of upstream's decoder."""
+    """An object is of another kind, or has a value of a wrong type; the text is that of upstream's decoder."""
 
 
 class Decoder:
-    """The decoder of one kind in one version."""
+    """The decoder of request bodies of one kind in one version."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Decoder:
         Args:
             kind: the expected kind and version.
             schema: returns the schema; called at first use.
-            default: applies the version's own defaults.
+            default: sets the version's own defaults in an object, in place; None if it has none besides the schema's.
             custom: whether it is a custom resource.
-            unregistered: whether upstream's scheme for this built-in kind contains only custom kinds, so that its
-                errors cannot name the kind.
+            unregistered: whether the kind is built in, but is a subresource of a custom resource. Upstream's scheme
+                does not contain it then, so its errors do not name the kind.
             also_accepts: other apiVersions of the kind, with the same structure, that a body may have.
-            schema_in: returns the schema of a custom kind in any version. It is used to report unknown fields of a
-                body before it is rejected for its version.
+            schema_in: returns the schema of a custom kind in any version. It is used to report unknown fields of a body
+                before it is rejected for its version.
         """
         self.kind = kind
         self.custom = custom
@@ -98,15 +98,17 @@ class Decoder:
         return self._schema()
 
     async def decode_any(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-        """Call `decode`, in a thread if the body is large."""
+        """Return the object in a body, decoding it in a thread if it is large. See `decode`."""
         return await offloaded(len(body) >= LARGE, self.decode, body, media_type, validation, warnings)
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-        """Return the object in a body.
+        """Return the object in a body, normalized and with defaults.
 
         Args:
-            validation: Ignore, Warn (unknown and duplicate fields are added to `warnings`) or Strict (they are
-                errors).
+            media_type: JSON, YAML or protobuf, without parameters.
+            validation: "Ignore", "Warn" (texts about unknown and duplicate fields are added to `warnings`) or "Strict"
+                (they are errors).
+            warnings: receives the texts for Warning headers.
 
         Raises:
             StatusError: 400; 422 for a custom object of another kind.
@@ -154,7 +156,11 @@ class Decoder:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
 
     def _specified_kind(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
-        """Return the type that the object specifies. A built-in object may omit it; the path determines it then."""
+        """Return the kind that the object specifies. A built-in object may omit it; then it is the expected one.
+
+        Raises:
+            StatusError: 400, a custom object has no kind.
+        """
         group, version = GroupVersion.parse(api_version)
         if self.custom:
             if not kind:
@@ -166,11 +172,11 @@ class Decoder:
         return GroupVersionKind(group, version, kind or self.kind.kind)
 
     def check_kind(self, gvk: GroupVersionKind, obj: Object) -> None:
-        """Check that the object has the expected kind.
+        """Check that the object has the expected kind; do nothing for a custom object.
 
         Raises:
-            ShapeError: the kind is unknown or not the expected one. An object of another kind is decoded first, as
-                upstream.
+            ShapeError: the kind `gvk` is unknown or not the expected one. An object of another kind is decoded first,
+                as upstream, so the error may be about its fields.
         """
         if gvk == self.kind or self.custom:
             return
@@ -181,7 +187,7 @@ class Decoder:
             raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
 
     def check_version(self, gvk: GroupVersionKind) -> None:
-        """Check that the object has the expected version.
+        """Check that the kind of the object, `gvk`, is in the expected version.
 
         Raises:
             StatusError: 400.
@@ -193,7 +199,7 @@ class Decoder:
             )
 
     def kind_errors(self, gvk: GroupVersionKind) -> list[FieldError]:
-        """Return the errors of a custom object's kind and apiVersion."""
+        """Return the errors of a custom object's kind and apiVersion; empty if they are the expected ones."""
         errors = []
         if gvk.kind != self.kind.kind:
             errors.append(invalid("kind", gvk.kind, f"must be {self.kind.kind}"))
@@ -202,9 +208,10 @@ class Decoder:
         return errors
 
     def shape(self, obj: Object, gvk: GroupVersionKind | None = None, *, keep_nulls: bool = False) -> list[str]:
-        """Normalize an object in place, with defaults. Return the paths of unknown fields.
+        """Normalize an object in place, set defaults, and return the paths of unknown fields, which are removed.
 
         Args:
+            gvk: the kind of the object; None means the expected one. Another one gets no defaults.
             keep_nulls: keep null values of a custom object for validation.
 
         Raises:
@@ -260,7 +267,7 @@ class Decoder:
 
 
 def _clears_managers(obj: Object) -> bool:
-    """Return whether the object clears its managed fields with an empty list.
+    """Return whether the object has an empty list of managed fields, with which a client removes all of them.
 
     The list has to be kept, although decoding drops empty values.
     """
@@ -278,21 +285,27 @@ def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
 
 
 def unknown_fields(paths: Sequence[str]) -> list[str]:
-    """Return an error text for each path up to the limit, and one with the number of further paths."""
+    """Return a text for each path of an unknown field, up to a limit, and one with the number of the remaining ones."""
     listed, left_out = recorded(paths)
     texts = [f'unknown field "{path}"' for path in listed]
     return [*texts, more(left_out)] if left_out else texts
 
 
 def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]) -> str:
-    """Join the error texts. Duplicate keys of YAML have a heading."""
+    """Return the texts of unknown and duplicate fields as one error text.
+
+    Duplicate keys of YAML are introduced by a heading.
+    """
     if media_type != JSON and duplicates:
         texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]
     return ", ".join(texts)
 
 
 def ensure_namespace(obj: Object, expected: str) -> None:
-    """Set the namespace of the request on the object. For cluster-scoped kinds, remove the namespace.
+    """Set the namespace of the request on an object, in place.
+
+    Args:
+        expected: the namespace of the request; "" for cluster-scoped kinds, whose objects lose their namespace.
 
     Raises:
         StatusError: 400, the object names another namespace.

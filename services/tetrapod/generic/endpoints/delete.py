@@ -30,7 +30,15 @@ _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
 async def delete(scope: Scope, request: Request) -> Response:
-    """Serve a DELETE of an object."""
+    """Serve a DELETE of an object.
+
+    The response is a Status if the object was removed, unless the kind returns deleted objects. It is the object if
+    that waits for finalizers or a grace period; then the status code is 202 if `orphanDependents` is false.
+
+    Raises:
+        StatusError: the object does not exist (404), a precondition does not hold (409), or admission rejects the
+            request.
+    """
     name = request_name(request)
     accepted = negotiate(request, scope.offer)
     options = await read_delete_options(scope, request)
@@ -61,6 +69,8 @@ def _success(scope: Scope, name: str, obj: Object) -> Object:
 
 async def read_delete_options(scope: Scope, request: Request) -> Object:
     """Return the DeleteOptions of the body, or of the query if the body is empty.
+
+    They are decoded but not validated; an option that is not set is absent.
 
     Raises:
         StatusError: 400, 413, 415.

@@ -1,8 +1,8 @@
-"""`Ownership`: the field manager of one endpoint, created at the first write, and the names of managers.
+"""`Ownership`: the managed fields of one endpoint, and the names of field managers.
 
 Objects are in the version of the request.
-Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go, which creates a FieldManager for each storage with
-a schema; handlers/create.go, managerOrUserAgent
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go, which creates a FieldManager for each storage with a
+schema; handlers/create.go, managerOrUserAgent
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _wait_for(conversion: Awaitable[list[Object]]) -> list[Object]:
-    """Run a conversion on the event loop and wait for its result. Called in a thread."""
+    """Run a conversion on the event loop and wait for its result. Must be called in a thread of `Ownership.run`."""
     loop = _LOOP.get()
     assert loop is not None  # set by `run`, the only way to get here
 
@@ -54,7 +54,10 @@ def _wait_for(conversion: Awaitable[list[Object]]) -> list[Object]:
 
 
 def manager_name(request: Request, field_manager: str) -> str:
-    """Return `?fieldManager=`, or the part of the User-Agent before the slash."""
+    """Return the name of the field manager: `field_manager` if it is set, else the User-Agent before the slash.
+
+    The name from the User-Agent is cut to 128 bytes, without unprintable characters.
+    """
     if field_manager:
         return field_manager
     prefix = request.header(b"user-agent").split("/", 1)[0]
@@ -71,7 +74,17 @@ def manager_name(request: Request, field_manager: str) -> str:
 
 
 class Ownership:
-    """The managed fields of one endpoint. `kind` is the kind of its requests."""
+    """The managed fields of one endpoint. Its field manager is created at the first write.
+
+    Args:
+        kind: the kind and version of its requests.
+        node_for: returns the schema of an apiVersion of the kind.
+        convert: returns a copy of an object in another apiVersion; None if there is only one.
+        reset_fields: returns, for each apiVersion, the fields that requests cannot change.
+        subresource: the subresource that managedFields entries name; "" for the resource itself.
+        thorough: see `FieldManager`; True for custom resources.
+        waits: whether `convert` calls a webhook, so that it must be called in a thread.
+    """
 
     def __init__(
         self,
@@ -102,9 +115,9 @@ class Ownership:
         return self._manager
 
     async def run(self, large: bool, work: Callable[[], T]) -> T:
-        """Call a function that uses `update` or `apply`, if necessary in a thread.
+        """Call `work`, which uses `update` or `apply`, and return its result; in a thread if that is necessary.
 
-        The function runs in a thread if objects are large, or if a webhook converts them.
+        It is necessary if objects are large (`large`), or if a webhook converts them.
         """
         if not self._waits:
             return await offloaded(large, work)
@@ -116,9 +129,14 @@ class Ownership:
             _LOOP.reset(token)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """Return the new object with updated managed fields.
+        """Return the new object with updated managedFields; `new` may be modified.
 
-        Empty lists that the stored form omits get no manager, although validation needs to see them.
+        Empty lists that the stored form omits get no manager. They are still in the result, because validation needs
+        them.
+
+        Args:
+            live: the stored object; None for a create.
+            manager: the name of the field manager.
         """
         hidden = empty_values.hide(self._node(), new)
         owned = self._fields.update(live, new, manager)
@@ -126,16 +144,28 @@ class Ownership:
         return owned
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """Merge an apply configuration and update the managed fields.
+        """Merge an apply configuration into an object, and return the result with updated managedFields.
+
+        Args:
+            live: the stored object; None creates the object.
+            config: the apply configuration.
+            manager: the name of the field manager.
+            force: take over fields of other managers instead of raising a conflict.
+            finish: converts the merged object to its final form; called with it and whether the apply changed anything.
 
         Raises:
-            StatusError: 400 and 409.
+            StatusError: 400 for an invalid configuration, 409 for conflicts with other managers.
         """
         return self._fields.apply(live, config, manager, force=force, finish=finish)
 
 
 def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str) -> Ownership:
-    """Return the field manager of the resource, or of a subresource that is an update of it."""
+    """Return the field management of a resource, or of a subresource that is an update of it (`status`).
+
+    Args:
+        strategy: that of the resource or subresource.
+        subresource: "" for the resource itself.
+    """
     versions = {definition.gvk(served).api_version: served for served in definition.versions}
 
     def node_for(api_version: str) -> SchemaNode:
@@ -161,7 +191,12 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
 def _converter(
     definition: ResourceDefinition, version: str, versions: Mapping[str, str]
 ) -> Callable[[Object, str], Object]:
-    """Return a function that converts between served versions."""
+    """Return a function that returns a copy of an object in another served apiVersion.
+
+    Args:
+        version: the version of the endpoint's requests.
+        versions: the served versions by apiVersion.
+    """
     stored = Conversion(definition, version).stored
 
     def convert(obj: Object, api_version: str) -> Object:
@@ -182,13 +217,15 @@ def _converter(
 
 
 class _ScaleOfCustom(Ownership):
-    """The field manager of custom resources' Scale.
+    """The field management of custom resources' Scale.
 
     Upstream's converter does not support it, so an apply that changes one always fails.
     """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """Raise the error of upstream's converter, unless the apply changes nothing.
+        """Return the Scale if the apply changes nothing but managedFields.
+
+        Else raise the error of upstream's converter.
 
         Raises:
             StatusError: 500 because the Scale cannot be converted, or an earlier 400 or 409 of the apply.
@@ -218,7 +255,12 @@ def _unconvertible(subject_template: str) -> StatusError:
 def of_kind(
     kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False
 ) -> Ownership:
-    """Return the field manager of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review)."""
+    """Return the field management of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review).
+
+    Args:
+        schema: returns the schema of the kind; called at the first write.
+        of_custom: whether the resource is a custom resource.
+    """
 
     def node_for(api_version: str) -> SchemaNode:
         if GroupVersion.parse(api_version) != kind.group_version:

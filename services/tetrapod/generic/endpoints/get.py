@@ -15,7 +15,11 @@ from tetrapod.machinery.status import bad_request
 
 
 async def get(scope: Scope, request: Request) -> Response:
-    """Serve a GET of an object."""
+    """Serve a GET of an object.
+
+    Raises:
+        StatusError: 404 if it does not exist, 406 if its response type is not acceptable.
+    """
     accepted = negotiate(request, scope.offer)
     context = scope.context(request)
     name = request_name(request)
@@ -29,7 +33,7 @@ async def get(scope: Scope, request: Request) -> Response:
 
 
 def _read_options(query: Mapping[str, str]) -> str:
-    """Return the resourceVersion of GetOptions.
+    """Return the resourceVersion parameter, "" if there is none.
 
     Raises:
         StatusError: 400 for `export`, which upstream has removed.

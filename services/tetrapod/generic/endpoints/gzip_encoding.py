@@ -22,25 +22,25 @@ _LAST_BLOCK: Final = b"\x03\x00"
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether the client accepts gzip."""
+    """Return whether the client accepts gzip. As upstream, quality values such as `gzip;q=1` are not understood."""
     return any(
         any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding")
     )
 
 
 def member(data: bytes) -> bytes:
-    """Compress a complete body."""
+    """Return a complete body compressed as a gzip file."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     return compressor.compress(data) + compressor.flush()
 
 
 async def member_of(data: bytes) -> bytes:
-    """Compress a complete body, in a thread if it is large."""
+    """Return a complete body compressed as a gzip file. A body of more than 256 KiB is compressed in a thread."""
     return await asyncio.to_thread(member, data) if len(data) > _OFFLOAD else member(data)
 
 
 def block(data: bytes) -> bytes:
-    """Compress a part of a stream so that streams can share it.
+    """Return a part of a stream compressed as deflate blocks, so that several streams can contain the same bytes.
 
     The part can be decompressed at once and does not refer to earlier data.
     """
@@ -49,15 +49,14 @@ def block(data: bytes) -> bytes:
 
 
 async def block_of(data: bytes) -> bytes:
-    """Compress a part of a stream, in a thread if it is large."""
+    """Return `block(data)`. More than 256 KiB are compressed in a thread."""
     return await asyncio.to_thread(block, data) if len(data) > _OFFLOAD else block(data)
 
 
 class BlockStream:
-    """A gzip stream of `block`s.
+    """One gzip stream, whose content was compressed by `block`.
 
-    All blocks form one gzip member, because Go's reader withholds the last bytes of a member until the next one
-    begins.
+    All blocks form one gzip member, because Go's reader withholds the last bytes of a member until the next one begins.
     """
 
     __slots__ = ("_begun", "_checksum", "_size")
@@ -67,7 +66,11 @@ class BlockStream:
         self._checksum = self._size = 0
 
     def take(self, plain: Iterable[bytes], blocks: bytes) -> bytes:
-        """Return the bytes to send for `blocks`, which is `plain` compressed."""
+        """Return the bytes to send for `blocks`: the blocks, preceded by the gzip header in the first call.
+
+        Args:
+            plain: the uncompressed data of the blocks, for the checksum.
+        """
         for data in plain:
             self._checksum = zlib.crc32(data, self._checksum)
             self._size += len(data)
@@ -77,6 +80,6 @@ class BlockStream:
         return _HEAD + blocks
 
     def end(self) -> bytes:
-        """Return the last bytes of the stream."""
+        """Return the last bytes of the stream: end marker, checksum and length."""
         tail = _LAST_BLOCK + struct.pack("<LL", self._checksum, self._size & 0xFFFFFFFF)
         return tail if self._begun else _HEAD + tail

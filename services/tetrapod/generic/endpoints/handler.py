@@ -1,7 +1,7 @@
 """`ResourceHandler`: the endpoints of one resource in one version. Requests need `info` and `user`.
 
-It dispatches on the verb of the request info, as upstream's handler of custom resources does. The router decides
-earlier whether a path and method exist for a built-in resource.
+It calls the function of the verb in the request info, as upstream's handler of custom resources does. For a built-in
+resource, the router has checked before that its paths and methods exist.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ VERBS: Final[Mapping[str, Verb]] = {
 
 
 class ResourceHandler:
-    """The handler of one resource in one version."""
+    """The handler of one resource in one version, with its subresources.
+
+    `store` is None for a resource without storage. It adds the Warning header of a deprecated version. It raises
+    StatusError for an unknown subresource (404) or an unsupported verb (405).
+    """
 
     def __init__(
         self,
@@ -96,12 +100,12 @@ class ResourceHandler:
         return await _serve(verb, self._scope, request)
 
     def subresource(self, name: str) -> SubresourceHandler | None:
-        """Return the handler of a subresource, or None."""
+        """Return the handler of a subresource, or None if this version does not have it."""
         return self._subresources.get(name)
 
 
 class SubresourceHandler:
-    """The handler of one subresource."""
+    """The handler of one subresource. `connects` is True if it serves raw requests (proxy, exec, log)."""
 
     def __init__(self, declared: Subresource, scope: Scope) -> None:
         self.declared = declared
@@ -121,7 +125,7 @@ class SubresourceHandler:
 
 @traced(span_of, span_attributes)
 async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
-    """Serve the request, and record the response object for its audit event."""
+    """Call the function of the verb, and record the response object in the audit event, if there is one."""
     response = await verb(scope, request)
     if request.audit is not None:
         request.audit.answer(response)

@@ -20,7 +20,7 @@ from tetrapod.machinery.status import bad_request
 
 
 async def list_(scope: Scope, request: Request) -> Response:
-    """Serve a GET of a collection."""
+    """Serve a GET of a collection: a list, or a watch if the query or the path requests one."""
     info = request_info(request)
     accepted = negotiate(request, scope.offer)
     options = decode_list_options(request.query().values)
@@ -35,9 +35,12 @@ async def list_(scope: Scope, request: Request) -> Response:
 
 
 async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
-    """Validate list options and return the selection of selectors, namespace and name.
+    """Validate list options, and return the keys and the predicate that they select.
 
-    The name is in the path of legacy watches of one object. Unusually large selectors are parsed in a thread.
+    Unusually large selectors are parsed in a thread.
+
+    Args:
+        name: the name in the path of a legacy watch of one object (`/api/v1/watch/…`); "" otherwise.
 
     Raises:
         StatusError: 400, 422.
@@ -57,7 +60,7 @@ def _selection(scope: Scope, options: ListOptions, namespace: str, name: str) ->
 
 
 def _check_selectors(options: ListOptions) -> None:
-    """Parse the selectors before validation, because parsing is part of decoding.
+    """Check the syntax of the selectors. It precedes all other validation, because upstream parses them while decoding.
 
     Raises:
         StatusError: 400.
@@ -86,7 +89,7 @@ def _select(scope: Scope, options: ListOptions, namespace: str, name: str) -> Se
 
 
 def list_query(options: ListOptions, selection: Selection) -> ListQuery:
-    """Return the storage query of list options."""
+    """Return the storage query of list options, with what they select."""
     return ListQuery(
         prefix=selection.prefix,
         predicate=selection.predicate,

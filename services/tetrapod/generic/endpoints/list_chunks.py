@@ -24,7 +24,7 @@ in memory.
 
 
 def large(entries: Sequence[Entry]) -> bool:
-    """Return whether the list of these entries is written in pieces."""
+    """Return whether a list of these entries is written in pieces, because it has at least `STREAM_FROM` bytes."""
     size = 0
     for entry in entries:
         size += len(entry.item)
@@ -34,7 +34,7 @@ def large(entries: Sequence[Entry]) -> bool:
 
 
 def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the first entry alone, then as many entries at a time as make a piece.
+    """Yield the first entry alone, then `PIECE_ITEMS` entries at a time.
 
     The first entry is alone because it is sent with the head of the list.
     """
@@ -44,7 +44,7 @@ def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the entries together, or each alone if they are large."""
+    """Yield the entries together, or each alone if they exceed `LARGE_PIECE` together."""
     if sum(len(entry.item) for entry in entries) <= LARGE_PIECE:
         yield entries
     else:
@@ -53,7 +53,11 @@ def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
-    """Yield the items as one piece, or each as a piece if they are large. The separator precedes each item."""
+    """Yield encoded items as one piece, or each as a piece if they exceed `LARGE_PIECE` together.
+
+    Args:
+        separator: precedes each item, also the first.
+    """
     if sum(map(len, items)) <= LARGE_PIECE:
         yield separator.join([b"", *items])
     else:
@@ -62,19 +66,19 @@ def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
 
 
 def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> bytes:
-    """Return the entries as list items, each preceded by a comma."""
+    """Return the entries, encoded by `to_bytes`, as list items, each preceded by a comma."""
     return b",".join([b"", *map(to_bytes, entries)])
 
 
 def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
-    """Yield the entries as pieces of list items."""
+    """Yield the entries, encoded by `to_bytes`, as pieces of list items, each item preceded by a comma."""
     for chunk in slice_entries(entries):
         for part in split_large(chunk):
             yield joined(part, to_bytes)
 
 
 async def join_pieces(pieces: Iterator[bytes]) -> bytes:
-    """Return all pieces joined, without the first comma."""
+    """Return all pieces joined, without the first comma, yielding to the event loop between them."""
     chunks = []
     for piece in pieces:
         chunks.append(piece)
@@ -83,13 +87,25 @@ async def join_pieces(pieces: Iterator[bytes]) -> bytes:
 
 
 class ListStream:
-    """Writes a long list, yielding to the event loop between pieces and waiting for slow clients."""
+    """The body of a long list, which is written in pieces.
+
+    Args:
+        head: the bytes before the items.
+        pieces: the items; at least one.
+        tail: the bytes after the items.
+        comma: whether the first item is preceded by a comma, which must be removed.
+    """
 
     def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes, *, comma: bool = True) -> None:
         self._head, self._pieces, self._tail, self._comma = head, pieces, tail, comma
 
     async def run(self, writer: StreamWriter) -> None:
-        """Write the list."""
+        """Write the list, yielding to the event loop between pieces and waiting for a slow client.
+
+        Raises:
+            ConnectionAbortedError: an item cannot be encoded; the response is truncated, because its status has been
+                sent.
+        """
         try:
             writer.write(self._head + next(self._pieces)[self._comma :])
             for piece in self._pieces:

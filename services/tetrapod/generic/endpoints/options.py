@@ -47,7 +47,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of create, update and patch; `force` is for apply only."""
+    """The options of create, update and patch; `force` is for server-side apply only."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -55,7 +55,7 @@ class WriteOptions:
     force: bool = False
 
     def to_object(self, kind: str) -> Object:
-        """Return the options object for admission."""
+        """Return the options as an object of `kind` ("CreateOptions", …) for admission; defaults are omitted."""
         obj: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             obj["dryRun"] = ["All"]
@@ -84,7 +84,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_bool(text: str) -> bool:
-    """Return whether the value is true: everything except `false` (in any case) and `0`."""
+    """Return whether the value is true: everything except "false" (in any case) and "0", even ""."""
     return text != "0" and text.lower() != "false"
 
 
@@ -93,7 +93,7 @@ def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
 
 
 def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
-    """Return an enum error with the choices in upstream's order, which is not sorted here."""
+    """Return the error for a value outside of the supported ones, which the text lists in the given order."""
     return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
 
 
@@ -101,12 +101,12 @@ def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
 
 
 def decode_list_options(query: Values) -> ListOptions:
-    """Decode list options with upstream's defaults (SetListOptionsDefaults).
+    """Decode list options, with upstream's defaults for watches (SetListOptionsDefaults).
 
-    A watch without a resource version begins with the existing objects, as if the client had requested that.
+    A watch without a resource version begins with the existing objects, as if the client had set sendInitialEvents.
 
     Raises:
-        StatusError: 400 for a malformed value, 422 for contradictory values.
+        StatusError: 400 for a malformed number.
     """
     if not query:
         return _NO_LIST_OPTIONS
@@ -133,7 +133,7 @@ _NO_LIST_OPTIONS: Final = ListOptions()
 
 
 def validate_list_options(options: ListOptions) -> None:
-    """Validate list options.
+    """Check that list options do not contradict each other.
 
     Raises:
         StatusError: 422.
@@ -183,10 +183,10 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None = None) -> WriteOptions:
-    """Decode options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions").
+    """Decode and validate the options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions").
 
     Args:
-        apply: for patches, whether it is an apply patch; else None.
+        apply: for patches, whether it is server-side apply; else None.
 
     Raises:
         StatusError: 422.
@@ -214,7 +214,7 @@ def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None =
 
 
 def field_manager_errors(manager: str) -> list[FieldError]:
-    """Return the errors of a field manager's name."""
+    """Return the errors of a field manager's name: longer than 128 bytes, or unprintable characters."""
     errors = []
     if len(manager.encode()) > _MAX_FIELD_MANAGER:
         errors.append(too_long("fieldManager", _MAX_FIELD_MANAGER))
@@ -237,10 +237,10 @@ def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
 
 
 def delete_options_from_query(parsed_query: Query) -> Object:
-    """Decode the DeleteOptions of a request without a body.
+    """Decode the DeleteOptions of a request without a body; a parameter that is not set is absent from the result.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400 for a malformed number.
     """
     options: Object = {}
     query = parsed_query.values
@@ -272,7 +272,7 @@ _DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 
 def delete_options_from_body(body: Any) -> Object:
-    """Return the DeleteOptions of a decoded body, in any group and version, without unknown fields.
+    """Return the DeleteOptions in a decoded body, without kind, apiVersion and unknown fields.
 
     Raises:
         StatusError: 400 for another kind, or a field of a wrong type.
@@ -301,7 +301,10 @@ def delete_options_from_body(body: Any) -> Object:
 
 
 def validate_delete_options(options: Object, *, collection: bool = False) -> None:
-    """Validate DeleteOptions.
+    """Check that DeleteOptions are valid and do not contradict each other.
+
+    Args:
+        collection: whether a collection is deleted, for which unsafe deletion is not allowed.
 
     Raises:
         StatusError: 422.

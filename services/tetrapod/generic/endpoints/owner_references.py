@@ -16,7 +16,11 @@ _TEXT = (
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_mutation: bool = False) -> None:
-    """Remove duplicate owner references in place and append a warning if there were any."""
+    """Remove repeated owner references from `obj` in place; if there were any, append a text to `warnings`.
+
+    Args:
+        after_mutation: whether mutating admission has run; the text says so.
+    """
     references = obj["metadata"].get("ownerReferences")
     if not references or len(references) < 2:
         return

@@ -20,12 +20,12 @@ _decoder: Final = msgspec.json.Decoder(_Metadata)
 
 
 def metadata_of(raw: bytes) -> bytes:
-    """Return the bytes of `metadata` without parsing the rest of the object."""
+    """Return the JSON bytes of an encoded object's `metadata`, `{}` if it has none, without parsing the rest."""
     return bytes(_decoder.decode(raw).metadata)
 
 
 def partial_bytes(raw: bytes, version: str) -> bytes:
-    """Return the object as PartialObjectMetadata of meta.k8s.io/`version`."""
+    """Return the JSON of the PartialObjectMetadata (of meta.k8s.io/`version`) of the encoded object `raw`."""
     return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (
         PARTIAL.encode(),
         version.encode(),

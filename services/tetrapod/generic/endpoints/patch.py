@@ -34,12 +34,19 @@ CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY)
 
 
 def patch_types(scope: Scope) -> Sequence[str]:
-    """Return the patch types that the resource supports."""
+    """Return the media types of the patches that the resource supports.
+
+    Custom resources have no strategic merge patch.
+    """
     return CUSTOM_PATCH_TYPES if scope.definition.custom else PATCH_TYPES
 
 
 async def patch(scope: Scope, request: Request) -> Response:
-    """Serve a PATCH."""
+    """Serve a PATCH.
+
+    Raises:
+        StatusError: 415 for an unsupported patch type; otherwise as for an update.
+    """
     patch_type = request.header(b"content-type").split(";", 1)[0]
     if patch_type not in patch_types(scope):
         raise unsupported_media_type(patch_types(scope))

@@ -39,7 +39,14 @@ INVALID: Final = "invalid JSON patch"
 
 
 class PatchMechanism:
-    """One patch request. `warnings` are those of the last attempt; earlier attempts conflicted with another write."""
+    """One patch request: computes the new object from the stored one.
+
+    `warnings` are those of the last attempt; earlier attempts conflicted with another write.
+
+    Args:
+        validation: fieldValidation ("Ignore", "Warn" or "Strict").
+        manager: the name of the field manager.
+    """
 
     def __init__(self, scope: Scope, validation: str, manager: str) -> None:
         self.scope = scope
@@ -61,12 +68,19 @@ class PatchMechanism:
         raise not_found(self.scope.definition.group_resource, name)
 
     def revise(self, current: Object) -> Object:
-        """Return the object to store, from a copy of the stored one."""
+        """Return the object to store, in the request's version, with updated managedFields.
+
+        Args:
+            current: a copy of the stored object in the request's version, which may be modified.
+
+        Raises:
+            StatusError: the patch cannot be applied, or its result is invalid (422).
+        """
         raise NotImplementedError
 
 
 class Patching(PatchMechanism):
-    """A patch with a JSON body, which subclasses apply."""
+    """A patch with a JSON body. Subclasses parse and apply it. StatusError (400) is raised if the body is not JSON."""
 
     strict_prefix = ""
 
@@ -85,19 +99,19 @@ class Patching(PatchMechanism):
         self.strict_errors: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
 
     def parse(self, decoded: Decoded) -> Any:
-        """Check the decoded body.
+        """Return the patch in the form that `apply` uses, from the decoded body.
 
         Raises:
-            StatusError: 400.
+            StatusError: 400, the body is no patch.
         """
         raise NotImplementedError
 
     def apply(self, current: Object) -> Object:
-        """Return the patched object."""
+        """Return the patched object, which shares no parts with `current`."""
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the text that error messages quote."""
+        """Return the text that error messages quote: the patched object, or the patch."""
         raise NotImplementedError
 
     def revise(self, current: Object) -> Object:
@@ -119,7 +133,7 @@ class Patching(PatchMechanism):
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
-        """Return the texts of unknown fields, in upstream's order."""
+        """Return the texts for the paths of unknown fields, in upstream's order."""
         return unknown_fields(sorted(unknown))
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
@@ -155,7 +169,14 @@ class Patching(PatchMechanism):
         return GroupVersion.parse(api_version or expected.api_version).with_kind(kind or expected.kind)
 
     def type_text(self, error: ShapeError, current: Object) -> str:
-        """Return the text of a type error. If there are several, it is the one that upstream finds first."""
+        """Return the error text for a value of a wrong type.
+
+        If there are several, it is the one that upstream finds first.
+
+        Args:
+            error: the first error that our decoder found.
+            current: the object before the patch.
+        """
         raise NotImplementedError
 
     @staticmethod
@@ -164,17 +185,17 @@ class Patching(PatchMechanism):
 
 
 class DocumentPatching(Patching):
-    """A patch that upstream applies to the JSON text of an object.
+    """A patch that upstream applies to the JSON text of an object (JSON patch, merge patch).
 
-    The order of members in that text depends on what the patch traversed.
+    Error messages quote that text. The order of members in it depends on the objects that the patch traversed.
     """
 
     def touched(self) -> Touched | None:
-        """Return the objects and lists that the patch traverses, or None."""
+        """Return the objects and lists that the patch traverses, or None if there are none."""
         raise NotImplementedError
 
     def _apply_patch(self, document: Any) -> Any:
-        """Return the patched document, in which inserted values keep their notation."""
+        """Return the patched document. Values that the patch inserts keep their order of members and duplicates."""
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
@@ -198,9 +219,9 @@ class DocumentPatching(Patching):
         return str(error)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
-        """Return the texts of unknown fields in the order of the text.
+        """Return the texts for duplicate and unknown fields, in the order in which upstream's decoder reports them.
 
-        For a custom object, duplicates precede metadata, and the rest follows in order.
+        For a custom object, the order is: duplicate fields, unknown fields of metadata, other unknown fields.
         """
         text = self._text(current)
         if not self.scope.decoder.custom:
@@ -259,7 +280,7 @@ class StrategicPatching(Patching):
     """An `application/strategic-merge-patch+json` patch."""
 
     left: Any = None
-    """The rest of the patch after it was applied, which upstream quotes in errors."""
+    """The remains of the patch after it was applied, which upstream quotes in errors."""
 
     def parse(self, decoded: Decoded) -> Any:
         return strategic.parse(decoded.obj)

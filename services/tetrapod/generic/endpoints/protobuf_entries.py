@@ -1,8 +1,9 @@
-"""Entries as protobuf.
+"""Entries as protobuf messages.
 
-Each is encoded from the stored object once per version and form, and cached with its other representations.
+Each is encoded from the stored object once per version and form (the object itself, or PartialObjectMetadata). It is
+cached in the entry's representations.
 
-The cached bytes are an item (machinery/protobuf), which responses, lists and watch frames share.
+The cached bytes are an item (machinery/protobuf), which responses, lists and watch events contain.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 """
 
@@ -23,7 +24,10 @@ _PARTIAL_MESSAGE = protobuf.message_of(f"{META_GROUP}/v1", PARTIAL)
 
 
 class Messages:
-    """The protobuf encoder of one resource in one version."""
+    """The protobuf encoder of one resource in one version.
+
+    Its methods take the `Accepted` of a request, whose form is "" for the object itself, or PartialObjectMetadata.
+    """
 
     def __init__(self, definition: ResourceDefinition, conversion: Conversion) -> None:
         self._conversion = conversion
@@ -35,7 +39,7 @@ class Messages:
         self._message = ""
 
     def entry(self, entry: Entry, accepted: Accepted) -> bytes:
-        """Return a stored object as a response, or as the object of a watch event."""
+        """Return a stored object as the body of a response, or as the object of a watch event."""
         return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:
@@ -56,7 +60,7 @@ class Messages:
         return protobuf.item(self._message, self._conversion.peek(entry))
 
     def to_form(self, obj: Object, accepted: Accepted) -> Object:
-        """Return an object that is not stored in the accepted form."""
+        """Return an object that is not stored as the accepted form: the same object, or its PartialObjectMetadata."""
         if not accepted.form:
             return obj
         api_version, kind = self._type(accepted)
@@ -68,7 +72,12 @@ class Messages:
     def list_parts(
         self, metadata: Object, items: Sequence[bytes], accepted: Accepted
     ) -> tuple[bytes, Sequence[bytes], bytes]:
-        """Return the bytes before the items, the items, and the bytes after them."""
+        """Return the bytes of a list before its items, the items, and the bytes after them.
+
+        Args:
+            metadata: the metadata of the list.
+            items: the results of `item`.
+        """
         if accepted.form:
             return protobuf.list_parts(f"{META_GROUP}/{accepted.form_version}", PARTIAL_LIST, metadata, items)
         return protobuf.list_parts(self._api_version, self._list_kind, metadata, items)

@@ -1,7 +1,7 @@
 """Objects in Go's JSON notation, for error messages that quote a patched object.
 
-Go encodes structs in field order and maps sorted. A patch is applied to that text: it sorts the objects that it
-traverses, and leaves the values that it inserts as they were sent.
+Go encodes structs in the order of their fields and maps sorted. Upstream applies a patch to that text. This sorts the
+members of the objects that the patch traverses, and leaves the values that it inserts as they were sent.
 Upstream: gopkg.in/evanphx/json-patch.v4 (lazyNode), over encoding/json of the built-in types
 """
 
@@ -21,7 +21,10 @@ _FIELDS_V1: Final = ".FieldsV1"
 
 
 class Touched:
-    """The objects and lists that a patch traversed, by names and indexes. `deep` includes everything below."""
+    """The objects and lists that a patch traversed, as a tree of member names and list indexes.
+
+    `deep` means that everything below was traversed too.
+    """
 
     __slots__ = ("below", "deep")
 
@@ -30,7 +33,7 @@ class Touched:
         self.deep = deep
 
     def at(self, name: str) -> Touched | None:
-        """Return the child with this name, or None if the patch did not traverse it."""
+        """Return the node of a member or index (as text), or None if the patch did not traverse it."""
         return self if self.deep else self.below.get(name)
 
     def copy(self) -> Touched:
@@ -39,13 +42,17 @@ class Touched:
 
 
 def sorted_members(obj: Object) -> Object:
-    """Return the object with sorted members, for a custom resource, which Go handles as a map."""
+    """Return a copy of the object with sorted members, as Go encodes a custom resource, which is a map there."""
     in_order: Object = orjson.loads(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     return in_order
 
 
 def in_go_order(value: Any, node: SchemaNode | None) -> Any:
-    """Return the value with members in the order in which Go encodes them."""
+    """Return a copy of the value with members in the order in which Go encodes them.
+
+    Args:
+        node: the schema of the value; None leaves the order unchanged.
+    """
     if isinstance(value, list):
         return [in_go_order(item, node.items if node is not None else None) for item in value]
     if not isinstance(value, dict):
@@ -54,7 +61,7 @@ def in_go_order(value: Any, node: SchemaNode | None) -> Any:
 
 
 def sort_touched(value: Any, touched: Touched | None) -> Any:
-    """Return the value with sorted members in all objects that a patch traversed."""
+    """Return the value with sorted members in all objects that a patch traversed (`touched`; None: none)."""
     if touched is None or not isinstance(value, (dict, list)):
         return value
     if isinstance(value, list):
@@ -83,7 +90,11 @@ def _names(value: Object, node: SchemaNode | None) -> list[str]:
 
 @cache
 def _fields(definition: str) -> tuple[str, ...]:
-    """Return the field names of a struct in order, with those of embedded structs in their place."""
+    """Return the JSON names of a struct's fields in order, with those of embedded structs in their place.
+
+    Args:
+        definition: the name of the type in OpenAPI. The result is empty for a type that is not a struct.
+    """
     from tetrapod.machinery.protobuf.messages import UnknownMessageError, fields
 
     try:
@@ -95,7 +106,10 @@ def _fields(definition: str) -> tuple[str, ...]:
 
 
 def touched_by_merge(patch: Any) -> Touched | None:
-    """Return the objects that a merge patch traverses; inserted lists count entirely."""
+    """Return the objects that a merge patch traverses; lists that it inserts count with everything below.
+
+    The result is None for a value that is neither object nor list.
+    """
     if isinstance(patch, dict):
         return Touched({name: below for name, value in patch.items() if (below := touched_by_merge(value)) is not None})
     return Touched(deep=True) if isinstance(patch, list) else None
@@ -104,8 +118,8 @@ def touched_by_merge(patch: Any) -> Touched | None:
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
     """Return the objects and lists that a JSON patch traverses.
 
-    A test traverses everything below its path. Added values have not been traversed; moved and copied values keep
-    their state.
+    A test traverses everything below its path. Added values are not traversed. Moved and copied values keep the marks
+    of their source.
     """
     root = Touched()
     for operation in operations:

@@ -1,7 +1,7 @@
 """Encodes entries and lists in a version, a form (the object itself, Table, PartialObjectMetadata) and a media type.
 
-The plain form of a stored object is sliced from the bytes in the watch cache. A list is a join of such slices; large
-ones are written in pieces so that other requests need not wait.
+Objects in the storage version are sliced from the bytes in the watch cache. A list is a join of such slices; large ones
+are written in pieces so that other requests need not wait.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 """
 
@@ -58,12 +58,16 @@ _CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for 
 
 
 def json_headers() -> HeaderList:
-    """Return the response headers for JSON."""
+    """Return a new list of response headers with the content type of JSON."""
     return [_CONTENT_TYPES[JSON]]
 
 
 class Representation:
-    """The encoder of one resource in one version. `table` has the columns of a subresource's own kind."""
+    """The encoder of one resource in one version.
+
+    `table` has the columns of a subresource's own kind; None means those of the resource. All methods raise StatusError
+    (406) if the accepted form does not suit the response (a list as PartialObjectMetadata).
+    """
 
     def __init__(self, definition: ResourceDefinition, version: str, table: TableConvertor | None = None) -> None:
         self.definition = definition
@@ -80,7 +84,7 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with one stored object."""
+        """Return the response with one stored object, in the accepted form and media type."""
         conversion = self.conversion
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
             return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
@@ -103,7 +107,10 @@ class Representation:
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with an object that is not in the store (a Status, a Scale, the result of a Rest)."""
+        """Return the response with an object that is not in the store (a Status, a Scale, the result of a Rest).
+
+        A Status of v1 is never converted to a Table or PartialObjectMetadata.
+        """
         if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
             return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
         if accepted.media_type == PROTOBUF:
@@ -147,7 +154,7 @@ class Representation:
         return document(orjson.loads(body), accepted, status)
 
     def tables(self, accepted: Accepted) -> Tables:
-        """Return the encoder for the accepted form of Table.
+        """Return the encoder for Tables in the accepted version and with the accepted `includeObject`.
 
         Raises:
             StatusError: 400, the value of `includeObject` is invalid.
@@ -158,7 +165,7 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
-        """Return the response with a list."""
+        """Return the response with a page of a list, in the accepted form and media type. A large one is streamed."""
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
         if page.continue_token:
@@ -178,7 +185,10 @@ class Representation:
     def _list_parts(
         self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
     ) -> tuple[bytes, Iterator[bytes], bytes]:
-        """Return the bytes before the items, an iterator over pieces of items, and the bytes after them."""
+        """Return the bytes before the items, an iterator over pieces of items, and the bytes after them, as JSON.
+
+        Each item is preceded by a comma, also the first.
+        """
         self._check_list_form(accepted)
         if accepted.form == TABLE:
             tables = self.tables(accepted)
@@ -204,7 +214,7 @@ class Representation:
         return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
 
     def objects(self, listed: Object, accepted: Accepted) -> Response:
-        """Return the response with a list from a Rest, whose items lack kind and apiVersion."""
+        """Return the response with a list object from a `Rest`. Its items lack kind and apiVersion."""
         self._check_list_form(accepted)
         if not accepted.form or accepted.media_type == PROTOBUF:
             return self.object(listed, accepted)
@@ -246,7 +256,7 @@ class Representation:
         return StreamResponse(200, headers, ListStream(head, pieces, tail, comma=False).run)
 
     def _items(self, entries: Sequence[Entry]) -> Iterator[bytes]:
-        """Yield pieces of list items. Items of built-in kinds lack kind and apiVersion."""
+        """Yield pieces of list items, each preceded by a comma. Items of built-in kinds lack kind and apiVersion."""
         conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
         between = b"," + prefix if custom else b",{"
         for chunk in slice_entries(entries):
@@ -271,7 +281,7 @@ def _write(body: bytes, accepted: Accepted) -> Response:
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
-    """Return a response with any JSON value in the accepted media type."""
+    """Return a response with any JSON value, encoded in the accepted media type."""
     return Response(
         status,
         [_CONTENT_TYPES[accepted.media_type]],

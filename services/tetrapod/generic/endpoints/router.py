@@ -1,7 +1,7 @@
 """`GroupVersionRouter`: routes to the built-in resources of one group-version by name, and rejects unknown paths.
 
-A path that belongs to no resource is a 404 Status without details, an unsupported method a 405. Both are checked
-before the Accept header. It follows go-restful's routing over the routes of installer.go.
+A path that belongs to no resource is a 404 Status without details, an unsupported method a 405. Both are checked before
+the Accept header. It imitates go-restful's routing over the routes of installer.go.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go
 """
 
@@ -30,7 +30,14 @@ _PROXIED: Final = frozenset({"create", "delete", "get", "patch", "update"})
 
 
 class Route:
-    """The methods and the handler of one path pattern."""
+    """The methods and the handler of one path pattern.
+
+    It raises StatusError for other methods (405) or media types (406, 415).
+
+    Args:
+        streams: whether a GET may be a watch, which offers more media types.
+        connects: whether the handler serves raw requests (proxy, exec), whose media types are not checked.
+    """
 
     __slots__ = ("connects", "handler", "methods", "produced")
 
@@ -54,7 +61,7 @@ class Route:
 
 
 class ResourceRoutes:
-    """The routes of one resource."""
+    """The routes of one resource and its subresources."""
 
     def __init__(self, definition: ResourceDefinition, handler: ResourceHandler) -> None:
         self.namespaced = definition.namespaced
@@ -75,7 +82,7 @@ class ResourceRoutes:
         }
 
     def find(self, info: RequestInfo) -> Route | None:
-        """Return the route of a path, or None."""
+        """Return the route of a path, or None if the resource has none for it. The method is checked by the route."""
         if info.verb == "proxy":  # `/api/v1/proxy/...` no longer exists, but is still authorized as proxy
             return None
         depth = len(info.parts)
@@ -104,13 +111,17 @@ def _subresource_route(handler: SubresourceHandler) -> Route:
 
 
 def _is_watch_path(info: RequestInfo) -> bool:
-    """Return whether the path is a legacy watch path, `/api/v1/watch/...`."""
+    """Return whether the path is a legacy watch path, `/api/v1/watch/…` or `/apis/GROUP/VERSION/watch/…`."""
     parts = info.path.split("/", 5)
     return len(parts) > 3 and parts[3 if info.api_prefix == "api" else 4 if len(parts) > 4 else 3] == "watch"
 
 
 class GroupVersionRouter:
-    """The router of one group-version."""
+    """The router of one group-version.
+
+    Args:
+        authorizer: for updates that create objects; None allows these to everyone who may update.
+    """
 
     def __init__(
         self, group: str, version: str, admission: AdmissionChain, authorizer: Authorizer | None = None
@@ -120,14 +131,14 @@ class GroupVersionRouter:
         self._resources: dict[str, ResourceRoutes] = {}
 
     def install(self, definition: ResourceDefinition, store: Store | None) -> None:
-        """Add the routes of a resource."""
+        """Add the routes of a resource; `store` is None for a resource without storage."""
         handler = ResourceHandler(
             definition, self.version, store, admission=self._admission, authorizer=self._authorizer
         )
         self._resources[definition.resource] = ResourceRoutes(definition, handler)
 
     async def handle(self, request: Request) -> Response:
-        """Serve a request."""
+        """Serve a request, which needs a request info. Raises StatusError, a 404 for an unknown path."""
         info = request.info
         if info is None:
             raise ValueError("a router needs the request info")

@@ -1,7 +1,8 @@
 """`ScalePaths`: the `/scale` subresource of resources with replicas, as autoscaling/v1 Scale.
 
 It is declared as the `rest` of a subresource, with the field paths of the replicas. An update uses the resource's own
-strategy, and the ownership of `spec.replicas` is translated in both directions.
+strategy. The managers of `spec.replicas` are translated between the managedFields of the Scale and those of the
+resource.
 Upstream: pkg/registry/apps/deployment/storage/storage.go, ScaleREST;
 staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresource/etcd.go
 """
@@ -37,10 +38,11 @@ _UNSET: Final = -(1 << 31)
 
 @dataclass(frozen=True)
 class ScalePaths(RestOfVersions):
-    """The `rest` of a scale subresource: the fields from which a Scale is made.
+    """The `rest` of a scale subresource: the field paths from which a Scale is made.
 
-    `selector` is the path of a LabelSelector, a map of labels, or a selector string. Versions with other paths
-    declare a subresource each. If `required`, a resource without the replicas field has no scale (custom resources).
+    `selector` is the path of a LabelSelector, a map of labels, or a selector string; () if there is none.
+    Versions with other paths declare a subresource each.
+    If `required`, a resource without the replicas field has no scale (custom resources).
     """
 
     spec_replicas: tuple[str, ...] = ("spec", "replicas")
@@ -73,7 +75,7 @@ def _row(scale: Object) -> list[Any]:
 def _custom_row(scale: Object) -> list[Any]:
     """Return the cells of a custom resource's Scale.
 
-    They use JSON paths upstream, so that zero desired replicas are empty.
+    Upstream makes them with JSON paths, so the cell of zero desired replicas is empty.
     """
     name, desired, *rest = _row(scale)
     return [name, desired or None, *rest]
@@ -104,7 +106,11 @@ _CUSTOM_TABLE: Final = TableConvertor(
 
 
 class _BoundScale(Rest):
-    """The scale subresource of one resource in one version."""
+    """The scale subresource of one resource in one version.
+
+    Args:
+        by_version: the path of the replicas for each apiVersion; None if the version has no scale.
+    """
 
     def __init__(
         self,
@@ -154,7 +160,14 @@ class _BoundScale(Rest):
         return self._scale(conversion.object(entry)), False
 
     async def _rescale(self, ctx: Context, obj: Object, transform: Any) -> Object:
-        """Return the resource after the request has changed its Scale."""
+        """Return `obj`, the resource in the request's version, changed in place as the request changes its Scale.
+
+        Args:
+            transform: `await transform(scale)` returns the new Scale.
+
+        Raises:
+            StatusError: the new Scale is invalid or belongs to another object.
+        """
         handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
         old = self._scale(obj)
         if entries := handler.to_subresource():
@@ -177,7 +190,9 @@ class _BoundScale(Rest):
         return obj
 
     def _check_custom(self, ctx: Context, scale: Object, obj: Object) -> None:
-        """Validate the Scale of a custom resource. All other errors result from validating the changed resource.
+        """Validate the new Scale of a custom resource.
+
+        Other errors are found by the validation of the changed resource.
 
         Raises:
             StatusError: 400 if replicas are missing, 409 for the scale of another object.
@@ -191,7 +206,7 @@ class _BoundScale(Rest):
             raise conflict(self._store.resource, meta["name"], storage_error_text(path, detail))
 
     def _scale(self, obj: Object) -> Object:
-        """Return the Scale of a resource."""
+        """Return a new Scale for `obj`, the resource in the request's version."""
         meta = obj["metadata"]
         copied = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         replicas, ready = _at(obj, self._paths.spec_replicas), _at(obj, self._paths.status_replicas)
@@ -209,7 +224,7 @@ class _BoundScale(Rest):
 
 
 def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
-    """Validate the Scale of a built-in resource.
+    """Validate the new Scale of the built-in resource `obj`.
 
     Raises:
         StatusError: 422 for an invalid scale, 409 for the scale of another object.

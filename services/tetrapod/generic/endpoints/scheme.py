@@ -1,4 +1,4 @@
-"""The kinds registered in upstream's scheme by group-version, and their Go packages, for error texts.
+"""The kinds in upstream's schemes (runtime.Scheme) by group-version, and their Go packages, for error texts.
 
 The decoder distinguishes unknown kinds, known kinds that are not the expected one, and the right kind in another
 version.
@@ -73,9 +73,9 @@ def _scheme_of(group: str) -> str:
 
 
 def is_registered(api_version: str, kind: str, group: str) -> bool:
-    """Return whether the kind is registered in the scheme that decodes the kinds of `group`.
+    """Return whether upstream registers the kind in the scheme with which it decodes objects of `group`.
 
-    Two groups have schemes of their own.
+    apiextensions.k8s.io and apiregistration.k8s.io have a scheme each; all other groups share one.
     """
     same_scheme = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
     kinds = kinds_of(api_version) if same_scheme else ()
@@ -94,17 +94,22 @@ def go_package(group: str) -> str:
 
 
 def not_registered(api_version: str, kind: str) -> str:
-    """Return the error text for an unknown kind."""
+    """Return the error text for a kind that is in no scheme."""
     return f'no kind "{kind}" is registered for version "{api_version}" in {SCHEME}'
 
 
 def unknown_conversion(version: str, kind: str, group: str, expected: str) -> str:
-    """Return the error text for a kind other than the expected one."""
+    """Return the error text for a kind that is not the expected one and cannot be converted to it.
+
+    Args:
+        group: the group of the expected kind.
+        expected: the expected kind.
+    """
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
 
 
 def same_family(group_version: GroupVersion, group: str, kind: str) -> bool:
-    """Return whether `kind` in the group-version `group_version` converts to that of `group`."""
+    """Return whether objects of `kind` in `group_version` can be converted to the same kind in `group`."""
     if kind == "Scale":
         return group_version.group in (group, "extensions", "apps")
     return group_version.group == group or (

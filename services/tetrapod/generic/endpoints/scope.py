@@ -1,6 +1,7 @@
 """`Scope`: the resource, version and subresource of an endpoint, with everything that the verb handlers need.
 
-One is created per path when a resource is installed. Upstream: handlers.RequestScope
+One is created for each resource or subresource in each version, when the resource is installed.
+Upstream: handlers.RequestScope
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ from tetrapod.machinery.schema import empty_values
 class Scope:
     """The data of one endpoint.
 
-    `kind` is that of bodies and responses; `installed_store` is None for a resource without storage.
+    - `kind` is that of bodies and responses.
+    - `installed_store` is None for a resource without storage.
+    - `ownership` is None if the kind has no managed fields.
+    - `authorizer` is for updates that create an object; None does not check them.
+    - `offer` is what can be negotiated besides JSON and YAML.
     """
 
     definition: ResourceDefinition
@@ -53,12 +58,15 @@ class Scope:
 
     @property
     def store(self) -> Store:
-        """The store of the objects."""
+        """The store of the resource. Only for endpoints whose resource has storage."""
         assert self.installed_store is not None  # handlers of a Rest do not use the store
         return self.installed_store
 
     def settle_empty(self, obj: Object) -> None:
-        """Remove empty values that the stored form omits. Until now, managed fields and validation needed them."""
+        """Remove empty values that the stored form omits from `obj`, in place; do nothing for custom resources.
+
+        Managed fields and validation need these values, so this is called after both.
+        """
         definition = self.definition
         if not definition.custom:
             schema = definition.schema(definition.storage_version)
@@ -66,7 +74,10 @@ class Scope:
             empty_values.omit(schema, obj)
 
     def context(self, request: Request, dry_run: bool = False) -> Context:
-        """Return the registry context of a request."""
+        """Return the registry context of a request.
+
+        Warnings and audit annotations that are added to it reach the request.
+        """
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""
         return Context(
@@ -82,7 +93,11 @@ class Scope:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Return the request info. Raises ValueError if the request has none."""
+    """Return the request info.
+
+    Raises:
+        ValueError: the request has none; the caller forgot the filter that sets it.
+    """
     info = request.info
     if info is None:
         raise ValueError("an endpoint needs the request info")
@@ -90,6 +105,6 @@ def request_info(request: Request) -> RequestInfo:
 
 
 def request_name(request: Request) -> str:
-    """Return the name in the path ("" for a collection), ignoring field selectors."""
+    """Return the name in the path, "" for a collection. A name in a field selector is ignored."""
     parts = request_info(request).parts
     return parts[1] if len(parts) > 1 else ""

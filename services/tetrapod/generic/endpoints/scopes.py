@@ -23,7 +23,10 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Scopes:
-    """The scopes of one resource in one version; all its endpoints share the representation."""
+    """Creates the scopes of one resource in one version. They share the encoder of the resource.
+
+    `store` is None for a resource without storage.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,7 @@ class Scopes:
         self._representation = Representation(definition, version)
 
     def resource(self) -> Scope:
-        """Return the scope of the resource itself."""
+        """Create the scope of the resource itself."""
         definition, version = self._definition, self._version
         rest = self._bound(definition.rest)
         offer = Offer(messages=not definition.custom, table=rest is None or definition.table is not None)
@@ -59,7 +62,7 @@ class Scopes:
         )
 
     def subresource(self, declared: Subresource) -> Scope:
-        """Return the scope of a subresource."""
+        """Create the scope of a subresource."""
         definition, version = self._definition, self._version
         own = declared.kind is None or declared.kind == definition.gvk(version)
         kind = definition.gvk(version) if declared.kind is None else declared.kind
@@ -123,7 +126,10 @@ class Scopes:
 
 
 def _schema_in(definition: ResourceDefinition) -> Callable[[str], SchemaNode]:
-    """Return a function from a version to the schema. A version that the resource lacks has a schema without fields."""
+    """Return a function from a version to the schema.
+
+    For a version that the resource lacks, it returns one without fields.
+    """
     return lambda version: definition.schema(version) if version in definition.versions else SchemaNode()
 
 

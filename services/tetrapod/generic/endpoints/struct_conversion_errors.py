@@ -21,7 +21,12 @@ _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 
 def decoding_error(obj: Object, node: SchemaNode) -> str:
-    """Return the text for the first error of an object, in the order of the struct's fields."""
+    """Return the text for the first value of a wrong type in `obj`, in the order of the struct's fields.
+
+    Args:
+        obj: an object that has at least one such value.
+        node: the schema of the object.
+    """
     error = first_error(node, in_go_order(obj, node))
     if not isinstance(error, Mismatch):
         return str(error)

@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 
 
 def check_include_object(value: str) -> str:
-    """Return the value of includeObject: `Metadata` (the default), `Object` or `None`.
+    """Return the value of the parameter includeObject: "Object", "None" or "Metadata" (also for "").
 
     Raises:
-        StatusError: 400.
+        StatusError: 400 for any other value.
     """
     if value in ("", "Metadata", "Object", "None"):
         return value or "Metadata"
@@ -37,7 +37,13 @@ def check_include_object(value: str) -> str:
 
 
 class Tables:
-    """The Table encoder of one kind, in one version of Table."""
+    """The encoder of Tables of one kind.
+
+    Args:
+        convertor: the columns and cells; None means Name and Created At.
+        version: the version of meta.k8s.io.
+        include: the result of `check_include_object`.
+    """
 
     def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
         self._convertor = convertor or DEFAULT_TABLE
@@ -47,7 +53,12 @@ class Tables:
         self._include = include
 
     def row(self, obj: Object, raw: bytes) -> bytes:
-        """Return one row: its cells are made from `obj`, and `raw` is the encoded object to include."""
+        """Return one row as JSON.
+
+        Args:
+            obj: the object of which the cells are made.
+            raw: the encoded object, which the row includes completely, as PartialObjectMetadata, or not at all.
+        """
         row: dict[str, Any] = {"cells": self._cells(obj)}
         if self._convertor.conditions is not None and (conditions := self._convertor.conditions(obj)):
             row["conditions"] = conditions
@@ -55,19 +66,23 @@ class Tables:
         return b'%b,"object":%b}' % (head, self._object(raw))
 
     def of_list(self, entries: Sequence[Entry]) -> Tables:
-        """Return an encoder for the rows of these entries, for convertors that need the whole list."""
+        """Return an encoder for the rows of these entries; the same one unless the columns need the whole list."""
         if self._convertor.of_list is None:
             return self
         row = self._convertor.of_list([entry.peek() for entry in entries])
         return Tables(replace(self._convertor, row=row), self._version, self._include)
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the entries in the order of the rows."""
+        """Return the entries in the order of the rows, which some kinds define; by default the same list."""
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 
     def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
-        """Return the row of a stored object. Only an included complete object is converted to the requested version."""
+        """Return the row of a stored object as JSON.
+
+        The object is converted to the requested version only if the row includes it completely, or if it is a custom
+        resource.
+        """
         obj = conversion.peek(entry) if conversion.definition.custom else entry.peek()
         return self.row(obj, conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry))
 
@@ -91,7 +106,13 @@ class Tables:
             return [name, *([""] * (len(self._convertor.columns) - 1))]
 
     def table(self, rows: Iterable[bytes], metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
-        """Return a complete Table without the final newline. In a watch only the first one has `columns`."""
+        """Return a complete Table as JSON, without the final newline.
+
+        Args:
+            rows: the encoded rows.
+            metadata: the metadata of the list.
+            columns: include the column definitions; in a watch only the first Table has them.
+        """
         joined = b",".join(rows)
         return b"%b%b}" % (
             self.head(metadata, columns=columns),
@@ -99,7 +120,7 @@ class Tables:
         )
 
     def head(self, metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
-        """Return the bytes of a Table before its rows."""
+        """Return the JSON of a Table up to its rows, which the caller appends. See `table` for the arguments."""
         return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":' % (
             self._version.encode(),
             orjson.dumps(metadata),
@@ -107,7 +128,7 @@ class Tables:
         )
 
     def columns(self) -> bytes:
-        """Return the column definitions as JSON."""
+        """Return the column definitions as JSON, with descriptions."""
         texts = column_texts(self._convertor.described)
         return orjson.dumps(
             [

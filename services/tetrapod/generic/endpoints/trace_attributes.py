@@ -25,7 +25,10 @@ _VERBS: Final = {"list": "LIST", "watch": "WATCH"}
 
 
 def span_of(verb: object, scope: Scope, request: Request) -> str:
-    """Return the name of the request's span."""
+    """Return the name of the request's span ("Get", "List", …); the method for other verbs.
+
+    `verb` and `scope` are not used.
+    """
     info = request_info(request)
     if info.verb == "watch" and "sendInitialEvents=true" in request.query_string:
         return "WatchList"
@@ -33,7 +36,7 @@ def span_of(verb: object, scope: Scope, request: Request) -> str:
 
 
 def span_attributes(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
-    """Return the attributes of the request's span."""
+    """Return the attributes of the request's span, with upstream's names. `verb` and `scope` are not used."""
     info = request_info(request)
     return {
         "accept": request.header(b"accept"),

@@ -34,7 +34,12 @@ Revise = Callable[[Object | None], Awaitable[Object]]
 
 
 async def update(scope: Scope, request: Request) -> Response:
-    """Serve a PUT."""
+    """Serve a PUT.
+
+    Raises:
+        StatusError: the request is malformed, rejected by admission or invalid, the object does not exist or was
+            changed.
+    """
     name = request_name(request)
     if not name:
         raise bad_request("name must be provided")
@@ -70,7 +75,10 @@ async def update(scope: Scope, request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The common part of updates and patches: admission, the write and the response."""
+    """The common part of updates and patches: admission, the write and the response.
+
+    `update_options` and `create_options` are the options objects for admission; the second for an update that creates.
+    """
 
     scope: Scope
     request: Request
@@ -93,9 +101,14 @@ class Writing:
         force_create: bool = False,
         applies: bool = False,
     ) -> Response:
-        """Write the object that `revise` returns, and return the response.
+        """Write the object that `revise` returns, and return the response: 201 if the object was created, else 200.
+
+        An object that exceeds the store's size limit is stored without managed fields, unless this is server-side
+        apply.
 
         Args:
+            revise: computes the new object; called again if another write came first.
+            preconditions: the uid and resourceVersion that the stored object must have.
             force_create: create the object if it does not exist, regardless of the strategy.
             applies: whether this is server-side apply.
         """

@@ -1,6 +1,6 @@
-"""Watches: one JSON line or protobuf frame per event, until the timeout, the client or the server ends them.
+"""Watches: one JSON line or protobuf message per event, until the timeout, the client or the server ends them.
 
-An event is encoded once per form: the plain form is the object's bytes between a head and a tail, other forms are
+An event is encoded once for all watchers: an object in JSON is its bytes between a head and a tail, other forms are
 cached with the object.
 
 As upstream, a watch-list is compressed if the client accepts gzip. Each write is a separate deflate block, so that an
@@ -74,7 +74,14 @@ GZIP: Final = "gzip"
 async def watch(
     scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted
 ) -> Response:
-    """Start a watch. Errors in its parameters are reported before the response starts."""
+    """Open a watch and return the response that streams its events.
+
+    Args:
+        selection: the objects to watch, from the selectors and the path.
+
+    Raises:
+        StatusError: the resource has no watch (405), YAML is requested (406), or the resource version is malformed.
+    """
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
     if accepted.media_type == YAML:
@@ -102,8 +109,9 @@ async def watch(
 
 
 def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Request, *, bookmarks: bool) -> Response:
-    """Serve a watch over WebSocket.
+    """Return the response that sends the events of `source` as WebSocket messages, or the rejection of the handshake.
 
+    `seconds` is the timeout of the watch.
     Upstream: WatchServer.HandleWS
     """
     handshake = watch_handshake(request)
@@ -115,10 +123,10 @@ def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Requ
 
 
 class _Serving:
-    """One watch being served. Events are written within the cacher's own step, without waking a task.
+    """One watch being served. Events are written directly when the cache applies a change, without waking a task.
 
-    While the client is slow, events are queued in their shared form, not as encoded bytes. A client that stays slow
-    is disconnected.
+    While the client is slow, events are queued in their shared form, not as encoded bytes. A client that stays slow is
+    disconnected.
 
     Args:
         source: the watch.
@@ -150,7 +158,7 @@ class _Serving:
         self._catching_up: asyncio.Task[None] | None = None
 
     async def run(self, writer: StreamWriter) -> None:
-        """Write the events until the watch ends."""
+        """Write the events until the watch ends or its timeout expires, and close the watch."""
         self._writer = writer
         last_bookmark: asyncio.TimerHandle | None = None
         if self._bookmarks and self._seconds > LAST_BOOKMARK:
@@ -186,7 +194,7 @@ class _Serving:
             await self._catching_up
 
     def _take(self, events: Sequence[WatchEvent]) -> None:
-        """Write events, or queue them while the client is slow. This is the cacher's sink."""
+        """Write events, or queue them while the client is slow. This is the sink of the watch, called by the cache."""
         if self._catching_up is not None:
             self._behind.extend(events)
             if len(self._behind) > MOST_BEHIND:
@@ -213,7 +221,7 @@ class _Serving:
             self._catching_up = None
 
     async def _pull(self) -> None:
-        """Serve objects whose conversion is asynchronous."""
+        """Serve objects that a webhook converts, which has to be awaited before each batch is encoded."""
         frames = self._frames
         async for batch in self._source:
             await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
@@ -223,12 +231,12 @@ class _Serving:
             self._begun(batch)
 
     def _begun(self, batch: Sequence[WatchEvent]) -> None:
-        """Record the duration of the initial events once they are complete."""
+        """Record the duration of the initial events in the metric, if `batch` completes them."""
         if batch and batch[-1].initial_end:
             TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
 
     async def _send(self, frames: list[bytes]) -> bool:
-        """Write frames that other watches do not share.
+        """Write frames, compressing them only for this watch.
 
         Return False if events cannot be encoded in the requested form.
         """
@@ -239,7 +247,12 @@ class _Serving:
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
         """Write frames.
 
-        `written` are their bytes on the wire. Return False if events cannot be encoded in the requested form.
+        Args:
+            frames: the encoded events, for metrics and the checksum.
+            written: the bytes to send: the frames, or their compressed blocks.
+
+        Returns:
+            False if events cannot be encoded in the requested form, so that the watch must end.
         """
         if self._separate:
             return self._write_separately(frames)
@@ -269,7 +282,11 @@ _HEADS: Final = {
 
 
 class Frames:
-    """The events of one watch as JSON lines, in the accepted form."""
+    """Encodes the events of one watch as JSON lines, in the accepted form (the object, Table or PartialObjectMetadata).
+
+    An encoded event is called a frame. `impossible` is True if events cannot be encoded in that form. `asynchronous` is
+    True if a webhook converts the objects.
+    """
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.representation: Representation = scope.representation
@@ -287,15 +304,18 @@ class Frames:
         self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
 
     def headers(self) -> HeaderList:
-        """Return the response headers."""
+        """Return the response headers, with the content type."""
         return json_headers()
 
     def message(self, event: bytes) -> bytes:
-        """Return the WebSocket frame of an event."""
+        """Return the WebSocket frame for an encoded event."""
         return websocket_stream.text(event)
 
     def shared_frame(self, event: WatchEvent) -> bytes:
-        """Return the same as `frame`, encoded once and cached with the object for all watches."""
+        """Return the same as `frame`.
+
+        For complete objects, it is encoded once and cached in the entry for all watches.
+        """
         entry = event.entry
         if entry is None or not self._plain:
             return self.frame(event)
@@ -306,7 +326,10 @@ class Frames:
         return encoded
 
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
-        """Return a shared frame compressed; it is cached with the object too."""
+        """Return `frame`, the result of `shared_frame`, compressed.
+
+        For complete objects, it is cached in the entry too.
+        """
         entry = event.entry
         if entry is None or not self._plain:
             return block(frame) if frame else b""
@@ -317,7 +340,7 @@ class Frames:
         return compressed
 
     def frame(self, event: WatchEvent) -> bytes:
-        """Return an event in the accepted form."""
+        """Return an event encoded in the accepted form; empty bytes if that is impossible."""
         entry = event.entry
         if entry is not None and self._plain:
             return _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
@@ -349,7 +372,10 @@ class Frames:
         return table
 
     def _bookmark(self, event: WatchEvent) -> bytes:
-        """Return an object with only a resourceVersion, and the annotation that ends the initial events."""
+        """Return the encoded object of a bookmark, which has only a resourceVersion.
+
+        The bookmark that ends the initial events also has an annotation.
+        """
         obj = self._empty_object(str(event.revision), event.initial_end)
         if self._plain:
             return encode(obj)
@@ -371,7 +397,7 @@ class Frames:
 
 
 class MessageFrames(Frames):
-    """The events of one watch as protobuf messages, each preceded by its length."""
+    """Encodes the events of one watch as protobuf messages, each preceded by its length."""
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
@@ -381,7 +407,7 @@ class MessageFrames(Frames):
         return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]
 
     def message(self, event: bytes) -> bytes:
-        """Return the WebSocket frame of an event, whose message needs no length prefix."""
+        """Return the WebSocket frame for an encoded event, without the length, which a message does not need."""
         return websocket_stream.binary(event[protobuf.LENGTH_BYTES :])
 
     def shared_frame(self, event: WatchEvent) -> bytes:

@@ -1,6 +1,6 @@
 """Metrics of sent watch events.
 
-All watchers of a resource get the same frame one after the other, so its size bucket is computed once.
+All watchers of a resource get the same bytes one after the other, so their size bucket is computed only once.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 """
 
@@ -27,7 +27,7 @@ TO_INITIAL_END: Final = Histogram(
 
 
 class Sent:
-    """The sent events of one resource."""
+    """Counts the sent events of one resource (group, version, resource), and their sizes."""
 
     __slots__ = ("_bucket", "_last", "_row")
 
@@ -36,7 +36,7 @@ class Sent:
         self._last, self._bucket = b"", 0
 
     def count(self, frames: Sequence[bytes]) -> None:
-        """Count the frames that were sent to one watcher."""
+        """Count the encoded events that were sent to one watcher."""
         row, native = self._row, _SIZES.native
         for frame in frames:
             if frame is not self._last:
@@ -51,7 +51,10 @@ _counts_by_resource: Final[dict[_Resource, Sent]] = {}
 
 
 def _forget(labels: Mapping[str, str]) -> None:
-    """Drop the counts of a deleted or re-created resource."""
+    """Drop the counts of a resource that was deleted or created again, in all versions.
+
+    `labels` are its group and resource.
+    """
     for key in [
         key for key in _counts_by_resource if (key[0], key[2]) == (labels.get("group"), labels.get("resource"))
     ]:
@@ -62,7 +65,7 @@ on_change(_forget)
 
 
 def sent_of(resource: _Resource) -> Sent:
-    """Return the counts of a resource."""
+    """Return the counts of a resource (group, version, resource), creating them at the first call."""
     return _counts_by_resource.get(resource) or _counts_by_resource.setdefault(resource, Sent(resource))
 
 
