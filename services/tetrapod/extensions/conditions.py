@@ -16,21 +16,22 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def condition(type_: str, status: str, reason: str, message: str) -> Object:
-    """Return a condition without a transition time."""
+    """Return a condition without lastTransitionTime."""
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
 def equivalent(a: Object | None, b: Object | None) -> bool:
-    """Return whether two conditions are equal apart from their times."""
+    """Return whether two conditions are equal apart from their times; None equals only None."""
     if a is None or b is None:
         return a is b
     return all(a.get(key) == b.get(key) for key in ("type", "status", "reason", "message"))
 
 
 def put(crd: Object, new: Object) -> None:
-    """Set a condition, in place. Its transition time changes only if its status does.
+    """Replace the condition of the same type in the status of a definition, or append it, in place.
 
-    Unlike machinery.conditions.set_condition, it replaces the whole condition.
+    lastTransitionTime of an existing condition is kept while its status stays the same. Otherwise it is that of `new`,
+    or the current time. Unlike machinery.conditions.set_condition, no other field of the existing condition is kept.
     """
     conditions = crd.setdefault("status", {}).get("conditions") or []
     crd["status"]["conditions"] = conditions
@@ -45,7 +46,7 @@ def put(crd: Object, new: Object) -> None:
 
 
 def remove(crd: Object, type_: str) -> None:
-    """Remove a condition, in place."""
+    """Remove the condition of this type from the status of a definition, in place, if there is one."""
     status = crd.get("status") or {}
     if status.get("conditions"):
         status["conditions"] = [c for c in status["conditions"] if c.get("type") != type_]

@@ -1,8 +1,10 @@
 """This process's copy of all CustomResourceDefinitions, with the fields that are often used in parsed form.
 
-A watch of the storage updates it within the step in which the cacher applies an event. A client that has read a
-definition from this process therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use
-it. Upstream: the shared CRD informer and its lister.
+A watch of the storage updates it in the same step of the event loop in which the watch cache applies an event. A client
+that has read a definition from this process therefore finds the same revision here. Handlers, controllers, discovery
+and OpenAPI use it.
+
+Upstream: the shared CRD informer and its lister.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ log = logging.getLogger(__name__)
 
 
 class CrdVersion(NamedTuple):
-    """One version of a definition. `status` and `scale` are whether it has these subresources."""
+    """One entry of spec.versions of a definition.
+
+    Attributes:
+        name: its name.
+        served: whether it is served.
+        storage: whether it is the storage version.
+        status: whether it has the subresource status.
+        scale: whether it has the subresource scale.
+    """
 
     name: str
     served: bool
@@ -33,7 +43,16 @@ class CrdVersion(NamedTuple):
 
 
 class Crd:
-    """One revision of a definition. The entry has the whole object, which is parsed when it is needed."""
+    """One revision of a definition: its often used fields in parsed form, and the entry with the whole object.
+
+    Attributes:
+        names: spec.names.
+        accepted: status.acceptedNames.
+        established: whether the condition Established is True.
+        names_accepted: whether the condition NamesAccepted is True.
+        deleting: whether deletionTimestamp is set.
+        terminating: whether deletionTimestamp is set or the condition Terminating is True.
+    """
 
     __slots__ = (
         "accepted",
@@ -81,7 +100,7 @@ class Crd:
         return self.entry.object()
 
     def version(self, name: str) -> CrdVersion | None:
-        """Return the version of that name, or None."""
+        """Return the version of that name, served or not, or None."""
         return next((v for v in self.versions if v.name == name), None)
 
     def serves(self, version: str) -> bool:
@@ -96,9 +115,9 @@ class Crd:
 
     @property
     def serving_key(self) -> tuple[Any, ...]:
-        """The parts of the definition that determine how its objects are served.
+        """A key of the uid, spec and accepted names, which determine how custom resources are served.
 
-        Changes of other parts concern only the status.
+        Two revisions with the same key differ only in metadata and other parts of the status.
         """
         return (self.uid, self.generation, self.accepted)
 
@@ -115,7 +134,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, names: Object) -> Names:
-        """Return the names in a spec.names or status.acceptedNames."""
+        """Return the names in a spec.names or status.acceptedNames; unset names become ""."""
         return cls(
             names.get("plural") or "",
             names.get("singular") or "",
@@ -165,7 +184,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
 
 class _Definition(msgspec.Struct):
-    """The frequently used fields of a definition. Schemas are skipped, because they can be large."""
+    """The often used fields of a definition. Its schemas are not decoded, because they can be large."""
 
     metadata: _Metadata
     spec: _Spec
@@ -182,7 +201,13 @@ must not block.
 
 
 class Crds:
-    """The definitions by name."""
+    """All definitions by name, updated by `run`. Iterating yields them in no particular order.
+
+    Attributes:
+        listeners: functions that are called after each change.
+        synced: set once all stored definitions are here.
+        generation: a number that grows with each change.
+    """
 
     def __init__(self, storage: ResourceStorage) -> None:
         self._storage = storage
@@ -200,9 +225,9 @@ class Crds:
         return self._by_name.get(name)
 
     def served(self) -> dict[GroupVersion, list[Crd]]:
-        """Return the established definitions by the group-versions that they serve, sorted by plural.
+        """Return the established definitions by the group-versions that they serve, each list sorted by plural.
 
-        Discovery lists them.
+        The result is cached until the next change; callers must not modify it.
         """
         if self._served[0] != self.generation:
             by_group_version: dict[GroupVersion, list[Crd]] = {}
@@ -215,9 +240,12 @@ class Crds:
         return self._served[1]
 
     async def fresh(self, name: str) -> Crd | None:
-        """Return the current definition from storage.
+        """Return the current definition from storage, or None if there is none.
 
         Callers use it when the local copy may be stale and would cause an error.
+
+        Raises:
+            ValueError: the stored object is not a definition.
         """
         entry = await self._storage.get(name)
         if entry is None:
@@ -226,19 +254,19 @@ class Crds:
         return stored_keys if stored_keys is not None and stored_keys.entry.revision >= entry.revision else Crd(entry)
 
     async def run(self) -> None:
-        """Follow the storage until cancelled."""
+        """Copy the definitions from the storage and follow its changes, until cancelled."""
         await follow(self._storage, self, "custom resource definitions")
 
     def stored_keys(self) -> Collection[str]:
-        """Return the names of all definitions."""
+        """Return a view of the names of all definitions."""
         return self._by_name.keys()
 
     def drop(self, key: str) -> None:
-        """Remove a definition."""
+        """Remove a definition that the storage no longer has, and call the listeners."""
         self._put(key, None)
 
     def apply(self, events: Sequence[WatchEvent]) -> None:
-        """Apply watch events."""
+        """Apply watch events of the storage in order, and call the listeners for each change."""
         for event in events:
             if event.entry is not None:
                 self._put(event.entry.key, None if event.type == "DELETED" else event.entry)

@@ -1,8 +1,6 @@
-"""Discovery of custom resources.
+"""Discovery of custom resources: the documents of their groups, and of single groups and versions.
 
-The module has the `DiscoverySource` of their groups and the documents of single groups and versions.
-
-Only established definitions are listed. The verbs of a terminating definition do not include create.
+Only established definitions are listed. The verbs of a terminating definition do not include create, patch and update.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go.
 """
@@ -61,7 +59,8 @@ class CustomDiscovery:
     def answer(self, request: Request) -> Response | None:
         """Return the response to /apis/GROUP or /apis/GROUP/VERSION for any method.
 
-        The method returns None if the group or version does not exist.
+        Returns:
+            None for other paths, and if no custom resource is served in the group or version.
         """
         parts = request.path.strip("/").split("/")
         document: Object | None = None
@@ -77,7 +76,7 @@ class CustomDiscovery:
         return list(self._crds.served())
 
     def _served(self) -> dict[str, list[str]]:
-        """Return the versions of each group in order of preference, with the groups sorted by name."""
+        """Return the served versions of each group in order of preference, with the groups sorted by name."""
         versions_by_group: dict[str, list[str]] = {}
         for group, version in self._crds.served():
             versions_by_group.setdefault(group, []).append(version)
@@ -154,7 +153,7 @@ def _kind(kind: GroupVersionKind) -> Object:
 
 
 def _storage_version_hash(crd: Crd) -> str:
-    """Return the hash of the storage version, or "" if that version is not served.
+    """Return the storageVersionHash of discovery, or "" if the storage version is not served.
 
     Upstream: discovery.StorageVersionHash.
     """

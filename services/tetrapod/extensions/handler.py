@@ -1,7 +1,8 @@
 """The request handler for custom resources: all paths below /apis whose group is not built in.
 
-It is the fallback of the director of the extensions service and the last handler: paths that no definition serves get a
-plain-text 404. A definition uses no memory here until the first request for its objects, which creates its `Serving`.
+The server of the extensions service calls it for every path that no other handler takes. Paths that no definition
+serves get a plain-text 404. A definition uses no memory here until the first request for its objects, which creates its
+`Serving`.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, crdHandler.
 """
@@ -25,7 +26,7 @@ from tetrapod.machinery.requestinfo import RequestInfo
 
 
 class CustomResourceHandler:
-    """The handler of all custom resources."""
+    """The handler of all custom resources, and of discovery of their groups."""
 
     def __init__(
         self,
@@ -76,7 +77,11 @@ class CustomResourceHandler:
         return crd if crd is not None and _serves(crd, info) else None
 
     async def serving(self, crd: Crd) -> Serving:
-        """Return the `Serving` of a definition in this revision. The finalizing controller uses it too."""
+        """Return the `Serving` of this revision of a definition, made if necessary.
+
+        The finalizing controller uses it too. If a definition of the same name was deleted just before, the call first
+        waits until its storage is dropped.
+        """
         serving = self._servings.get(crd.name)
         if serving is None or serving.key != crd.serving_key:
             if (drop := self._drops.get(crd.name)) is not None:

@@ -1,6 +1,6 @@
 """OpenAPI v3 documents of custom resources: one document for each group-version.
 
-Documents are built on request from the current definitions, and are not cached.
+Documents are built on request from the current definitions, and are not cached; only their hashes are.
 
 Upstream: apiextensions-apiserver/pkg/controller/openapiv3.
 """
@@ -29,16 +29,16 @@ class CustomOpenAPI:
         self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of the documents by name."""
+        """Return the hashes of the documents by name, such as "apis/example.com/v1"."""
         if self._index[0] != self._crds.generation:
             served = sorted(self._crds.served().items())
             self._index = (self._crds.generation, {gv_name(gv): _hash(gv, crds) for gv, crds in served})
         return self._index[1]
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield the document of each kind.
+        """Yield a document for each kind of the group-version with this name; the caller merges them.
 
-        Large ones are built in a thread, and the event loop runs other tasks between two.
+        Those of large definitions are built in a thread, and the event loop runs other tasks between two.
         """
         from tetrapod.generic.openapi.custom import custom_parts
 

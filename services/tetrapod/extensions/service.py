@@ -1,7 +1,7 @@
 """The extensions service: CustomResourceDefinitions and custom resources.
 
-It installs its resources in a generic server and registers itself as the fallback for all groups that are not
-installed. The package `apps` passes its dependencies; it does not import other services.
+Its `handler` is the fallback of a generic server for all groups that are not installed there. The package `apps` passes
+its dependencies; it does not import other services.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from tetrapod.generic.webhook.client import WebhookClient
 class ExtensionsService:
     """The assembled extensions service.
 
+    Args:
+        client: sends requests through the aggregator, also to this service itself.
+        webhooks: calls conversion webhooks.
+        authorizer: passed to the handlers of custom resources; None skips their checks.
+
     Attributes:
-        definitions: the resources to install in the server.
+        definitions: the resources that the caller installs in the server.
         handler: the fallback of that server.
         discovery: discovery of the custom resources only.
         openapi: OpenAPI of the custom resources only.
-
-    Args:
-        client: sends requests through the aggregator, also to this service itself.
     """
 
     def __init__(
@@ -68,7 +70,10 @@ class ExtensionsService:
         self._lifecycle = lifecycle
 
     def register(self) -> None:
-        """Register the post-start hooks, with upstream's names."""
+        """Register the post-start hooks, with upstream's names: the informer, and then the controllers.
+
+        The server is ready only when all stored definitions have been read.
+        """
         lifecycle = self._lifecycle
 
         async def start_informers() -> None:
@@ -88,7 +93,7 @@ class ExtensionsService:
 
 
 def _keep_series(old: Crd | None, new: Crd | None) -> None:
-    """Remove the metric series of a deleted definition and its resource, and allow those of an existing one."""
+    """Remove the metric series of a deleted definition and its resource, or allow series of an existing one again."""
     crd = new or old
     if crd is not None:
         change = retire if new is None else restore

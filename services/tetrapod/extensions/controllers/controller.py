@@ -1,6 +1,6 @@
 """The base class of the controllers of CustomResourceDefinitions.
 
-It has a work queue of names that changes fill, and status updates.
+Changes of definitions fill a work queue of their names; workers process one name after the other.
 
 Upstream: the controllers of apiextensions-apiserver/pkg/controller, each a workqueue over the shared informer.
 """
@@ -17,7 +17,12 @@ from tetrapod.machinery.status import StatusError
 
 
 class CrdController:
-    """A controller of CustomResourceDefinitions. Subclasses implement `sync`."""
+    """A controller of CustomResourceDefinitions. Subclasses implement `sync` and override `concerns`.
+
+    Attributes:
+        name: the controller's name upstream.
+        workers: how many definitions are processed at the same time.
+    """
 
     name = ""
     workers = 1
@@ -29,15 +34,15 @@ class CrdController:
         self.queue: WorkQueue[str] = WorkQueue(self.name, self.sync)
 
     async def sync(self, name: str) -> None:
-        """Process one definition. It may have been deleted."""
+        """Process the definition of this name, which may be gone. The work queue retries after an exception."""
         raise NotImplementedError
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
-        """Return whether a change must be processed. `old` is None for an addition, `new` for a deletion."""
+        """Return whether `sync` must process a change. `old` is None for an addition, `new` for a deletion."""
         return new is not None
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Queue the existing definitions, subscribe to changes, and start the workers."""
+        """Queue the existing definitions after `patience` seconds, subscribe to changes, and start the workers."""
         for crd in self.crds:
             if self.concerns(None, crd):
                 self.queue.add_after(crd.name, self.patience)
@@ -50,11 +55,17 @@ class CrdController:
             self.queue.add(crd.name)
 
     async def write_status(self, crd: Object) -> Object | None:
-        """Update the status of a definition.
+        """Update the status of a definition, and the finalizers of its metadata.
 
-        Return the stored object, or None if it was changed or deleted concurrently.
+        Args:
+            crd: the whole definition, whose resourceVersion is a precondition.
 
-        A concurrent change queues the definition again.
+        Returns:
+            The stored object, or None if the definition was changed or deleted concurrently. The concurrent change
+            queues its name again.
+
+        Raises:
+            StatusError: the update failed for another reason.
         """
         try:
             return await self.client.update(CRDS, "", crd, subresource="status")

@@ -18,7 +18,10 @@ _BAD_CA: Final = condition(ESTABLISHED, "False", "InvalidCABundle", "The convers
 
 
 class EstablishingController(CrdController):
-    """The controller of the condition Established."""
+    """The controller of the condition Established.
+
+    It is False with reason InvalidCABundle if the CA bundle of the conversion webhook is invalid.
+    """
 
     name = "EstablishingController"
     workers = 8

@@ -52,7 +52,11 @@ ServingOf = Callable[[Crd], Awaitable[Serving]]
 
 
 class FinalizingController(CrdController):
-    """The controller of the condition Terminating and of the cleanup finalizer."""
+    """The controller of the condition Terminating and of the finalizer customresourcecleanup.apiextensions.k8s.io.
+
+    Args:
+        serving_of: returns the `Serving` of a definition, whose store deletes the custom resources.
+    """
 
     name = "CRDFinalizer"
     workers = 5
@@ -94,7 +98,13 @@ class FinalizingController(CrdController):
             self.queue.add_after(name, _CHECK_AGAIN)
 
     async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
-        """Delete the custom resources. Return whether none is left; otherwise check again later."""
+        """Delete the custom resources of a definition, and return whether none is left.
+
+        If some are left, the definition is queued again. If none is left, `obj` gets the condition that says so.
+
+        Raises:
+            StatusError: a deletion failed. The stored condition Terminating then contains the message.
+        """
         try:
             remaining = await self._any_left(crd)
         except StatusError as error:
@@ -112,7 +122,7 @@ class FinalizingController(CrdController):
     async def _any_left(self, crd: Crd) -> bool:
         """Return whether custom resources are left.
 
-        On the first and every `_DELETE_AGAIN`th check, the method deletes them before it looks.
+        The first and every `_DELETE_AGAIN`th call for a definition delete all of them before they look.
         """
         store = (await self._serving_of(crd)).store
         checks = self._checks.get(crd.uid, 0)

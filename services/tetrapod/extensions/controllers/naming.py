@@ -1,8 +1,8 @@
 """The controller that accepts the names of CustomResourceDefinitions.
 
 A name is accepted if no other definition of its group has it. Names are reserved in memory before they are written, so
-that several definitions can be written at once; the first one wins. The accepted names of a group are counted
-incrementally, because a group may have thousands of definitions.
+that several definitions can be written at once; the first one wins. The accepted names of a group are counted and not
+recomputed, because a group may have thousands of definitions.
 
 Upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go.
 """
@@ -34,7 +34,13 @@ _REASONS: Final = {
 
 
 class _Group:
-    """The accepted names of one API group, and the definitions whose names are not all accepted."""
+    """The accepted names of one API group, and the definitions whose names are not all accepted.
+
+    Attributes:
+        resources: the number of definitions that have each plural, singular or short name.
+        kinds: the number of definitions that have each kind or list kind.
+        wanting: the names of the definitions whose accepted names differ from the requested ones.
+    """
 
     def __init__(self) -> None:
         self.resources: Counter[str] = Counter()
@@ -43,11 +49,11 @@ class _Group:
 
     @property
     def empty(self) -> bool:
-        """Whether the group has neither accepted names nor waiting definitions."""
+        """Whether the group has neither accepted names nor definitions that wait for theirs."""
         return not (self.resources or self.kinds or self.wanting)
 
     def take(self, names: Names, times: int = 1) -> None:
-        """Count names as accepted. `times` is -1 to release them."""
+        """Add the names of a definition to the counts, or with `times=-1` subtract them."""
         for counter, taken in (
             (self.resources, (names.plural, names.singular, *names.short_names)),
             (self.kinds, (names.kind, names.list_kind)),
@@ -130,9 +136,13 @@ class NamingController(CrdController):
             self._end_of_write(name, int(written["metadata"]["resourceVersion"]) if written is not None else 0)
 
     def _end_of_write(self, name: str, revision: int) -> None:
-        """Keep the reserved names until the written revision is observed.
+        """Keep the names that were reserved for a write until this process observes the written revision.
 
-        If nothing was written (`revision` is 0), release them.
+        If the definition has changed since or nothing was written, the names of its current revision count instead.
+        Other definitions that wait for names of the group are queued again.
+
+        Args:
+            revision: the written revision, or 0 if nothing was written.
         """
         self._written.pop(name, None)
         crd = self.crds.get(name)
@@ -144,7 +154,11 @@ class NamingController(CrdController):
         self._requeue_group(name)
 
     def _settle(self, crd: Crd, obj: Object) -> tuple[Object, Object, Object]:
-        """Return the names to accept, and the conditions NamesAccepted and Established."""
+        """Return the new status.acceptedNames, and the conditions NamesAccepted and Established.
+
+        Args:
+            obj: the whole definition `crd`, which is not changed.
+        """
         wanted, had = obj["spec"]["names"], (obj.get("status") or {}).get("acceptedNames") or {}
         group = self._groups[crd.group]
         names = {"plural": "", "kind": "", **had}
@@ -172,7 +186,17 @@ class NamingController(CrdController):
 
 
 def _settle_one(names: Object, wanted: Object, key: str, taken: Container[str]) -> tuple[str, str] | None:
-    """Accept one name by copying it to `names`, or return reason and message of a conflict."""
+    """Copy one name from `wanted` to `names`, or return reason and message of a conflict.
+
+    Args:
+        names: the names that are accepted so far, changed in place unless there is a conflict.
+        wanted: spec.names.
+        key: the field, such as "plural".
+        taken: the accepted names of the group.
+
+    Returns:
+        None if the name is accepted.
+    """
     name = wanted.get(key) or ""
     if name != (names.get(key) or "") and name in taken:
         return _REASONS[key], f"{go_quote(name)} is already in use"

@@ -33,7 +33,7 @@ _CONFORMANT: Final = {
 
 
 class NonStructuralController(CrdController):
-    """The controller of the condition NonStructuralSchema."""
+    """The controller of the condition NonStructuralSchema. Each generation of a definition is checked once."""
 
     name = "NonStructuralSchemaController"
     # A check takes 5 ms for a definition of 24 kB. It is not urgent; at a start other work, also of other services, is.
@@ -95,7 +95,10 @@ def non_structural(crd: Object) -> Object | None:
 
 
 class APIApprovalController(CrdController):
-    """The controller of the condition KubernetesAPIApprovalPolicyConformant."""
+    """The controller of the condition KubernetesAPIApprovalPolicyConformant.
+
+    It applies to groups below k8s.io and kubernetes.io only.
+    """
 
     name = "KubernetesAPIApprovalPolicyConformantConditionController"
 
@@ -117,7 +120,8 @@ class APIApprovalController(CrdController):
 def api_approved(crd: Object) -> Object | None:
     """Return the condition KubernetesAPIApprovalPolicyConformant of a definition.
 
-    The function returns None if the definition's group needs no approval.
+    Returns:
+        None if the definition's group needs no approval.
     """
     if not is_protected(crd["spec"]["group"]):
         return None

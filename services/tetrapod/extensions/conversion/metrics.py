@@ -35,7 +35,15 @@ _BY_CRD: Final = Histogram(
 
 
 def observe(crd: str, source: str, target: str, seconds: float, failure: str = "") -> None:
-    """Record one call. `failure` is one of the constants above, or empty for success."""
+    """Record one call of a conversion webhook in the metrics.
+
+    Args:
+        crd: the name of the definition.
+        source: the version of the objects.
+        target: the requested version.
+        seconds: the duration of the call.
+        failure: `CALL`, `MALFORMED`, `PARTIAL` or `INVALID`; "" for success.
+    """
     labels = ("failure", failure) if failure else ("success", "")
     _REQUESTS.add(labels)
     _LATENCY.observe(labels, seconds)

@@ -28,9 +28,11 @@ _NULL: Final = "unexpected end of JSON input"
 
 
 class BadConversion(Exception):
-    """An invalid response.
+    """The webhook cannot be called as declared, or its response is invalid.
 
-    `complete` is whether the text is complete, because upstream does not mention the webhook in it.
+    Attributes:
+        complete: whether the text is the whole error message. Otherwise the caller puts the name of the webhook before
+            it, as upstream does.
     """
 
     def __init__(self, text: str, *, complete: bool = False) -> None:
@@ -39,11 +41,12 @@ class BadConversion(Exception):
 
 
 def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Review:
-    """Return the review to send.
+    """Return the review to send to the webhook, with a new uid.
 
     Args:
-        api_version: the version to convert to.
-        versions: the review versions that the webhook accepts.
+        objects: the objects to convert.
+        api_version: the apiVersion to convert to.
+        versions: the review versions that the webhook accepts, in order of preference.
 
     Raises:
         BadConversion: the webhook accepts no review version that this server supports.
@@ -65,13 +68,17 @@ def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[s
 
 
 def _as_stored(obj: Object) -> Object:
-    """Return the object without resourceVersion, which stored objects do not have."""
+    """Return a copy without metadata.resourceVersion, which stored objects do not have; nested objects are shared."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     return ordered({**obj, "metadata": metadata})
 
 
 def converted_objects(asked: Review, review: Object) -> list[Any]:
-    """Return the objects in a response, without validating them.
+    """Return the objects in a response as they are; `checked` validates each.
+
+    Args:
+        asked: the review that was sent.
+        review: the webhook's response.
 
     Raises:
         BadConversion: the response is malformed, or the webhook reports a failure.
@@ -97,11 +104,16 @@ def converted_objects(asked: Review, review: Object) -> list[Any]:
 def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> Object:
     """Return the converted object with the metadata of the original, except for its labels and annotations.
 
+    `converted` is changed in place and returned.
+
     Args:
+        original: the object that was sent.
+        converted: the object in the response.
+        wanted: the requested version.
         at: the index of the object if there are several, otherwise "".
 
     Raises:
-        BadConversion: the webhook changed something that it must not change.
+        BadConversion: the object is malformed, or the webhook changed something that it must not change.
     """
     obj = _object(converted)
     description = f"converted object at index {at}" if at else "object at index 0"
@@ -140,10 +152,7 @@ def _object(converted: Any) -> Object:
 
 
 def _is_version(given: Any) -> bool:
-    """Return whether the value is a valid apiVersion.
-
-    A value that is not a string counts as an empty one, which is valid.
-    """
+    """Return whether the value is a valid apiVersion. As upstream, any value that is not a string is valid."""
     try:
         GroupVersion.parse(given if isinstance(given, str) else "")
     except ValueError:
@@ -163,9 +172,10 @@ def _check_same(original: Object, obj: Object, place: str) -> None:
 
 
 def _restore_metadata(original: Object, obj: Object) -> str:
-    """Replace the metadata of `obj` by the original, with the new labels and annotations.
+    """Replace the metadata of `obj` by that of the original, with the labels and annotations of `obj`, in place.
 
-    Return an error text, or "".
+    Returns:
+        "", or an error text if the metadata of `obj` is malformed; `obj` is then unchanged.
     """
     if "metadata" not in obj:
         return "missing metadata in converted object"

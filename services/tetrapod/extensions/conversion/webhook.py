@@ -1,6 +1,6 @@
 """Conversion of custom resources by the conversion webhook of their definition.
 
-Unlike upstream, which converts lists one by one, a call converts a batch of objects.
+Upstream calls the webhook once for each object of a list; this module calls it for up to `PORTION` objects.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, webhookConverter.Convert.
 """
@@ -26,11 +26,11 @@ PORTION: Final = 200
 
 
 class WebhookConverter:
-    """The converter of one definition.
+    """The converter of the objects of one definition.
 
     Args:
         name: the name of the definition.
-        conversion: its spec.conversion.
+        conversion: its spec.conversion, with the strategy Webhook.
     """
 
     def __init__(self, name: str, group: str, kind: str, conversion: Object, client: WebhookClient) -> None:
@@ -40,9 +40,9 @@ class WebhookConverter:
         self._versions: Sequence[str] = webhook.get("conversionReviewVersions") or ()
 
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
-        """Return the objects in `version`.
+        """Return the objects in `version`, in the same order.
 
-        Objects that already have that version are not sent. The objects may be modified.
+        Objects that already have that version are not sent and returned as they are. Metadata of the others is copied.
 
         Raises:
             StatusError: 500, with upstream's text and an empty reason.
@@ -98,7 +98,7 @@ class WebhookConverter:
         return converted
 
     def _config(self) -> Object:
-        """Return the client configuration. A CA bundle that contains only white space counts as empty here."""
+        """Return the webhook's clientConfig, with an empty caBundle if it contains only white space."""
         import base64
         import binascii
 

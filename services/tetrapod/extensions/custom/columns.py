@@ -26,7 +26,13 @@ Cell = Callable[[Object], Any]
 
 
 def table_convertor(columns: Sequence[Object]) -> TableConvertor:
-    """Return the table convertor. As upstream, a column with an invalid JSONPath ends the columns."""
+    """Return the table convertor: the column Name and then the given columns, or Age if there are none.
+
+    As upstream, a column with an invalid JSONPath is left out with all that follow it.
+
+    Args:
+        columns: additionalPrinterColumns of a version.
+    """
     shown = [Column("Name", format="name", description=NAME_DESCRIPTION)]
     cells: list[Cell] = []
     for column in columns or (_AGE,):
@@ -64,7 +70,7 @@ def _cell(path: JsonPath, kind: str) -> Cell:
 
 
 def _nothing(value: Any) -> None:
-    """Return None, for an unknown column type."""
+    """Return None: the cell of a column with an unknown type."""
 
 
 _INT64: Final = 1 << 63

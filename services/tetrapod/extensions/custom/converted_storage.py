@@ -1,8 +1,8 @@
 """A storage that returns custom resources in the version of the request, for definitions with a conversion webhook.
 
 Objects are converted from the version in which they were stored when they are read, and to the storage version when
-they are written; version_codec.py prunes and defaults before and after. A conversion is made once per revision of an
-object and cached with the entry.
+they are written; version_codec.py prunes and sets defaults before and after. A conversion is made once per revision of
+an object and cached with the entry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,16 @@ Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 
 class ConvertedStorage(ForwardingStorage):
-    """A `ResourceStorage` over another one. `prefix` is that of the stored keys, for errors."""
+    """A `ResourceStorage` that converts the objects of another one with a webhook.
+
+    Args:
+        inner: the storage of the objects as they are stored.
+        convert: converts objects to another version; see `WebhookConverter.convert`.
+        kind: the kind in the version of the requests.
+        stored: the name of the storage version.
+        codec: the codec of the version of the requests.
+        prefix: the prefix of the stored keys, for errors.
+    """
 
     def __init__(
         self,
@@ -59,7 +68,7 @@ class ConvertedStorage(ForwardingStorage):
         self._version, self._stored, self._prefix = kind.version, stored, prefix
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Convert entries.
+        """Return the entries in the version of the requests, from the cache or converted.
 
         Raises:
             StatusError: 500, with the error of the webhook.
@@ -78,7 +87,11 @@ class ConvertedStorage(ForwardingStorage):
         return converted
 
     async def _shown(self, objects: list[Object]) -> list[Object]:
-        """Return stored objects in the version of the requests."""
+        """Return stored objects, which may be modified, in the version of the requests.
+
+        Raises:
+            StatusError: 500, a stored version no longer exists, or the webhook fails.
+        """
         try:
             for obj in objects:
                 self._codec.decode(obj)
@@ -89,7 +102,11 @@ class ConvertedStorage(ForwardingStorage):
         return converted
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Convert entries like `read`, but report an object that cannot be converted as corrupt."""
+        """Convert entries like `read`, but name the first one that could not be converted in the error, as corrupt.
+
+        Raises:
+            StatusError: 500.
+        """
         try:
             return await self.read(entries)
         except StatusError as error:
@@ -101,13 +118,13 @@ class ConvertedStorage(ForwardingStorage):
             ) from None
 
     async def _written(self, obj: Object) -> Object:
-        """Return an object in the storage version."""
+        """Return an object of a request, which may be modified, in the storage version."""
         converted = await self._convert([obj], self._stored)
         _settled(converted, self._codec.prune_for_storage)
         return converted[0]
 
     async def rehearsed(self, entry: Entry) -> Entry:
-        """Return the entry as it would be read back if it were stored, for a dry run."""
+        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
         converted = await self._shown([await self._written(entry.object())])
         return Unstored(entry.key, converted[0], entry.revision)
 
@@ -119,9 +136,9 @@ class ConvertedStorage(ForwardingStorage):
         return await self._inner.list(replace(query, view=partial(self._view, query.predicate)))
 
     async def _view(self, predicate: Predicate, entries: Sequence[Entry]) -> Sequence[Entry | None]:
-        """Return the entries in the requested version, with None for those that do not match.
+        """Return the entries in the version of the requests, with None for those that do not match the predicate.
 
-        A webhook may change labels too.
+        The predicate applies to the converted object, because a webhook may change labels too.
         """
         candidates = (
             entries
@@ -133,7 +150,7 @@ class ConvertedStorage(ForwardingStorage):
         return [matching.get(id(entry)) for entry in entries]
 
     def _may_match(self, labels: Callable[[Mapping[str, str]], bool], entry: Entry) -> bool:
-        """Return whether an entry may match a label selector.
+        """Return whether an entry may match a label selector after its conversion.
 
         Only an object that is stored in the requested version surely keeps its labels.
         """
@@ -187,7 +204,7 @@ class ConvertedStorage(ForwardingStorage):
 
 
 def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """Apply `settle` to all objects.
+    """Apply `settle` to all objects, in place.
 
     Raises:
         StatusError: 500, the metadata of an embedded resource is malformed.

@@ -1,7 +1,7 @@
 """A watch whose events are converted to the version of the request and then selected.
 
-The inner watch delivers every event of its scope. Whether an object matches a selector depends on the requested
-version, so with a selector the previous object must be converted too.
+The inner watch delivers every event, without a selector. Whether an object matches a selector depends on the requested
+version, so with a selector the previous state of an object must be converted too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ Read = Callable[[Sequence[Entry]], Awaitable[list[Entry]]]
 
 
 class ConvertedWatch(ForwardingWatch):
-    """A `Watch` over another one.
+    """A `Watch` that converts and selects the events of another one.
 
-    `read` converts entries. An event that cannot be converted ends the watch with an ERROR event.
+    An event that cannot be converted ends the watch with an ERROR event.
+
+    Args:
+        read: converts entries, raising StatusError.
+        predicate: selects converted entries.
     """
 
     def __init__(self, inner: Watch, read: Read, predicate: Predicate) -> None:
@@ -42,9 +46,12 @@ class ConvertedWatch(ForwardingWatch):
         return [selected for event in batch if (selected := self._selected(event, converted_by_id)) is not None]
 
     def _selected(self, event: WatchEvent, made: dict[int, Entry]) -> WatchEvent | None:
-        """Return the event for the selector, or None.
+        """Return the event for a client with this selector, or None if it gets none.
 
-        An object that no longer matches is deleted, one that starts to match is added.
+        An object that no longer matches becomes a DELETED event, one that starts to match an ADDED event.
+
+        Args:
+            made: the converted entries by the identity of the original ones.
         """
         if event.entry is None:
             return event
@@ -79,7 +86,10 @@ class ConvertedWatch(ForwardingWatch):
         return self._through(self._inner.initial())
 
     def subscribe(self, sink: Sink) -> None:
-        """Call the sink from a task, in order, because conversion is asynchronous."""
+        """Call the sink with converted events, in order.
+
+        Conversion is asynchronous, so a task calls the sink instead of the storage.
+        """
         waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
 
         async def pump() -> None:
@@ -97,7 +107,7 @@ class ConvertedWatch(ForwardingWatch):
 
 
 def _deleted(entry: Entry, revision: int) -> Entry:
-    """Return the last state that matched, with the revision at which the object ceased to match."""
+    """Return a copy of the last state that matched, with the revision at which the object ceased to match."""
     obj = entry.object()
     obj["metadata"]["resourceVersion"] = str(revision)
     return Unstored(entry.key, obj, revision)

@@ -26,7 +26,7 @@ ConvertMany = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 def custom_definition(
     crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None
 ) -> ResourceDefinition:
-    """Return the resource definition of a CustomResourceDefinition.
+    """Return the resource definition of a CustomResourceDefinition, with a new strategy.
 
     Args:
         obj: the whole CustomResourceDefinition, which is referenced and must not be modified.
@@ -62,7 +62,7 @@ def custom_definition(
 
 
 def served_names(crd: Crd) -> Names:
-    """Return the accepted names, or, if none were ever accepted, the requested ones."""
+    """Return status.acceptedNames, or spec.names if no names were ever accepted."""
     return crd.accepted if crd.accepted.kind else crd.names
 
 
@@ -94,9 +94,11 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion]) -> dict[str, str]:
-    """Return the warnings of the deprecated versions, by version.
+    """Return the warning of each deprecated version, by the name of the version.
 
-    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning.
+    It is the declared warning or, if there is none, upstream's default, which recommends a newer version.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning
     """
     declared = list(versions)
     return {v.name: _warning(v, group, kind, declared) for v in declared if v.deprecated}

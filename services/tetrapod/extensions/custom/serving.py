@@ -1,6 +1,7 @@
-"""The request handlers of one custom resource for the current revision of its definition, made on the first request.
+"""The request handlers of one custom resource for one revision of its definition.
 
-When the definition changes, a new `Serving` replaces the old one, and the watches of the old one are ended.
+They are made on the first request. When the definition changes, a new `Serving` replaces the old one, and the watches
+of the old one are ended.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, crdInfo.
 """
@@ -36,8 +37,13 @@ SETTLE_SECONDS: Final = 5.0
 class Serving:
     """The handlers and the store of one custom resource.
 
-    `store` has the objects in the storage version. If versions differ in more than their names, each version has its
-    own store.
+    Attributes:
+        key: the `serving_key` of the definition.
+        store: the store of the objects in the storage version. If versions differ in more than their names, each
+            version has its own store besides.
+        admission: the admission chain, which rejects creates while the definition is terminating.
+        idle: set while no request is being handled.
+        currency: the revision after which stored objects match the definition.
     """
 
     def __init__(
@@ -82,7 +88,7 @@ class Serving:
         return CurrentStorage(self._stored, definition.group_resource, prefix, codec, self.currency)
 
     async def handle(self, request: Request, version: str) -> Response:
-        """Handle a request for objects in a version."""
+        """Handle a request for objects in a version, which must exist."""
         self._active += 1
         self.idle.clear()
         try:
@@ -105,15 +111,16 @@ class Serving:
         return handler
 
     def retire(self) -> None:
-        """End all watches."""
+        """End all watches, because this revision of the definition is no longer served."""
         self.store.end_watches()
         if self._by_version is not None:
             self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
-        """Take over the state of `former`.
+        """Take over from the `Serving` of the former revision which stored objects are known to match the definition.
 
-        Return True if stored objects may be outdated until `settle` has returned.
+        Returns:
+            Whether `settle` must be called, because former requests or other replicas may still store outdated objects.
         """
         if self._stores_alike(former):
             self.currency.current_from = former.currency.current_from
@@ -131,9 +138,9 @@ class Serving:
         )
 
     async def settle(self, former: Serving) -> None:
-        """Wait until no replica writes by the former definition any more.
+        """Wait until no replica stores objects by the former definition any more, then record the current revision.
 
-        The method then records the revision from which objects are current.
+        Objects that are written later match the definition, so that they need no conversion when they are read.
         """
         await asyncio.sleep(SETTLE_SECONDS)
         await former.idle.wait()
@@ -141,14 +148,17 @@ class Serving:
 
 
 def _differ(strategy: CustomStrategy) -> bool:
-    """Return whether versions differ in more than their names."""
+    """Return whether the versions have different schemas, so that they differ in more than their names."""
     return any(version.schema != strategy.stored.schema for version in strategy.versions.values())
 
 
 class TerminatingAdmission:
-    """An `AdmissionChain` around that of the server. `terminating` follows the condition of the definition.
+    """The server's admission chain, with a rejection of creates while the definition is terminating.
 
-    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, forbidCreateAdmission.
+    Attributes:
+        terminating: whether it is; the handler sets it with each change of the definition.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, forbidCreateAdmission
     """
 
     def __init__(self, chain: AdmissionChain) -> None:

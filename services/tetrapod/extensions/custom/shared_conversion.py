@@ -1,6 +1,6 @@
-"""Conversion of entries that several requests share.
+"""Conversion of entries on behalf of several requests at once.
 
-An event reaches all watches at once, and each needs it converted; the webhook is called only once.
+An event reaches all watches at the same time, and each needs it converted; the webhook is called only once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ Convert = Callable[[Sequence[Entry]], Awaitable[Sequence[Entry]]]
 
 
 class SharedConversion:
-    """Conversions in flight, by entry. A request joins the conversion of an entry that is in flight."""
+    """The conversions that are in flight, by entry. A request joins the one of its entry instead of starting another.
+
+    Args:
+        convert: converts entries, one result for each in the same order.
+    """
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
         self._under_way: dict[int, _Call] = {}  # by the identity of the entry
 
     async def __call__(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Convert entries.
+        """Return the converted entries in the same order.
 
         Raises:
             Exception: any exception of `convert` for one of the entries.
@@ -36,7 +40,12 @@ class SharedConversion:
 
 
 class _Call:
-    """One conversion of several entries. It is cancelled when no request waits for it any more."""
+    """One conversion of several entries. It is cancelled when no request waits for it any more.
+
+    Args:
+        under_way: the conversions in flight, by the identity of the entry. The object adds itself and removes itself
+            when it is done.
+    """
 
     def __init__(self, entries: Sequence[Entry], convert: Convert, under_way: dict[int, _Call]) -> None:
         self._entries, self._under_way = entries, under_way
@@ -60,7 +69,11 @@ class _Call:
                 del self._under_way[id(entry)]
 
     async def result(self) -> dict[int, Entry]:
-        """Wait for the converted entries, by the identity of the originals."""
+        """Wait for the conversion, and return the converted entries by the identity of the originals.
+
+        Raises:
+            Exception: the exception of the conversion.
+        """
         self._waiting += 1
         try:
             return await result_of(self._task)

@@ -1,9 +1,9 @@
 """A storage that returns custom resources in one version, as the current definition specifies it.
 
-Objects stay stored as they were written. Since then the schema may have gained defaults and lost fields, or the storage
-version may have changed. An object that was written before the last such change, or in another version than the
-requested one, is converted when it is read, once per revision. All others pass through unchanged. Upstream decodes,
-defaults and prunes on every read.
+It is used without a conversion webhook. Objects stay stored as they were written. Since then the schema may have gained
+defaults and lost fields, or the storage version may have changed. An object that was written before the last such
+change, or in another version than the requested one, is converted when it is read, once per revision. All others pass
+through unchanged. Upstream decodes, defaults and prunes on every read.
 
 An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until
 the definition has the version again.
@@ -44,16 +44,24 @@ _ROOT: Final = "/registry"
 
 @dataclass
 class Currency:
-    """The revision after which all written objects match the current definition (`current_from`).
+    """What is known about stored objects of a custom resource; the storages of all its versions use the same object.
 
-    It is None while that is unknown. All versions of a resource share it.
+    Attributes:
+        current_from: the revision after which all written objects match the current definition; None while unknown.
     """
 
     current_from: int | None
 
 
 class CurrentStorage(ForwardingStorage):
-    """A `ResourceStorage` over another one. `prefix` is the beginning of the encoded objects of its version."""
+    """A `ResourceStorage` that returns the objects of another one as the current definition specifies them.
+
+    Args:
+        inner: the storage of the objects as they are stored.
+        resource: the custom resource, for errors.
+        prefix: the first bytes of each encoded object of this version: its kind and apiVersion.
+        codec: the codec of this version.
+    """
 
     def __init__(
         self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, codec: VersionCodec, currency: Currency
@@ -66,7 +74,7 @@ class CurrentStorage(ForwardingStorage):
         self.currency = currency
 
     def current(self, entry: Entry) -> Entry:
-        """Return the entry in this version, converted if necessary.
+        """Return the entry in this version: itself if it is current, else a converted one, which is cached with it.
 
         Raises:
             NotDecodable: the object is in a version that no longer exists.
@@ -120,9 +128,9 @@ class CurrentStorage(ForwardingStorage):
         )
 
     def _on_current(self, predicate: Predicate) -> Predicate:
-        """Return a predicate that selects by fields of this version, with its defaults.
+        """Return a predicate that selects by the fields of objects in this version, with its defaults.
 
-        Labels are the same in every version.
+        Labels are the same in every version. An object that cannot be converted matches.
         """
         if predicate.fields is None:
             return predicate
@@ -137,7 +145,7 @@ class CurrentStorage(ForwardingStorage):
         return replace(predicate, fields=matches_current)
 
     async def rehearsed(self, entry: Entry) -> Entry:
-        """Return the entry as it would be read back if it were stored, for a dry run."""
+        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
         if not self._codec.versions_differ:
             return entry
         obj = self._codec.encode(entry.object())
@@ -187,6 +195,6 @@ class CurrentStorage(ForwardingStorage):
 
 
 async def revision_now(storage: ResourceStorage) -> int:
-    """Return the current revision of the storage."""
+    """Return the current revision of the storage, by listing a prefix without objects."""
     page = await storage.list(ListQuery(prefix=_NOWHERE))
     return int(page.resource_version)

@@ -1,6 +1,6 @@
 """The `Store` of a custom resource.
 
-Its watches can be ended when the definition changes, and a dry run converts to the storage version and back.
+Its watches can be ended when the definition changes, and a dry run converts an object to the storage version and back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Rehearsing(ResourceStorage, Protocol):
     """A storage that can simulate storing an object."""
 
     async def rehearsed(self, entry: Entry) -> Entry:
-        """Return the entry as it would be read back if it were stored."""
+        """Return the entry as it would be read back if it were stored, without storing it."""
         ...
 
 

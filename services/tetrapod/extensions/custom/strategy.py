@@ -24,7 +24,16 @@ from tetrapod.machinery.schema import defaulting, pruning
 
 
 class CustomStrategy(Strategy):
-    """The strategy of one custom resource."""
+    """The strategy of one custom resource.
+
+    Args:
+        versions: all versions by name.
+        storage_version: the name of the version in which the hooks get objects. If versions have their own stores, it
+            is the version of the requests.
+
+    Attributes:
+        stored: that version.
+    """
 
     allow_unconditional_update = False
     qualified_finalizers = False
@@ -39,11 +48,14 @@ class CustomStrategy(Strategy):
         self.stored = versions[storage_version]
 
     def version_of(self, ctx: Context) -> ServedVersion:
-        """Return the version of the request, or the storage version if the request has none."""
+        """Return the version of the request, or `stored` if the request has none or an unknown one."""
         return self.versions.get(ctx.version, self.stored)
 
     def in_version(self, ctx: Context, obj: Object) -> Object:
-        """Return the object in the version of the request. Before pruning, versions differ only in apiVersion."""
+        """Return the object with the apiVersion of the request: itself, or a shallow copy with another apiVersion.
+
+        Before pruning, versions differ only in apiVersion.
+        """
         version = self.version_of(ctx)
         return obj if version is self.stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}
 
@@ -77,9 +89,9 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Prune and default the object by the storage version before it is stored.
+        """Prune the object and set its defaults by the storage version, in place, before it is stored.
 
-        Whole floats are converted to integers.
+        Floats without a fraction become integers.
         """
         integral(obj)
         pruning.prune(self.stored.node, obj)
@@ -99,7 +111,7 @@ class CustomStrategy(Strategy):
 
 
 class CustomStatusStrategy(CustomStrategy):
-    """The strategy of the status subresource, which updates only the status."""
+    """The strategy of the status subresource, which updates only the status and managed fields."""
 
     generation = None
 
@@ -152,7 +164,10 @@ def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
     Booleans become "true" and "false". The text is "" for a missing field and for a value other than a string, an
     integer or a boolean.
 
-    Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, selectableFields.
+    Args:
+        paths: paths with dots and without a leading one, such as "spec.size".
+
+    Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, selectableFields
     """
     return {path: _text(_at(obj, path)) for path in paths}
 

@@ -50,9 +50,13 @@ COMPILED.append(lambda seconds: _COMPILATION.observe((), seconds))
 
 
 class CustomValidator:
-    """The validator of one version. With `on_loop`, its methods may raise TakesTooLong.
+    """The validator of custom resources in one version.
+
+    With `on_loop=True`, its methods raise TakesTooLong if CEL rules take too long for the event loop. The caller then
+    repeats the call in a thread.
 
     Args:
+        node: the root of the version's schema.
         scale: the declaration of the scale subresource, or None.
     """
 
@@ -70,7 +74,11 @@ class CustomValidator:
         return errors + self._by_rules(obj, None, errors, [], on_loop)
 
     def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        """Return the errors of an update. `warnings` receives failures that ratcheting tolerates."""
+        """Return the errors of an update. Values that did not change may be invalid (ratcheting).
+
+        Args:
+            warnings: receives the CEL errors that ratcheting tolerates.
+        """
         correlation = Correlation(self._node, new, old)
         errors = validation.validate(self._node, new, before=correlation)
         errors += self._scale_spec(new) + self._scale_status(new)
@@ -81,7 +89,13 @@ class CustomValidator:
         return errors
 
     def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        """Return the errors of a status update. `warnings` receives failures that ratcheting tolerates."""
+        """Return the errors of a status update. Values that did not change may be invalid (ratcheting).
+
+        By the schema, only the status is validated; CEL rules apply to the whole object.
+
+        Args:
+            warnings: receives the CEL errors that ratcheting tolerates.
+        """
         correlation = Correlation(self._node, new, old)
         errors = self._status_alone(new, correlation)
         errors += self._scale_status(new)
@@ -91,7 +105,10 @@ class CustomValidator:
         return errors
 
     def _status_alone(self, new: Object, before: Correlation) -> list[FieldError]:
-        """Return the schema errors of the status only. Their messages have paths that begin below the status."""
+        """Return the schema errors of the status, which are none if the schema has no status.
+
+        Their field paths begin with "status", but paths inside the messages begin below it, as upstream's do.
+        """
         node = self._node.properties.get("status")
         if node is None or "status" not in new:
             return []
@@ -102,7 +119,7 @@ class CustomValidator:
         ]
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
-        """Return the duplicates in sets and map lists, unless the existing object has duplicates too."""
+        """Return the errors of duplicates in sets and map lists, or [] if the stored object has duplicates too."""
         errors = listtypes.validate(self._node, new)
         return errors if errors and not listtypes.validate(self._node, old) else []
 
@@ -115,7 +132,16 @@ class CustomValidator:
         on_loop: bool,
         before: Correlation | None = None,
     ) -> list[FieldError]:
-        """Return the errors of the CEL rules."""
+        """Return the errors of the CEL rules.
+
+        Args:
+            old: the stored object; None on create.
+            errors: the other errors of the object. If there are severe ones, a single error says that rules were not
+                checked.
+            warnings: receives the errors that ratcheting tolerates.
+            on_loop: see the class.
+            before: the stored values by position; None on create.
+        """
         if self._rules.empty:
             return []
         if any(e.type in _BLOCKING for e in errors):
@@ -160,7 +186,9 @@ def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
 
 
 def _nested(obj: Any, path: str) -> tuple[Any, str]:
-    """Return the value at a simple path (ABSENT if it is missing), and an error text if a parent is not an object.
+    """Return the value at a simple path such as ".spec.replicas" (ABSENT if it is missing), and an error text or "".
+
+    The error is that a parent on the path is not an object.
 
     Upstream: unstructured.NestedFieldNoCopy.
     """

@@ -1,8 +1,8 @@
 """Transformations of custom resources between their stored form and the version of a request.
 
-A stored object is pruned and defaulted by the version in which it was stored, converted, and pruned by the requested
-version. An object to be written is converted and pruned by the storage version. With the conversion strategy None,
-conversion only sets apiVersion; webhooks are in extensions/conversion.
+A stored object is pruned and gets defaults by the version in which it was stored. It is then converted, and pruned by
+the requested version. An object to be written is converted and pruned by the storage version. With the conversion
+strategy None, conversion only sets apiVersion; webhooks are in extensions/conversion.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go; customresource_handler.go,
 crdConversionRESTOptionsGetter, for the codec of each version.
@@ -21,7 +21,7 @@ from tetrapod.machinery.schema import custom_resources, defaulting, pruning
 
 
 class UnknownStoredVersion(Exception):
-    """A stored object has a version that its definition no longer has."""
+    """The error that a stored object has a version that its definition no longer has; the text is upstream's."""
 
 
 class VersionCodec:
@@ -45,15 +45,15 @@ class VersionCodec:
 
     @cached_property
     def defaulted(self) -> bool:
-        """Whether stored objects always have the defaults of the storage version.
+        """Whether objects that are written now always have the defaults of the storage version.
 
-        Objects written in other versions have only the defaults of those.
+        Objects written in a version with another schema have only the defaults of that.
         """
         same = all(version.schema == self._stored.schema for version in self._versions.values())
         return same or not defaulting.has_defaults(self._stored.node)
 
     def decode(self, obj: Object) -> None:
-        """Prune and default a stored object, in place, by the current schema of the version in which it was stored.
+        """Prune a stored object and set its defaults, in place, by the current schema of its stored version.
 
         Raises:
             UnknownStoredVersion: the definition no longer has that version.
@@ -77,7 +77,7 @@ class VersionCodec:
         custom_resources.coerce(self._stored.node, obj)
 
     def decode_for_request(self, obj: Object) -> None:
-        """Transform a stored object, in place, for requests, with the conversion strategy None.
+        """Transform a stored object to the version of the requests, in place, with the conversion strategy None.
 
         Raises:
             UnknownStoredVersion: the definition no longer has the version in which the object was stored.
@@ -88,7 +88,7 @@ class VersionCodec:
             custom_resources.coerce(self._wanted.node, obj)
 
     def encode(self, obj: Object) -> Object:
-        """Return the object to store, with the conversion strategy None."""
+        """Return the object to store, with the conversion strategy None: itself, or a copy in the storage version."""
         if not self.versions_differ:
             return obj
         copy = copy_object(obj)

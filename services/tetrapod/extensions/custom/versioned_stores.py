@@ -1,6 +1,7 @@
-"""Definitions and stores for each version of a custom resource whose versions differ in more than their names.
+"""Definitions and stores for each version of a custom resource whose versions have different schemas.
 
-The registry, validation and admission therefore only handle the version of the request.
+Each store returns and accepts objects in its version, so the registry, validation and admission handle only the version
+of the request.
 
 Upstream: the storages that crdHandler makes for each version, with their codecs.
 """
@@ -36,7 +37,7 @@ class ByVersion:
     Args:
         declared: the whole CustomResourceDefinition.
         storage: the storage of the unconverted objects.
-        current: makes the storage of a version. It is used without a conversion webhook.
+        current: makes the storage of a version if there is no conversion webhook.
         converter: the conversion webhook, or None.
     """
 
@@ -58,7 +59,7 @@ class ByVersion:
         self._made: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
-        """Return the definition and the store for requests of one version."""
+        """Return the definition and the store for requests of one version, the same ones on each call."""
         made = self._made.get(version)
         if made is None:
             convert = None if self._converter is None else self._converter.convert

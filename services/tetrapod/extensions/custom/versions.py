@@ -15,7 +15,12 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class ServedVersion:
-    """One version of a custom resource, served or not."""
+    """One version of a custom resource, served or not, with its schema and printer columns.
+
+    Args:
+        declared: the entry of spec.versions.
+        preserve_unknown: spec.preserveUnknownFields of the definition, which prevents pruning.
+    """
 
     def __init__(self, declared: Object, *, preserve_unknown: bool) -> None:
         self.name: str = declared["name"]
@@ -35,7 +40,7 @@ class ServedVersion:
 
     @cached_property
     def node(self) -> SchemaNode:
-        """The node of the schema."""
+        """The root of the compiled schema. Without a schema, all fields are preserved."""
         schema = self.schema
         if self._preserve_unknown or not schema:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
@@ -43,5 +48,5 @@ class ServedVersion:
 
     @cached_property
     def validator(self) -> CustomValidator:
-        """The validator of the version."""
+        """The validator of objects in this version."""
         return CustomValidator(self.node, self.scale)

@@ -26,10 +26,13 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class CrdStore(Store):
-    """The store of CustomResourceDefinitions."""
+    """The store of CustomResourceDefinitions. DELETE marks a definition; its finalizer removes it later."""
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Wait until this process has observed the write. Upstream's informers lag, and clients have to retry."""
+        """Wait until this process has observed the write, and return the entry.
+
+        Upstream's informers lag, and clients have to retry. If the wait fails, the write has succeeded nevertheless.
+        """
         if not ctx.dry_run and entry.revision:
             with suppress(TooLargeResourceVersion, Unavailable):  # the write has succeeded in any case
                 await self.storage.get(entry.key, str(entry.revision))
@@ -64,7 +67,7 @@ class CrdStore(Store):
         return await self.written(ctx, marked), False
 
     def _check_preconditions(self, name: str, meta: Object, given: Object) -> None:
-        """Check the preconditions of a deletion.
+        """Compare the preconditions of the delete options with the stored metadata.
 
         Raises:
             StatusError: 409, with a message that only this resource has.

@@ -61,9 +61,9 @@ class CrdStrategy(Strategy):
         return warnings + [warning for warning in _set_warnings(new) if warning not in existing_warnings]
 
     def canonicalize(self, obj: Object) -> None:
-        """Convert whole floats in defaults, enums and examples to integers after validation.
+        """Convert floats without a fraction in defaults, enums and examples to integers, in place.
 
-        Storage would return them as integers.
+        Storage would return them as integers anyway. This happens after validation.
         """
         integral(obj)
 
@@ -72,7 +72,7 @@ class CrdStrategy(Strategy):
 
 
 class CrdStatusStrategy(CrdStrategy):
-    """The strategy of the status subresource, which also updates metadata."""
+    """The strategy of the status subresource, which updates status and metadata but not the spec."""
 
     generation = None
 
@@ -90,7 +90,7 @@ class CrdStatusStrategy(CrdStrategy):
 
 
 def _store_version(crd: Object) -> None:
-    """Add the storage version to status.storedVersions."""
+    """Add the storage version to status.storedVersions if it is not there, in place."""
     status = crd["status"]
     for version in crd["spec"].get("versions") or ():
         if version.get("storage"):
@@ -101,7 +101,7 @@ def _store_version(crd: Object) -> None:
 
 
 def _unrecognized_formats(crd: Object) -> list[str]:
-    """Return the unrecognized formats in the schemas of all versions, in order.
+    """Return the unrecognized formats in the schemas of all versions, in order and with repetitions.
 
     A schema that all versions share is checked once.
     """
@@ -118,9 +118,9 @@ def _set_warnings(crd: Object) -> list[str]:
 
 
 def _leave_loop(ctx: Context, obj: Object) -> None:
-    """Raise TakesTooLong if there are CEL rules.
+    """Raise TakesTooLong if a schema has CEL rules and the hook runs on the event loop; the caller then uses a thread.
 
-    Compiling them and evaluating them on defaults would block the event loop.
+    Compiling rules and evaluating them on defaults would block the event loop.
     """
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
     if not ctx.large and any(has_rules(schema) for schema in schemas if schema):

@@ -17,19 +17,22 @@ _PATH: Final = f"metadata.annotations[{ANNOTATION}]"
 
 
 class Approval(NamedTuple):
-    """The state of the approval (missing, bypassed, approved or invalid) and its reason."""
+    """The state of the approval, "missing", "bypassed", "approved" or "invalid", and its reason."""
 
     state: str
     reason: str
 
 
 def is_protected(group: str) -> bool:
-    """Return whether a group is reserved for the Kubernetes community."""
+    """Return whether a group is reserved for the Kubernetes community: k8s.io, kubernetes.io and groups below them."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval(crd: Object) -> Approval:
-    """Return the approval state of a definition by its annotation."""
+    """Return the approval state of a definition by its annotation, whatever its group is.
+
+    A URL means "approved", and a text that starts with "unapproved" means "bypassed".
+    """
     text = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
     if not text:
         return Approval("missing", f'protected groups must have approval annotation "{ANNOTATION}", {_SEE}')
@@ -49,7 +52,11 @@ def approval(crd: Object) -> Approval:
 
 
 def validate_approval(new: Object, old: Object | None) -> list[FieldError]:
-    """Return the errors of the approval annotation. On update a state that did not change is not an error."""
+    """Return the errors of the approval annotation, which protected groups need.
+
+    Args:
+        old: the stored definition; None on create. If it has the same state, there is no error.
+    """
     if not is_protected(new["spec"].get("group") or ""):
         return []
     current = approval(new)

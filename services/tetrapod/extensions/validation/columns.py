@@ -12,7 +12,7 @@ COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32"
 
 
 def validate_column(column: Object, path: str) -> list[FieldError]:
-    """Return the errors of a printer column."""
+    """Return the errors of one of additionalPrinterColumns: name, type, format and JSONPath."""
     errors = []
     kind, form, json_path = (column.get(key) or "" for key in ("type", "format", "jsonPath"))
     if not column.get("name"):
@@ -32,7 +32,7 @@ def validate_column(column: Object, path: str) -> list[FieldError]:
 
 
 def validate_subresources(subresources: Object | None, path: str) -> list[FieldError]:
-    """Return the errors of the subresources."""
+    """Return the errors of the paths in subresources.scale; `subresources` may be None."""
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []

@@ -22,9 +22,10 @@ _UNWANTED: Final = "should not be set when strategy is not set to Webhook"
 
 
 def validate_conversion(conversion: Object | None, path: str, *, recognized: bool, any_ca: bool) -> list[FieldError]:
-    """Return the errors of spec.conversion.
+    """Return the errors of spec.conversion, which may be None.
 
     Args:
+        path: the field path of the conversion.
         recognized: whether the review versions must include one that this server supports.
         any_ca: whether an invalid CA bundle is accepted.
     """
@@ -46,14 +47,14 @@ def validate_conversion(conversion: Object | None, path: str, *, recognized: boo
 
 
 def validate_enum(value: str, accepted: Sequence[str], path: str) -> list[FieldError]:
-    """Return an error if the value is empty or not accepted."""
+    """Return an error if the value is empty or not among `accepted`."""
     if not value:
         return [required(path)]
     return [] if value in accepted else [not_supported(path, value, accepted)]
 
 
 def has_recognized_version(conversion: Object | None) -> bool:
-    """Return whether the review versions are empty or include one that this server supports."""
+    """Return whether conversionReviewVersions is empty or includes a version that this server supports."""
     versions = ((conversion or {}).get("webhook") or {}).get("conversionReviewVersions") or ()
     return not versions or any(v in REVIEW_VERSIONS for v in versions)
 
@@ -75,7 +76,7 @@ def _client_errors(client: Object | None, path: str, any_ca: bool) -> list[Field
 
 
 def ca_bundle_error(bundle: str) -> str:
-    """Return an error text for a base64-encoded CA bundle, or "" if it is valid."""
+    """Return an error text for a Base64-encoded CA bundle, or "" if it has at least one certificate and all parse."""
     from cryptography import x509
 
     try:

@@ -55,7 +55,10 @@ def validate_create(crd: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Return the errors of an update. Rules that the existing definition violates already are relaxed."""
+    """Return the errors of an update. Rules that the stored definition violates already are relaxed.
+
+    Group and plural are immutable; once the definition is established, scope and kind are immutable too.
+    """
     spec, old_spec = Spec.of(new["spec"]), Spec.of(old["spec"])
     established = is_true(old, ESTABLISHED)
     options = Options(any_ca=_any_ca(old_spec, established), unchanged=_unchanged(new, old))
@@ -73,7 +76,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Return the errors of a status update."""
+    """Return the errors of status.acceptedNames; other parts of the status are not validated, and `old` is not used."""
     return validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
 
 
@@ -96,7 +99,10 @@ def _after_spec(new: Object, old: Object | None) -> list[FieldError]:
 
 
 def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldError]:
-    """Return the errors of status.storedVersions."""
+    """Return the errors of status.storedVersions.
+
+    They must include the storage version, and each of them must be in spec.versions.
+    """
     path = "status.storedVersions"
     if not stored:
         return [invalid(path, stored or None, "must have at least one stored version")]
@@ -180,9 +186,9 @@ def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
 
 
 def _any_ca(old: Spec, established: bool) -> bool:
-    """Return whether an invalid CA bundle is accepted.
+    """Return whether an update may set an invalid CA bundle.
 
-    It is if the existing one is invalid, or the definition is not established yet.
+    It may if the stored one is invalid, or the definition is not established yet.
     """
     if not established:
         return True
@@ -191,7 +197,11 @@ def _any_ca(old: Spec, established: bool) -> bool:
 
 
 def _lenient(old: Spec, options: Options) -> Options:
-    """Return options without the rules that the existing definition violates."""
+    """Return a copy of the options that relaxes each rule that the stored definition violates.
+
+    Args:
+        old: the stored spec.
+    """
     schemas = old.schemas()
     inner = [s for schema in schemas for s in walk(schema)]
     lists = [(s, s["items"]) for s in inner if isinstance(s.get("items"), dict)]
@@ -215,12 +225,12 @@ def _lenient(old: Spec, options: Options) -> Options:
 
 
 def _unpruned(schema: Object) -> bool:
-    """Return whether a default in the schema has unknown fields."""
+    """Return whether a default in the schema has fields that the schema does not specify."""
     return any(error.detail == "must not have unknown fields" for error in validate_defaults(copy_value(schema), ""))
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:
-    """Return the names of the versions whose schema did not change."""
+    """Return the names of the versions whose schema is the same in both definitions."""
     old_schemas = {v.get("name"): v.get("schema") for v in old["spec"].get("versions") or ()}
     new_schemas = [(v.get("name") or "", v.get("schema")) for v in new["spec"].get("versions") or ()]
     return frozenset(name for name, schema in new_schemas if name in old_schemas and old_schemas[name] == schema)
@@ -232,7 +242,7 @@ def validate_required_names(names: Object, path: str) -> list[FieldError]:
 
 
 def validate_names(names: Object, path: str) -> list[FieldError]:
-    """Return the errors of spec.names or status.acceptedNames."""
+    """Return the format errors of spec.names or status.acceptedNames; empty names are accepted."""
     errors = []
     for key in ("plural", "singular"):
         value = names.get(key) or ""

@@ -1,6 +1,6 @@
-"""The internal Go types of custom resource definitions that errors quote whole.
+"""The internal Go types of CustomResourceDefinitions that upstream prints whole in error messages.
 
-The types are those of versions, columns, subresources, rules and schemas.
+They are those of columns, subresources, rules and schemas.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), whose structs have no JSON
 tags.
@@ -46,19 +46,19 @@ _KEYS: Final = {
 
 
 def schema_struct(schema: Object) -> Object:
-    """Return a schema in the form of the Go struct JSONSchemaProps."""
+    """Return a schema as Go prints upstream's internal struct JSONSchemaProps, for error messages."""
     return INTERNAL_TYPES.struct("Schema", schema)
 
 
 def rule_struct(rule: Object) -> Object:
-    """Return a CEL rule in the form of the Go struct ValidationRule."""
+    """Return a CEL rule as Go prints upstream's internal struct ValidationRule, for error messages."""
     return INTERNAL_TYPES.struct("Rule", rule)
 
 
 def is_set(key: str, value: Any) -> bool:
-    """Return whether a field of a schema differs from the zero value of its Go type.
+    """Return whether a value of the schema field `key` differs from the zero value of the field's Go type.
 
-    For pointers only null is the zero value.
+    For a pointer, only null is the zero value. Otherwise "", 0, false and empty lists and objects are zero values too.
     """
     return value is not None and (_ZEROES.get(key, "") is None or bool(value))
 

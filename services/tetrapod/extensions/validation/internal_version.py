@@ -1,7 +1,7 @@
 """The spec of a definition in the form of upstream's internal version, because error messages contain its field names.
 
-Schema, subresources, columns and selectable fields that all versions share are stored once at the top level. With a
-single version, that applies to all of them.
+Schema, subresources, columns and selectable fields that are equal in all versions are stored once at the top level.
+With a single version, that applies to all of them.
 
 Upstream: pkg/apis/apiextensions/v1,
 Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec.
@@ -19,7 +19,13 @@ from tetrapod.machinery.gvk import Object
 
 @dataclass(slots=True)
 class Version:
-    """One version of a definition. `schema` is {"openAPIV3Schema": …}, or None if the schema is at the top level."""
+    """One version of a definition in internal form. Parts that all versions share are empty here.
+
+    Attributes:
+        schema: {"openAPIV3Schema": …}, or None.
+        columns: additionalPrinterColumns.
+        selectable: selectableFields.
+    """
 
     name: str
     served: bool
@@ -34,7 +40,13 @@ class Version:
 
 @dataclass(slots=True)
 class Spec:
-    """The spec of a definition in internal form."""
+    """The spec of a definition in internal form.
+
+    Attributes:
+        version: the name of the first version.
+        schema: {"openAPIV3Schema": …} if all versions have the same, else None. So are the fields that follow it.
+        null_versions: whether spec.versions is not set, which errors print differently from an empty list.
+    """
 
     group: str
     scope: str
@@ -51,7 +63,7 @@ class Spec:
 
     @classmethod
     def of(cls, spec: Object) -> Spec:
-        """Convert a v1 spec."""
+        """Convert the spec of an apiextensions.k8s.io/v1 definition; its nested objects are shared."""
         versions = [_version(v) for v in spec.get("versions") or ()]
         converted = cls(
             group=spec.get("group") or "",
@@ -69,12 +81,12 @@ class Spec:
         return converted
 
     def schemas(self) -> list[Object]:
-        """Return every openAPIV3Schema."""
+        """Return every openAPIV3Schema; one that all versions share is returned once."""
         holders = [self.schema, *(v.schema for v in self.versions)]
         return [holder["openAPIV3Schema"] for holder in holders if holder and holder.get("openAPIV3Schema") is not None]
 
     def shown_versions(self) -> list[Object] | None:
-        """Return the versions as errors quote them."""
+        """Return the versions as Go prints upstream's internal structs, or None if spec.versions is not set."""
         return None if self.null_versions else shown(self.versions)
 
     def status_enabled(self) -> bool:
@@ -83,7 +95,7 @@ class Spec:
 
 
 def has_status(subresources: Object | None) -> bool:
-    """Return whether the subresources include status."""
+    """Return whether `subresources`, which may be None, includes status."""
     return subresources is not None and subresources.get("status") is not None
 
 
@@ -102,7 +114,12 @@ def _version(version: Object) -> Version:
 
 
 def _lift(spec: Spec, part: str, empty: Any) -> None:
-    """Move a part to the top level if all versions have the same."""
+    """Move a part of the versions to the top level of the spec, in place, if all versions have the same.
+
+    Args:
+        part: the name of the attribute.
+        empty: its value in the versions afterwards.
+    """
     first = getattr(spec.versions[0], part)
     if any(getattr(v, part) != first for v in spec.versions):
         return
@@ -112,7 +129,7 @@ def _lift(spec: Spec, part: str, empty: Any) -> None:
 
 
 def shown(versions: Sequence[Version]) -> list[Object]:
-    """Return versions in the JSON form of Go structs."""
+    """Return versions as Go prints upstream's internal structs."""
     return [
         {
             "Name": v.name,

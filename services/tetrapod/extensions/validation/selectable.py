@@ -17,7 +17,12 @@ _WRONG_TYPE: Final = (
 
 
 def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of the selectable fields of a version with this schema."""
+    """Return the errors of the selectableFields of a version.
+
+    Args:
+        fields: the entries, each with a jsonPath.
+        schema: the version's openAPIV3Schema.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, selectable in enumerate(fields):

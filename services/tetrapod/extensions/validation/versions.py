@@ -45,7 +45,16 @@ error text.
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The strictness of the validation. An update tolerates errors that the existing definition has."""
+    """The strictness of the validation of a definition. By default, all rules apply, except to the CA bundle.
+
+    An update relaxes the rules that the stored definition violates.
+
+    Attributes:
+        rules: the rules for schemas.
+        schemas_required: whether each version must have a schema.
+        recognized_review_version: whether conversionReviewVersions must include one that this server supports.
+        any_ca: whether an invalid CA bundle of the conversion webhook is accepted.
+    """
 
     rules: Rules = field(default_factory=Rules)
     schemas_required: bool = True
@@ -55,12 +64,16 @@ class Options:
     """Versions whose schema did not change: the cost limit of single CEL rules does not apply to them."""
 
     def rules_of(self, version: str) -> Rules:
-        """Return the rules for the schema of a version."""
+        """Return the rules for the schema of a version; an unchanged one has no cost limit for single CEL rules."""
         return replace(self.rules, limited_costs=version not in self.unchanged)
 
 
 def validate_version(version: Version, status: bool, path: str, options: Options) -> list[FieldError]:
-    """Return the errors of one version. `status` is whether it has a status subresource."""
+    """Return the errors of one version.
+
+    Args:
+        status: whether it has a status subresource, which restricts the root of the schema.
+    """
     errors = _deprecation_errors(version, child(path, "deprecationWarning"))
     errors += validate_schema(version.schema, status, child(path, "schema"), options.rules_of(version.name))
     errors += validate_subresources(version.subresources, child(path, "subresources"))
@@ -80,8 +93,9 @@ def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules
     """Return the errors of a schema.
 
     Args:
-        holder: {"openAPIV3Schema": …}, or None.
-        status: whether there is a status subresource.
+        holder: {"openAPIV3Schema": …}, or None for no errors.
+        status: whether there is a status subresource, which restricts the root of the schema.
+        rules: the rules that apply.
     """
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:
