@@ -20,7 +20,12 @@ _REMEMBERED: Final = 1000
 
 
 class EventRecorder:
-    """A recorder of Events. Failures are logged at debug level and not retried."""
+    """A recorder of a controller's Events. Failures are logged at debug level, neither raised nor retried.
+
+    Args:
+        client: creates the Events.
+        controller: the reportingController of the Events.
+    """
 
     def __init__(self, client: Client, controller: str) -> None:
         self._client = client
@@ -28,11 +33,14 @@ class EventRecorder:
         self._recorded: dict[tuple[str, ...], tuple[str, str, int]] = {}
 
     async def record_warning(self, regarding: Object, reason: str, action: str, note: str) -> None:
-        """Create a Warning event. A repeated event updates the series of the first one instead."""
+        """Create a Warning event about the object `regarding`.
+
+        If an event with the same reason and note about the object was recorded before, its series is updated instead.
+        """
         await self._record("Warning", regarding, reason, action, note)
 
     async def record_normal(self, regarding: Object, reason: str, action: str, note: str) -> None:
-        """Create a Normal event, like `record_warning`."""
+        """Create a Normal event. All else is as in `record_warning`."""
         await self._record("Normal", regarding, reason, action, note)
 
     async def _record(self, kind: str, regarding: Object, reason: str, action: str, note: str) -> None:
@@ -66,7 +74,7 @@ class EventRecorder:
             log.debug("%s: the event %s of %s could not be written: %s", self._controller, reason, meta["name"], error)
 
     async def _update_series(self, key: tuple[str, ...]) -> None:
-        """Increase the series count of an event."""
+        """Increase the series count of the event that was recorded under `key`."""
         namespace, name, count = self._recorded[key]
         series = {"count": count + 1, "lastObservedTime": now_micro()}
         await self._client.patch(EVENTS, namespace, name, {"series": series})

@@ -29,11 +29,11 @@ class HttpTransport:
 
     Args:
         pool: the connections.
-        url: the URL of the server.
+        url: the base URL of the server.
         tls: the TLS configuration; None means plain HTTP.
-        timeout: in seconds, for requests other than watches.
-        token_file: a file with the bearer token, which is read again periodically.
-        token: the bearer token if `token_file` is empty.
+        timeout: the limit of requests other than watches, in seconds.
+        token_file: a file with the bearer token, which is read again every minute; "" for none.
+        token: the bearer token if `token_file` is empty; "" for none.
     """
 
     def __init__(
@@ -59,7 +59,11 @@ class HttpTransport:
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request and return the status code and the body. Raises Unavailable."""
+        """Send a request and return the status code and the body.
+
+        Raises:
+            Unavailable: there was no response within the timeout.
+        """
         began, code, response = time.monotonic(), 0, b""
         try:
             code, _, response = await self._pool.fetch(
@@ -72,9 +76,11 @@ class HttpTransport:
         return code, response
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """Send a GET and yield the lines of the response.
+        """Send a GET and yield the nonempty lines of the response as they arrive. There is no timeout.
 
-        Raises StatusError for any status but 200, and Unavailable.
+        Raises:
+            StatusError: the status is not 200.
+            Unavailable: the server cannot be reached, or the connection broke.
         """
         incomplete_line, code = b"", 0
         try:
@@ -100,5 +106,5 @@ class HttpTransport:
 def http_client(
     pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "", token: str = ""
 ) -> RestClient:
-    """Return a client over HTTPS."""
+    """Return a client over HTTPS. The arguments are those of `HttpTransport`; it does not connect yet."""
     return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token), user_agent)

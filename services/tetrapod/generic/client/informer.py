@@ -29,9 +29,10 @@ OnChange = Callable[[Object | None, Object | None], None]
 
 
 class Informer(Reflector):
-    """The objects by (namespace, name).
+    """The objects of one resource, kept up to date. `handlers` are called with each change.
 
-    They are shared and must not be modified. During the first list some objects are not present yet.
+    `objects` has them by (namespace, name). They are shared and must not be modified. They are complete once `synced`
+    is set.
     """
 
     def __init__(
@@ -52,10 +53,11 @@ class Informer(Reflector):
             client: the client to list and watch with.
             gvr: the resource.
             namespace: the namespace; "" for all.
-            label_selector: a label selector.
-            field_selector: a field selector.
-            transform: returns the part of an object to store (upstream: client-go's TransformFunc).
-            only: the fields of each object to decode; the others never become Python objects.
+            label_selector: the label selector of list and watch; "" for all objects.
+            field_selector: the field selector of list and watch; "" for all objects.
+            transform: returns the part of an object to store (upstream: client-go's TransformFunc); None to store it
+                all.
+            only: the fields of each object to decode; the others never become Python objects. None decodes all.
             page: objects in one page of a list.
         """
         super().__init__(
@@ -67,7 +69,7 @@ class Informer(Reflector):
         self._handling = _HANDLING.row((NAME, *gvr))
 
     def get(self, namespace: str, name: str) -> Object | None:
-        """Return an object, or None if it is not present."""
+        """Return the stored object (not a copy), or None if it is not present."""
         return self.objects.get((namespace, name))
 
     async def run(self) -> None:

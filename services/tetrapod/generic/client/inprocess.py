@@ -24,9 +24,11 @@ _HOST: Final = "in-process"
 
 
 class InProcessTransport:
-    """A `Transport` to a handler.
+    """A `Transport` to a handler in this process.
 
-    `handler` is called below the filters, so `user` is neither authenticated nor authorized.
+    Args:
+        handler: receives the requests below the filters, so `user` is neither authenticated nor authorized.
+        user: the user of the requests.
     """
 
     def __init__(self, handler: Handler, user: UserInfo = LOOPBACK) -> None:
@@ -56,7 +58,10 @@ class InProcessTransport:
             return write_status(request, error)
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request and return the status code and the body."""
+        """Send a request and return the status code and the body.
+
+        A StatusError of the handler becomes a Status body.
+        """
         began = time.monotonic()
         response = await self._handle(method, target, body, headers)
         if isinstance(response, StreamResponse):
@@ -69,7 +74,11 @@ class InProcessTransport:
         return response.status, response_body
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200."""
+        """Send a GET and yield the nonempty lines of the response as they are written.
+
+        Raises:
+            StatusError: the status is not 200.
+        """
         response = await self._handle("GET", target, b"", headers)
         if response.status != 200:
             raise error_from(response.status, response.body)
@@ -101,7 +110,11 @@ async def _run(response: StreamResponse, writer: QueueWriter) -> None:
 
 
 class QueueWriter:
-    """A StreamWriter whose chunks are read by iterating over it."""
+    """A StreamWriter for a reader in this process, which iterates over the written data.
+
+    `drain` waits while more than 1 MiB is unread, but only once the iteration has begun. Without an iteration, the data
+    collects in `chunks`.
+    """
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
@@ -140,7 +153,7 @@ class QueueWriter:
         self._room.set()
 
     def finish(self) -> None:
-        """End the iteration after the remaining chunks."""
+        """Mark the end of the data. The iteration then ends after the remaining chunks."""
         self._finished = True
         self._more.set()
 
@@ -160,5 +173,5 @@ class QueueWriter:
 
 
 def in_process_client(handler: Handler, user_agent: str, user: UserInfo = LOOPBACK) -> RestClient:
-    """Return a client of a handler in this process."""
+    """Return a client that calls a handler in this process as `user`, without authorization."""
     return RestClient(InProcessTransport(handler, user), user_agent)

@@ -15,16 +15,21 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class ClientEvent(NamedTuple):
-    """An event of a watch. The object of an ERROR event is a Status."""
+    """An event of a watch. The object of an ERROR event is a Status, that of a BOOKMARK has only a resource version."""
 
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
     object: Object
 
 
 class Client(Protocol):
-    """A client of the API.
+    """A client of the API. Arguments in `query` become query parameters, except for those that are None or "".
 
-    Every method raises StatusError for error responses, and `Unavailable` if the server cannot be reached.
+    A namespace of "" means a cluster-scoped resource, or all namespaces. The methods that write return the object that
+    the server returned.
+
+    Raises:
+        StatusError: the server returned an error. `raw` alone returns error responses instead.
+        Unavailable: the server cannot be reached.
     """
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object: ...
@@ -38,10 +43,14 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> Object:
-        """Return a list.
+        """Return a list object, such as a PodList, of one page if `query` has a `limit`.
 
-        With `metadata_only` it is a PartialObjectMetadataList; with `only` just these fields of each object are
-        decoded.
+        Args:
+            gvr: the resource.
+            namespace: the namespace; "" for all.
+            metadata_only: request a PartialObjectMetadataList instead.
+            only: the fields of each object to decode; the result has no others. None decodes all.
+            query: query parameters, such as `labelSelector`.
         """
         ...
 
@@ -54,7 +63,7 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        """Yield watch events; `metadata_only` and `only` are as for `list`."""
+        """Yield the events of a watch until the server ends it. The arguments are those of `list`."""
         ...
 
     async def create(
@@ -83,7 +92,7 @@ class Client(Protocol):
         subresource: str = "",
         **query: Any,
     ) -> Object:
-        """Patch an object. `type` is merge, json, strategic or apply."""
+        """Patch an object and return the result. `type` is merge, json, strategic or apply."""
         ...
 
     async def delete(

@@ -28,16 +28,16 @@ def periodic_hook(
 ) -> Hook:
     """Return a post-start hook that calls `work`, and keeps calling it in the background.
 
-    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`.
-    While the store or another service does not respond, it raises, so that it is called again and the server is not
-    ready.
+    The hook returns once the first call has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`. If
+    the store or another service does not respond, the hook raises the error. The lifecycle then calls it again, and the
+    server is not ready until then. Failed calls in the background are repeated with backoff.
 
     Args:
         lifecycle: runs the background task.
         name: the name of the task in logs.
         work: writes the objects.
         period: seconds between two calls; None to stop after the first success.
-        after: an event that the first attempt waits for.
+        after: an event that the first call waits for; None to start at once.
     """
 
     async def start() -> None:
@@ -57,7 +57,10 @@ def periodic_hook(
 
 
 def is_rejection(error: BaseException) -> bool:
-    """Return whether a server has rejected the request; False if a store or service did not respond."""
+    """Return whether an exception is a decision of the API, such as a 403 or 422.
+
+    It is False if a store or service did not respond or asked to retry, and for exceptions other than StatusError.
+    """
     return isinstance(error, StatusError) and error.reason not in _NO_DECISION
 
 

@@ -27,13 +27,13 @@ WORK_SECONDS: Final = Histogram(
 
 
 class Queue(Protocol):
-    """The part of a work queue that metrics read. Its length is the number of waiting keys."""
+    """The part of a work queue that the metrics read. Its `len` is the number of waiting keys."""
 
     name: str
 
     @property
     def in_progress(self) -> Mapping[Any, float]:
-        """The keys that are being processed, with the start time (of time.monotonic())."""
+        """The keys that are being processed, with their start times (of time.monotonic())."""
         ...
 
     def __len__(self) -> int: ...
@@ -43,7 +43,7 @@ _queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
 
 
 def register(queue: Queue) -> None:
-    """Register a queue, so that its metrics are shown before anything is counted."""
+    """Include a queue in the metrics, and show its counters with 0. The queue is only referenced weakly."""
     _queues.add(queue)
     name = (queue.name,)
     ADDS.add(name, 0)
@@ -53,7 +53,7 @@ def register(queue: Queue) -> None:
 
 
 def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
-    """Return a value summed up over the queues of each name."""
+    """Return one row for each queue name: the sum of `value_of` over the queues with this name."""
     values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):
         values_by_name.setdefault((queue.name,), []).append(value_of(queue))
@@ -107,10 +107,10 @@ _RECEIVED: Final = Histogram(
 
 
 def count_request(host: str, method: str, code: str, began: float, sent: int, received: int) -> None:
-    """Count a request.
+    """Count a request of a client that has just ended.
 
     Args:
-        host: the server.
+        host: the host and port of the server.
         method: the HTTP method.
         code: the status code, or "<error>", as upstream, if the server did not respond.
         began: when the request was sent (of time.monotonic()).

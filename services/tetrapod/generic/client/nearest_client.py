@@ -1,7 +1,7 @@
-"""`SplitClient`: a client that calls this process for the groups it serves, and the aggregator for all others.
+"""`SplitClient`: a client that calls the servers in this process for their groups, and the aggregator for all others.
 
-The controllers of a service watch dozens of its own resources. Over the network each watch would be two TLS connections
-that all events cross.
+The controllers of a service watch dozens of its own resources. Through the aggregator, each event would cross two TLS
+connections.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class SplitClient:
-    """Implements `Client`. `is_local` returns whether `local` serves a group; non-resource requests go to `remote`."""
+    """A `Client` that chooses between two clients by the API group. Non-resource requests go to `remote`.
+
+    Args:
+        local: the client of the groups that this process serves.
+        remote: the client of all other groups.
+        is_local: returns whether `local` serves a group.
+    """
 
     def __init__(self, local: Client, remote: Client, is_local: Callable[[str], bool]) -> None:
         self._local = local

@@ -41,13 +41,23 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
 
 
 def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
-    """Decode a list response. Raises ValueError."""
+    """Decode a list response to a dictionary whose items have only the fields of `only`.
+
+    Raises:
+        ValueError: the response is not JSON, or a field has another type.
+    """
     decoded: Object = msgspec.to_builtins(_list_decoder(only).decode(response))
     return decoded
 
 
 def decode_event(only: type[msgspec.Struct], line: bytes) -> Object:
-    """Decode one line of a watch response. Raises ValueError."""
+    """Decode one line of a watch response to a dictionary whose object has only the fields of `only`.
+
+    The objects of ERROR and BOOKMARK events are decoded completely.
+
+    Raises:
+        ValueError: the line is not JSON, or a field has another type.
+    """
     event: Object
     if _decode_type(line).type in STATUS:
         event = msgspec.json.decode(line)

@@ -20,9 +20,16 @@ async def every(
     level: int = logging.WARNING,
     at_once: bool = True,
 ) -> None:
-    """Call `work` every `seconds` until cancelled, the first time immediately if `at_once`.
+    """Await `work`, then sleep for `seconds`, and repeat until cancelled.
 
-    API errors are logged at `level`.
+    API errors (StatusError, Unavailable, OSError) of `work` are logged at `level`; others are raised.
+
+    Args:
+        seconds: the pause between two calls.
+        name: the beginning of the log lines.
+        work: the work.
+        level: the level of the log lines.
+        at_once: whether the first call is immediate; otherwise it comes after `seconds`.
     """
     if not at_once:
         await asyncio.sleep(seconds)

@@ -12,7 +12,12 @@ from tetrapod.machinery.status import StatusError
 
 
 async def get_or_none(client: Client, gvr: GroupVersionResource, namespace: str, name: str) -> Object | None:
-    """Return an object, or None if it does not exist. Raises StatusError (except 404) and Unavailable."""
+    """Return an object, or None if it does not exist.
+
+    Raises:
+        StatusError: the server returned an error other than 404.
+        Unavailable: the server cannot be reached.
+    """
     try:
         return await client.get(gvr, namespace, name)
     except StatusError as error:
@@ -28,7 +33,7 @@ PAGE: Final = 250
 async def pages(
     client: Client, gvr: GroupVersionResource, namespace: str = "", *, size: int = PAGE, **query: Any
 ) -> AsyncIterator[Object]:
-    """List objects page by page, all of one resource version. The event loop can run other tasks between two pages.
+    """Yield the pages of a list, each a list object of the same resource version. Other tasks run between two pages.
 
     Args:
         client: the client.
@@ -39,6 +44,7 @@ async def pages(
 
     Raises:
         StatusError: 410 if the resource version of the list has expired in between.
+        Unavailable: the server cannot be reached.
     """
     more: dict[str, Any] = {"limit": size}
     while True:

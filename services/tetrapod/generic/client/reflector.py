@@ -1,8 +1,8 @@
 """`Reflector`: lists and watches one resource and passes its objects to a subclass, which stores what it needs.
 
-`Informer` stores whole objects; the garbage collector stores the nodes of its graph. Upstream:
-k8s.io/client-go/tools/cache/reflector.go. A watch that ends is resumed. If its resource version is too old, the objects
-are listed again. An unavailable server is retried with backoff.
+`Informer` stores whole objects; the garbage collector stores the nodes of its graph. A watch that ends is resumed. If
+its resource version is too old, the objects are listed again. An unavailable server is retried with backoff.
+Upstream: k8s.io/client-go/tools/cache/reflector.go
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _reflectors: Final[weakref.WeakSet[Reflector]] = weakref.WeakSet()
 
 
 class Reflector(ABC):
-    """A list and watch loop over one resource.
+    """A list and watch loop over one resource. Subclasses store the objects.
 
     Attributes:
-        synced: set once all objects of the first list have been passed on.
-        version: the resource version up to which changes have been passed on.
-        gone: whether the server does not serve the resource, or no longer.
+        synced: set once all objects of the first list have been stored.
+        version: the resource version up to which changes have been stored; "" before the first list.
+        gone: whether the server answered the last list or watch with 404 or 405: it does not serve the resource.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Reflector(ABC):
             client: the client to list and watch with.
             gvr: the resource.
             namespace: the namespace; "" for all.
-            label_selector: a label selector.
-            field_selector: a field selector.
+            label_selector: the label selector of list and watch; "" for all objects.
+            field_selector: the field selector of list and watch; "" for all objects.
             metadata_only: request PartialObjectMetadata.
-            only: the fields of each object to decode; the others never become Python objects.
+            only: the fields of each object to decode; the others never become Python objects. None decodes all.
             page: objects in one page of a list.
         """
         self.gvr = gvr
@@ -91,18 +91,18 @@ class Reflector(ABC):
 
     @abstractmethod
     def _stored_keys(self) -> Collection[Key]:
-        """Return the keys of the stored objects."""
+        """Return the keys of the stored objects, of which a list removes those that it does not contain."""
 
     @abstractmethod
     def _put(self, key: Key, obj: Object) -> None:
-        """Store an object that is new or changed, or, from a list, possibly unchanged."""
+        """Store an object that was added or changed. Objects of a list may also be unchanged."""
 
     @abstractmethod
     def _remove(self, key: Key, obj: Object | None) -> None:
-        """Remove an object. `obj` is its last state, or None if a list no longer contained it."""
+        """Remove an object. `obj` is its last state, or None if it was missing in a new list."""
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled. Errors are logged and retried with backoff."""
         wait = _FIRST_WAIT
         version = ""
         while True:
@@ -130,9 +130,10 @@ class Reflector(ABC):
                 wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
 
     async def _list(self) -> str:
-        """Pass on all objects, page by page, then remove those that no longer exist.
+        """List and store all objects page by page, then remove those that no longer exist, and set `synced`.
 
-        Returns the resource version of the list.
+        Returns:
+            The resource version of the list.
         """
         missing, version = set(self._stored_keys()), ""
         async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):
@@ -155,9 +156,13 @@ class Reflector(ABC):
                 until = time.perf_counter() + STEP_SECONDS
 
     async def _watch(self, version: str) -> str:
-        """Watch from a version.
+        """Watch from a resource version and store the changes, until the server ends the watch.
 
-        Returns the version to resume from; raises StatusError if the server ends the watch with an error.
+        Returns:
+            The resource version from which to resume.
+
+        Raises:
+            StatusError: the server rejected the watch or sent an ERROR event; 410 if the version is too old.
         """
         events = self._client.watch(
             self.gvr, self._namespace, resourceVersion=version, allowWatchBookmarks=True, **self._query
@@ -176,13 +181,13 @@ class Reflector(ABC):
 
 
 def key_of(obj: Object) -> Key:
-    """Return namespace and name of an object."""
+    """Return the namespace ("" if it has none) and the name of an object."""
     metadata = obj["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
 
 
 def _versions() -> list[tuple[tuple[str, ...], float]]:
-    """Return the version of each resource; of two reflectors of one resource, the lower one."""
+    """Return one row for each resource: its labels and its version, the lowest one if it has several reflectors."""
     versions: dict[tuple[str, ...], float] = {}
     for reflector in list(_reflectors):
         if reflector.version.isdigit():

@@ -30,19 +30,33 @@ _PARTIAL_LIST: Final = {"accept": "application/json;as=PartialObjectMetadataList
 
 
 class Transport(Protocol):
-    """The way to the server: over HTTP (`http.py`) or within the process (`inprocess.py`)."""
+    """A means to send requests to a server: over HTTPS (`http.py`) or within the process (`inprocess.py`)."""
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request and return status code and body. `target` is path and query. Raises Unavailable."""
+        """Send a request and return the status code and the body, for error responses too.
+
+        `target` is the path with the query.
+
+        Raises:
+            Unavailable: the server did not respond.
+        """
         ...
 
     def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200."""
+        """Send a GET and yield the nonempty lines of the response as they arrive.
+
+        Raises:
+            StatusError: the status is not 200.
+            Unavailable: the server did not respond, or the connection broke.
+        """
         ...
 
 
 def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    """Return the path of a resource, an object or a subresource."""
+    """Return the path of a collection, an object or a subresource, escaped for a URL.
+
+    An empty `namespace`, `name` or `subresource` is left out.
+    """
     segments = ["/apis", gvr.group, gvr.version] if gvr.group else ["/api", gvr.version]
     if namespace:
         segments += ["namespaces", quote(namespace, safe="")]
@@ -55,7 +69,10 @@ def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = ""
 
 
 def error_from(code: int, body: bytes) -> StatusError:
-    """Return the error in a response (upstream: transformResponse)."""
+    """Return (not raise) the error in a response: that of its Status, or else one with the body as message.
+
+    Upstream: transformResponse
+    """
     try:
         status = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -68,10 +85,7 @@ def error_from(code: int, body: bytes) -> StatusError:
 
 
 class RestClient:
-    """Implements `Client`.
-
-    Every method raises StatusError for an error response, and `Unavailable` if the server did not respond.
-    """
+    """An implementation of `Client` over a transport. The user agent is sent with each request."""
 
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport

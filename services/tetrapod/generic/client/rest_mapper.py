@@ -20,7 +20,7 @@ class Mapping(NamedTuple):
 
 
 async def find_resource(client: Client, kind: GroupVersionKind) -> Mapping | None:
-    """Return the resource of a kind, or None if it is not served or discovery fails."""
+    """Return the resource of a kind by requesting discovery, or None if the kind is not served or discovery fails."""
     path = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     try:
         code, body = await client.raw("GET", path)

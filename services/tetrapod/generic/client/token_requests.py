@@ -1,9 +1,8 @@
 """`serviceaccounts/token` in core when auth is a separate process.
 
-Auth has the logic and the keys. Admission runs here, in core.
-
-The auth service serves TOKEN_REQUESTS_PATH: `prepare` sets defaults and validates, `issue` signs. In between
-core's validating admission gets the prepared object, as it would in one process.
+The auth service has the signing keys and the rules of TokenRequests; admission runs here, in core. So core sends two
+requests to TOKEN_REQUESTS_PATH of auth: `prepare` sets defaults and validates, and `issue` signs. Between them, core
+runs validating admission on the prepared object, as it would in one process.
 """
 
 from __future__ import annotations
@@ -26,7 +25,10 @@ _DEFAULT_SECONDS: Final = 60 * 60
 
 
 def default_token_request(obj: Object) -> None:
-    """Set the default expiration (upstream: SetDefaults_TokenRequestSpec)."""
+    """Set `spec.expirationSeconds` of a TokenRequest to an hour, in place, if it is missing.
+
+    Upstream: SetDefaults_TokenRequestSpec
+    """
     spec = obj.get("spec") or {}
     obj["spec"] = spec
     if spec.get("expirationSeconds") is None:
@@ -34,9 +36,9 @@ def default_token_request(obj: Object) -> None:
 
 
 def note_credential(ctx: Context, answer: Object) -> Object:
-    """Annotate the audit event with the id of the issued credential (upstream: CredentialIDForJTI).
+    """Add the id of the token in `answer`, a TokenRequest, to the audit annotations, and return `answer`.
 
-    Returns `answer`.
+    Upstream: CredentialIDForJTI
     """
     payload = answer["status"]["token"].split(".")[1]
     claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -46,7 +48,11 @@ def note_credential(ctx: Context, answer: Object) -> Object:
 
 
 class RemoteTokenRequestRest(Rest):
-    """The subresource. `client` calls the auth service as a member of SERVICES_GROUP."""
+    """The handler of `serviceaccounts/token` in core, which calls the auth service.
+
+    Args:
+        client: the client of the auth service, as a member of SERVICES_GROUP.
+    """
 
     keeps_system_metadata = True  # a request may name the account's uid as a precondition
 
@@ -54,11 +60,18 @@ class RemoteTokenRequestRest(Rest):
         self._client = client
 
     def default(self, obj: Object) -> None:
-        """Set the default expiration before the object is validated."""
+        """Set the default expiration in place, before the object is validated."""
         default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        """Create a token: auth prepares the request, `validate` (admission) runs, auth issues the token.
+        """Let auth prepare the TokenRequest, call `validate`, let auth issue the token, and return it.
+
+        Args:
+            ctx: the request, which gets warnings and an audit annotation.
+            name: the service account.
+            obj: the TokenRequest, which is changed.
+            validate: validating admission; None if there is none.
+            options: not used.
 
         Raises:
             StatusError: the request was rejected, or 503 if auth is unavailable or its response is malformed.
@@ -88,7 +101,11 @@ class RemoteTokenRequestRest(Rest):
 
 
 def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[str]]:
-    """Return a function (namespace, service account, secret) → legacy token, signed by auth. It raises StatusError."""
+    """Return a function that lets auth sign a legacy token.
+
+    Its arguments are the namespace, the service account and the Secret. It raises StatusError if auth rejects the
+    request, and Unavailable if auth cannot be reached.
+    """
 
     async def sign(namespace: str, account: str, secret: str) -> str:
         question = orjson.dumps({"namespace": namespace, "account": account, "secret": secret})

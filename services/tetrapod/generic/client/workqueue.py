@@ -27,7 +27,8 @@ class WorkQueue(Generic[K]):
 
     Args:
         name: the name of the queue in metrics and logs.
-        work: reconciles one key. It raises an exception to have the key retried.
+        work: reconciles one key. Any exception is logged, and the key is retried after 10 ms, then twice as long each
+            time, up to a minute.
     """
 
     def __init__(self, name: str, work: Callable[[K], Awaitable[None]]) -> None:
@@ -50,7 +51,7 @@ class WorkQueue(Generic[K]):
         return True
 
     def add(self, key: K) -> None:
-        """Add a key, unless it is already waiting."""
+        """Add a key, unless it is already waiting. A key that is being processed is processed again afterwards."""
         if key in self._waiting:
             return
         self._waiting.add(key)
@@ -61,7 +62,7 @@ class WorkQueue(Generic[K]):
             self._more.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Add a key after some seconds; of several delays for one key the shortest counts."""
+        """Add a key after some seconds. If several delays are pending for a key, the shortest counts."""
         loop = asyncio.get_running_loop()
         when = loop.time() + seconds
         pending = self._delayed.get(key)
@@ -76,7 +77,7 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
     async def run(self, workers: int = 1) -> None:
-        """Process keys until cancelled."""
+        """Process keys until cancelled, up to `workers` different keys at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker())

@@ -11,9 +11,17 @@ JITTER: Final = 1.2
 
 @dataclass(frozen=True, slots=True)
 class ElectionConfig:
-    """The name of the Lease and the timing in seconds.
+    """The Lease of a leader election, and the timing in seconds, with upstream's defaults.
 
-    Raises ValueError, with upstream's text, if a leader could lose its lease before it notices.
+    Attributes:
+        name: the name of the Lease.
+        namespace: its namespace.
+        lease_duration: a Lease that is not renewed for this long may be taken over.
+        renew_deadline: a leader that cannot renew the Lease for this long stops to lead.
+        retry_period: the time between two tries to acquire or renew the Lease.
+
+    Raises:
+        ValueError: the timing would let a leader lose its Lease before it stops. The text is upstream's.
     """
 
     name: str

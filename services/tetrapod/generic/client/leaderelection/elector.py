@@ -1,9 +1,10 @@
 """`Elector`: holds a Lease and runs work only while it holds it.
 
-Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it was not changed for its
-duration, by the clock of the observing replica: clocks of replicas are never compared. It is stricter than upstream in
-two ways. A leader that sees another holder stops immediately instead of after the renew deadline. The deadline counts
-from the last renewal, so that a process that was suspended does not continue to work when it resumes.
+A Lease has expired if it was not changed for its duration, by the clock of the replica that observes it: clocks of
+replicas are never compared. The elector is stricter than upstream in two ways. A leader that sees another holder stops
+immediately instead of after the renew deadline. The deadline counts from the last renewal, so that a process that was
+suspended does not continue to work when it resumes.
+Upstream: client-go/tools/leaderelection/leaderelection.go
 """
 
 from __future__ import annotations
@@ -42,7 +43,13 @@ _FAILURES: Final = (StatusError, Unavailable, OSError, TimeoutError)
 
 
 class Elector:
-    """An implementation of `Leadership` with a Lease."""
+    """An implementation of `Leadership` with a Lease.
+
+    Args:
+        lock: reads and writes the Lease, and has the identity of this replica.
+        config: the timing.
+        clock: returns the current time in seconds, of any epoch.
+    """
 
     def __init__(self, lock: LeaseLock, config: ElectionConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._lock = lock
@@ -56,16 +63,19 @@ class Elector:
 
     @property
     def leader(self) -> str:
-        """The identity of the last observed leader; "" before the first one and after a release of the lease."""
+        """The identity of the last observed leader; "" before the first observation and after a release."""
         return str(self._observed.get("holderIdentity") or "")
 
     @property
     def leading(self) -> bool:
-        """Whether this replica was the last observed leader."""
+        """Whether the last observed leader is this replica. The Lease may have expired since."""
         return self.leader == self._lock.identity
 
     async def run(self, work: Work) -> None:
-        """Acquire the lease, run the work while it is held, and repeat. On cancellation the lease is released."""
+        """Acquire the Lease, run the work while it is held, and repeat. Never returns.
+
+        On cancellation, and when the work ends, the work is cancelled and then the Lease is released.
+        """
         while True:
             await self._acquire()
             await self._term(work)
@@ -99,7 +109,7 @@ class Elector:
             await self._release()
 
     async def _renew(self) -> None:
-        """Renew the lease periodically; returns when it is lost."""
+        """Renew the Lease every retry period. Return when it is lost or could not be renewed before the deadline."""
         while True:
             await asyncio.sleep(self._config.retry_period)
             if not await self._renewed():
@@ -118,7 +128,10 @@ class Elector:
         return False
 
     async def _release(self) -> None:
-        """Release the lease if it is still held, so that another replica need not wait until it expires."""
+        """Release the Lease if it is still held, so that another replica need not wait until it expires.
+
+        Errors are logged; three conflicting updates end the attempts.
+        """
         if not self.leading or not self._valid():
             return
         try:
@@ -149,7 +162,10 @@ class Elector:
             log.info("lease %s could not be released: %s", self._lock, error or type(error).__name__)
 
     async def _try_for(self, seconds: float) -> bool:
-        """Acquire or renew the lease within some seconds; False if another replica holds it or the attempt fails."""
+        """Try once to acquire or renew the Lease, for at most `seconds`. Return whether this replica now holds it.
+
+        False means that another replica holds it or that the attempt failed, which is logged.
+        """
         began = self._clock()
         try:
             async with asyncio.timeout(seconds):
@@ -162,7 +178,12 @@ class Elector:
         return held
 
     async def _take(self) -> bool:
-        """Acquire or renew the lease; False if another replica holds it."""
+        """Acquire or renew the Lease and return True. Return False if another replica holds it.
+
+        Raises:
+            StatusError: a request was rejected; 409 if another replica wrote at the same time.
+            Unavailable: the API server cannot be reached.
+        """
         moment = now_micro()
         new_record: Object = {
             "holderIdentity": self._lock.identity,

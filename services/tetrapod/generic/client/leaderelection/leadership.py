@@ -18,18 +18,21 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Leadership(Protocol):
-    """Whether and when this replica leads."""
+    """Decides when this replica leads, so that only one replica does the work of controllers."""
 
     async def run(self, work: Work) -> None:
-        """Run the work whenever this replica leads, from the start each time; it is cancelled when leadership ends.
+        """Call `work` each time this replica becomes the leader, and cancel it when it stops being the leader.
 
-        Never returns.
+        Never returns; cancel it to give up leadership.
         """
         ...
 
 
 class Runs(Protocol):
-    """A controller. `run` works until it is cancelled, and handles its own errors."""
+    """A controller.
+
+    `run` works until it is cancelled. If it ends with an error, the error is logged and it is not restarted.
+    """
 
     @property
     def name(self) -> str: ...
@@ -46,14 +49,16 @@ ALONE: Final[Leadership] = _Alone()
 
 
 def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], lifecycle: Lifecycle) -> None:
-    """Run controllers in the background while this replica leads.
+    """Run controllers in a background task while this replica leads.
 
-    When the server begins to stop, they end first and the lease is released, while the server still serves.
+    When the server begins to stop, the controllers are cancelled and the Lease is released, while the server still
+    serves.
 
     Args:
         name: the name of the background task.
         leadership: decides when this replica leads.
-        make: creates the controllers. It is called for each term, so that they keep no state from an earlier one.
+        make: creates the controllers. It is called each time this replica becomes the leader, so that they keep no
+            earlier state.
         lifecycle: runs the task.
     """
 
@@ -79,7 +84,7 @@ def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], 
 
 
 async def _logged(controller: Runs) -> None:
-    """Run a controller and log its failure, so that the others continue."""
+    """Run a controller. Log an exception instead of raising it, so that the other controllers continue."""
     try:
         await controller.run()
     except Exception as error:

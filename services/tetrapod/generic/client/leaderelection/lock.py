@@ -15,9 +15,15 @@ _RECORD: Final = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "rene
 
 
 class LeaseLock:
-    """The Lease; a record is its spec.
+    """The Lease of a leader election. Records are dictionaries with the fields of its spec.
 
-    Updates include the resource version that was read last, so of two concurrent ones one fails.
+    Updates include the resource version that was last read or written, so of two concurrent ones one fails.
+
+    Args:
+        client: reads and writes the Lease.
+        namespace: the namespace of the Lease.
+        name: the name of the Lease.
+        identity: the holderIdentity of this replica; "" for the host name with a random UUID.
     """
 
     def __init__(self, client: Client, namespace: str, name: str, identity: str = "") -> None:
@@ -32,18 +38,28 @@ class LeaseLock:
         return f"{self._namespace}/{self.name}"
 
     async def get(self) -> Object:
-        """Return the record. Raises StatusError (404 if the Lease was never created) and Unavailable."""
+        """Read the Lease and return its record.
+
+        Raises:
+            StatusError: 404 if the Lease does not exist.
+            Unavailable: the API server cannot be reached.
+        """
         self._lease = await self._client.get(LEASES, self._namespace, self.name)
         return _record(self._lease)
 
     async def create(self, record: Object) -> None:
-        """Create the Lease."""
+        """Create the Lease with this record as its spec.
+
+        Raises:
+            StatusError: 409 if the Lease exists.
+            Unavailable: the API server cannot be reached.
+        """
         metadata = {"name": self.name, "namespace": self._namespace}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": record}
         self._lease = await self._client.create(LEASES, self._namespace, lease)
 
     async def update(self, record: Object) -> None:
-        """Replace the Lease's spec by the record. Call `get` or `create` first.
+        """Replace the Lease's spec by the record.
 
         Raises:
             RuntimeError: neither `get` nor `create` has succeeded before.
@@ -55,7 +71,10 @@ class LeaseLock:
         self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})
 
     async def record_event(self, message: str) -> None:
-        """Create an Event about the Lease."""
+        """Create an Event about the Lease with the note `IDENTITY MESSAGE`.
+
+        Do nothing before the first `get` or `create`.
+        """
         if self._lease is not None:
             await self._events.record_normal(
                 self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}"
