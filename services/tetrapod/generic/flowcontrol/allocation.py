@@ -17,7 +17,7 @@ _EPSILON: Final = 1e-7
 
 
 class Claim(NamedTuple):
-    """The target and the bounds of one priority level, in seats."""
+    """The seats that a priority level should get, and the bounds of its share."""
 
     target: float
     lower: float
@@ -25,18 +25,20 @@ class Claim(NamedTuple):
 
 
 def round_seats(number: float) -> int:
-    """Round a number that is not negative half up, as Go's math.Round does."""
+    """Round a non-negative number to an integer, half up, as Go's math.Round does."""
     whole = math.floor(number)
     return whole + (number - whole >= 0.5)
 
 
 def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:
-    """Return the share of each claim, and the fraction of its target that an unbounded claim gets.
+    """Divide `total` seats among priority levels.
 
-    The shares sum to `total`.
+    Returns:
+        The share of each claim in their order, which sum to `total`, and the proportion. A share is the target times
+            the proportion, unless a bound prevents it.
 
     Raises:
-        ValueError: the bounds contradict each other or the total.
+        ValueError: the bounds of a claim contradict each other, or their sums do not include `total`.
     """
     for claim in claims:
         if claim.lower < 0 or claim.upper < claim.lower or claim.target < claim.lower:

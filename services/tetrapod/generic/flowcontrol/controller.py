@@ -1,6 +1,6 @@
-"""`FlowControl`: builds queues, classifies requests, and lends seats between levels.
+"""`FlowControl`: builds the queues of priority levels, classifies requests, and lends seats between levels.
 
-The queues are built from FlowSchemas and PriorityLevelConfigurations.
+Queues follow from the FlowSchemas and PriorityLevelConfigurations.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
 """
 
@@ -45,7 +45,7 @@ _FLOW_BYTES: Final = 400
 
 
 class Flow(NamedTuple):
-    """The common data of the requests that one user makes of one kind."""
+    """The common data of requests with the same user, verb and resource (or path)."""
 
     level: Level
     labels: tuple[str, str]  # priority level, flow schema
@@ -75,12 +75,12 @@ class FlowControl:
     def __init__(
         self, limit: int, stats: Stats | None = None, *, forwards: bool = False, scheduling: FairScheduling = DEFAULT
     ) -> None:
-        """Create the controller.
+        """Create the controller. Until `follow`, only the two mandatory levels exist, with their default configuration.
 
         Args:
             limit: the seats of the whole server, the sum of --max-requests-inflight and
                 --max-mutating-requests-inflight.
-            stats: returns how many objects a resource has; unset, that is unknown.
+            stats: returns the number and average size of a resource's objects; None if these are unknown.
             forwards: whether requests are forwarded to other processes on the same CPUs.
             scheduling: the settings of the fair scheduling of the event loop.
         """
@@ -105,7 +105,7 @@ class FlowControl:
     # --- requests
 
     def classify(self, user: UserInfo, info: RequestInfo) -> Flow:
-        """Return the flow of a request. Flows are cached."""
+        """Return the flow of a request, by the first FlowSchema that matches it. Flows are cached."""
         resource = info.is_resource_request
         target = (info.api_group, info.resource, info.subresource, info.namespace) if resource else info.path
         key = (user.name, user.groups, info.verb, target)
@@ -154,7 +154,11 @@ class FlowControl:
     # --- configuration
 
     def configure(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:
-        """Apply a new configuration. Deleted levels remain until their last request has been served."""
+        """Replace the configuration by these PriorityLevelConfigurations and FlowSchemas.
+
+        Inconsistent levels, and schemas of missing levels, are ignored. Missing mandatory objects are replaced by their
+        defaults. A deleted level remains until its last request has been served.
+        """
         valid_levels = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
         new_levels = {name: self._level(name, obj) for name, obj in valid_levels.items()}
         usable = [obj for obj in schemas if level_name(obj) in new_levels]
@@ -198,16 +202,16 @@ class FlowControl:
         ]
 
     def _assign_limits(self, levels: dict[str, Level]) -> None:
-        """Set nominal limits by shares, then lend seats.
+        """Set the limits of the levels by their shares, and lend seats.
 
-        Limits are rounded up, so their sum may slightly exceed the server's limit.
+        Nominal limits are rounded up, so their sum may slightly exceed the server's limit.
         """
         shares = sum(level.shares for level in levels.values())
         self._seats_of_all = sum(level.set_limits(self.limit, shares) for level in levels.values())
         self._lend(levels)
 
     def _lend(self, levels: dict[str, Level]) -> None:
-        """Lend seats of levels that do not need them to levels that could use more.
+        """Set the current limit of each level: levels lend seats that they do not need to levels that could use more.
 
         Upstream: updateBorrowingLocked
         """
@@ -249,7 +253,11 @@ class FlowControl:
     # Following the configuration
 
     def follow(self, client: Client, lifecycle: Lifecycle) -> None:
-        """Register the informers and background tasks. The hook `priority-and-fairness-config-consumer` starts them."""
+        """Create the informers of the configuration, and register the post-start hooks that start them.
+
+        The hooks are `priority-and-fairness-config-consumer` and `priority-and-fairness-filter`. From then on, each
+        change of the configuration is applied, and seats are lent every 10 seconds.
+        """
         levels, schemas = Informer(client, PRIORITY_LEVELS), Informer(client, FLOW_SCHEMAS)
         self._informers = (levels, schemas)
         for informer in self._informers:
@@ -294,7 +302,10 @@ class FlowControl:
 
 
 def _update_series(label: str, former: Collection[str], current: Collection[str]) -> None:
-    """Drop the metric series of deleted objects, and allow those of existing objects."""
+    """Drop the metric series of objects that are no longer in `current`, and allow those of the others.
+
+    `label` is the label of the objects' names.
+    """
     for name in set(former) - set(current):
         retire({label: name})
     for name in current:
@@ -302,7 +313,7 @@ def _update_series(label: str, former: Collection[str], current: Collection[str]
 
 
 def _mandatory(resource: str, name: str) -> Object:
-    """Return the default of a mandatory object, which is used while the object does not exist."""
+    """Return the default of a mandatory FlowSchema or PriorityLevelConfiguration, for when it does not exist."""
     objects: list[Object] = orjson.loads(files(__package__).joinpath("mandatory.json").read_bytes())[resource]
     return next(obj for obj in objects if obj["metadata"]["name"] == name)
 

@@ -33,14 +33,14 @@ _NEVER: Final = "0001-01-01T00:00:00Z"
 
 
 class Routes(Protocol):
-    """The part of the server's table of paths that is needed here (server/routes.py)."""
+    """The part of the server's table of paths that `install` needs (server/routes.py)."""
 
     def add(self, path: str, handler: Handler, *, listed: bool = True) -> None:
-        """Add an exact path."""
+        """Serve exactly `path` with `handler`. A `listed` path is shown by `/`."""
 
 
 def install(routes: Routes, control: FlowControl) -> None:
-    """Register the endpoints."""
+    """Add the debug endpoints of `control` to the routes. `/` does not list them."""
 
     async def levels(request: Request) -> Response:
         return _table(_LEVELS, _level_rows(control))
@@ -124,7 +124,7 @@ def _request_row(ticket: Ticket, queue: int, index: int, details: bool) -> Seque
 
 
 def _wall_clock_time(moment: float) -> str:
-    """Return a time of the monotonic clock as wall-clock time."""
+    """Return a time of time.monotonic() as RFC 3339 text of the wall clock, in UTC."""
     wall = datetime.datetime.fromtimestamp(time.time() - (time.monotonic() - moment), datetime.UTC)
     return wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

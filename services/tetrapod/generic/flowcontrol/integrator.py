@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Results(NamedTuple):
-    """The statistics of one period."""
+    """The statistics of a number over one period, weighted by time."""
 
     duration: float  # seconds
     average: float  # time-weighted; 0 if no time has passed
@@ -19,21 +19,21 @@ class Results(NamedTuple):
 
 
 class Integrator:
-    """Accumulates values with their durations, in any order."""
+    """An accumulator of values with their durations. The order does not matter."""
 
     def __init__(self) -> None:
         self._highest = 0.0
         self._elapsed = self._sum = self._squares = 0.0
 
     def add(self, value: float, seconds: float) -> None:
-        """Add a value and its duration, which may be 0."""
+        """Add a value and the seconds that it lasted, which may be 0. Then it only counts for the maximum."""
         self._highest = max(self._highest, value)
         self._elapsed += seconds
         self._sum += value * seconds
         self._squares += value * value * seconds
 
     def reset(self) -> Results:
-        """Return the results since the last reset, and start a new period."""
+        """Return the statistics since the last reset, and start a new period."""
         results = self._results()
         self._elapsed = self._sum = self._squares = self._highest = 0.0
         return results

@@ -23,10 +23,23 @@ _NO_LIMIT: Final = Queuing(-1)
 
 
 class Level:
-    """A priority level. Limits are in seats.
+    """A priority level.
 
-    `nominal` follows from the shares. `lower` is what remains if it lends everything it may lend, `upper` includes
-    what it may borrow, and `current` is the present limit.
+    Attributes:
+        name: the name of the PriorityLevelConfiguration.
+        uid: its uid; "" for a default.
+        shares: nominalConcurrencyShares.
+        quiescing: whether it was deleted, but still serves requests.
+        exempt: whether its requests are not limited.
+        nominal: the seats that follow from the shares.
+        lower: the seats that remain if it lends all that it may lend.
+        upper: the seats if it borrows all that it may borrow.
+        current: the present limit in seats.
+        most_seats: the most seats that one request is estimated to take; 0 if that is not limited.
+        highest: the highest demand for seats in the last period.
+        smoothed: the smoothed demand for seats.
+        retry_after: the Retry-After of its rejected requests.
+        queues: its queues.
     """
 
     def __init__(self, name: str) -> None:
@@ -47,11 +60,11 @@ class Level:
 
     @property
     def needed(self) -> int:
-        """The seats that it keeps in any case: its recent peak demand, within its own seats."""
+        """The seats that the level does not lend: its recent peak demand, at least `lower` and at most `nominal`."""
         return max(self.lower, min(self.nominal, self.highest))
 
     def apply_spec(self, obj: Object) -> None:
-        """Apply the object's spec."""
+        """Take over the settings of a PriorityLevelConfiguration. The limits change at the next `set_limits`."""
         spec = obj["spec"]
         limits = spec.get("limited") or spec.get("exempt") or {}
         self.uid = obj["metadata"].get("uid", "")
@@ -63,7 +76,9 @@ class Level:
         self.queues.configure(queuing_of(obj) or _NO_LIMIT, self.current)
 
     def set_limits(self, server_seats: int, all_shares: int) -> int:
-        """Compute the limits from the shares and return the nominal limit.
+        """Compute the nominal limit and the bounds from the shares, and return the nominal limit.
+
+        A new level also gets its first current limit.
 
         Args:
             server_seats: seats of the whole server.
@@ -86,7 +101,7 @@ class Level:
         return nominal
 
     def update_demand(self) -> None:
-        """Update the demand from the seats that the level could have used since the last call."""
+        """Update `highest`, `smoothed` and the metrics from the demand for seats since the last call."""
         demand = self.queues.results()
         self.highest = round_seats(demand.highest)
         if demand.duration > 0:
@@ -99,14 +114,18 @@ class Level:
         metrics.SMOOTHED.set(name, self.smoothed)
 
     def set_current(self, seats: int) -> None:
-        """Change the current limit."""
+        """Change the current limit of the level and of its queues, which may dispatch requests."""
         self.current = seats
         metrics.CURRENT.set((self.name,), seats)
         self.queues.configure(self.queues.queuing, seats)
 
 
 def queuing_of(obj: Object) -> Queuing | None:
-    """Return the queue settings of the object, or None if it is inconsistent; such a level is ignored."""
+    """Return the queue settings of a PriorityLevelConfiguration.
+
+    Returns:
+        None if type, `limited`, `exempt` and name contradict each other. Callers ignore such an object.
+    """
     spec: dict[str, Any] = obj.get("spec") or {}
     kind, limited = spec.get("type"), spec.get("limited")
     if (kind == "Limited") != (limited is not None) or (kind == "Exempt") != (spec.get("exempt") is not None):

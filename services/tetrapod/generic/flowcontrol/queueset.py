@@ -39,9 +39,13 @@ _SERVICE_SECONDS: Final = 0.003
 
 @dataclass(frozen=True, slots=True)
 class Queuing:
-    """The queue settings of a level.
+    """The queue settings of a priority level.
 
-    `queues` is 0 if requests beyond the limit are rejected at once, -1 if requests are not limited.
+    Attributes:
+        queues: the number of queues; 0 if requests beyond the limit are rejected at once, -1 if requests are not
+            limited.
+        length_limit: the most requests in a queue.
+        hand_size: the number of queues from which a flow's requests choose.
     """
 
     queues: int
@@ -50,7 +54,7 @@ class Queuing:
 
 
 class Ticket:
-    """A request at a priority level: queued, or executing and occupying seats until `QueueSet.finish`."""
+    """A request at a priority level. It is queued, or executes and occupies seats until `QueueSet.finish`."""
 
     __slots__ = (
         "arrival",
@@ -94,12 +98,12 @@ class Ticket:
 
     @property
     def waits(self) -> bool:
-        """Whether it is queued."""
+        """Whether the request is queued, and not executing."""
         return self.started < 0
 
 
 class Queue:
-    """One queue of a level."""
+    """One queue of a priority level, with its queued requests and those executing requests that came from it."""
 
     __slots__ = ("began", "executing", "index", "next_r", "running", "seats", "waiting", "work")
 
@@ -108,36 +112,35 @@ class Queue:
         self.waiting: deque[Ticket] = deque()
         self.executing: set[Ticket] = set()
         self.seats = 0
-        self.next_r = (
-            0.0  # R at which its next request would be dispatched in ideal fair sharing (upstream: nextDispatchR)
-        )
+        # R at which its next request would be dispatched in ideal fair sharing (upstream: nextDispatchR)
+        self.next_r = 0.0
         self.work = 0.0  # total work of the queued requests
         self.running = 0  # initial seats of executing requests
         self.began = 0.0  # sum of their start times, weighted by seats
 
     @property
     def active(self) -> bool:
-        """Whether it has queued or executing requests."""
+        """Whether the queue has queued or executing requests."""
         return bool(self.waiting or self.executing)
 
     def served(self, now: float) -> float:
-        """Return `next_r` based on the time that executing requests have taken so far.
+        """Return `next_r` with the executing requests counted by the time that they have taken until `now`.
 
-        `next_r` itself is based on their estimated duration.
+        `next_r` itself counts them by their estimated duration.
         """
         return self.next_r + self.running * (now - _SERVICE_SECONDS) - self.began
 
     def push(self, ticket: Ticket) -> None:
-        """Append a request."""
+        """Append a request to the queue and add its work."""
         self.waiting.append(ticket)
         self.work += ticket.work
 
     def remove(self, ticket: Ticket) -> None:
-        """Subtract the work of a request that has been removed from the queue."""
+        """Subtract the work of a request that the caller has already removed from `waiting`."""
         self.work = self.work - ticket.work if self.waiting else 0.0
 
     def begin(self, ticket: Ticket, now: float) -> None:
-        """Account for a request that starts to execute."""
+        """Account for a request of this queue that starts to execute at `now`."""
         self.executing.add(ticket)
         self.seats += ticket.seats
         self.next_r += ticket.work
@@ -145,7 +148,7 @@ class Queue:
         self.began += ticket.estimate.initial * now
 
     def end(self, ticket: Ticket, now: float) -> None:
-        """Account for a request that has ended."""
+        """Account for a request of this queue that has ended at `now`. Its seats are released separately."""
         self.executing.discard(ticket)
         self.next_r -= ticket.estimate.initial * (_SERVICE_SECONDS - (now - ticket.started))
         self.running -= ticket.estimate.initial
@@ -153,7 +156,14 @@ class Queue:
 
 
 class QueueSet:
-    """The queues of one priority level."""
+    """The queues of one priority level.
+
+    Args:
+        name: the name of the level.
+        queuing: the queue settings.
+        limit: the current limit of seats.
+        clock: returns the current time in seconds.
+    """
 
     def __init__(self, name: str, queuing: Queuing, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
@@ -168,9 +178,8 @@ class QueueSet:
         self.lingering: Counter[tuple[str, str]] = Counter()  # seats
         self.utilization = Utilization()
         self.nominal = limit
-        self.dispatch_r = self.latest_s = (
-            0.0  # of the last dispatched request: the virtual time, and its virtual start time
-        )
+        # of the last dispatched request: R when it was dispatched, and its virtual start time
+        self.dispatch_r = self.latest_s = 0.0
         self._clock = clock
         self._r = 0.0
         self._since = clock()
@@ -191,7 +200,10 @@ class QueueSet:
         return self.limit - self.limit // _LEFT_TO_OTHERS
 
     def configure(self, queuing: Queuing, limit: int) -> None:
-        """Change the number of queues and seats. Surplus queues are removed once they are empty."""
+        """Change the queue settings and the limit of seats, and dispatch requests that now fit.
+
+        Surplus queues are removed once they are empty.
+        """
         self._advance()
         self.utilization.aggregate(self.limits)
         self.queuing = queuing
@@ -201,7 +213,7 @@ class QueueSet:
         self._dispatch()
 
     def results(self) -> Results:
-        """Return the demand for seats since the last call."""
+        """Return the statistics of the seats that queued and executing requests demanded since the last call."""
         self._advance()
         return self.utilization.demand(self.limits)
 
@@ -216,7 +228,19 @@ class QueueSet:
         user: UserInfo,
         info: RequestInfo,
     ) -> Ticket | None:
-        """Return a ticket that executes or is queued (see `wait`), or None if the request is rejected."""
+        """Return the ticket of a new request, or None if the request is rejected.
+
+        If the ticket's `decision` is None, the request executes. Otherwise await `wait`. Call `finish` when it has
+        ended.
+
+        Args:
+            estimate: the seats of the request.
+            hand: the indexes of the queues from which the flow may choose; empty for a level without queues.
+            labels: the priority level and the flow schema, for metrics.
+            distinguisher: the flow distinguisher, for the debug endpoints.
+            user: the user of the request, for the debug endpoints.
+            info: the request info, for the debug endpoints.
+        """
         now = self._advance()
         ticket = Ticket(estimate, labels, distinguisher, user, info, now, self._r)
         if self.queuing.queues < 1:
@@ -239,7 +263,12 @@ class QueueSet:
         return ticket
 
     async def wait(self, ticket: Ticket, seconds: float) -> bool:
-        """Wait until a ticket executes. Return False if that did not happen within `seconds`."""
+        """Wait until the request of a ticket executes, and return True.
+
+        Return False if it was rejected after `seconds`.
+
+        A rejected or cancelled ticket needs no `finish`.
+        """
         if ticket.decision is None:
             return True
         try:
@@ -258,9 +287,9 @@ class QueueSet:
         return True
 
     def finish(self, ticket: Ticket) -> float:
-        """End an executing request and return how long it executed, in seconds.
+        """End an executing request and return the seconds for which it executed.
 
-        Its seats become free at once or after it has lingered.
+        Its seats become free at once, or after the time that the estimate lets it linger.
         """
         now = self._advance()
         self.executing -= 1
@@ -288,20 +317,20 @@ class QueueSet:
 
     @property
     def limits(self) -> Limits:
-        """The limits to which utilization is relative."""
+        """The limits to which the utilization metrics are relative."""
         return Limits(self.nominal, self.limit, max(self.queuing.queues, 0) * self.queuing.length_limit)
 
     # --- virtual time
 
     @property
     def r(self) -> float:
-        """The virtual time of the last change."""
+        """The virtual time R at the last change."""
         return self._r
 
     def next_s(self) -> tuple[list[float], list[float]]:
-        """Return two lists of the virtual start time of the oldest request of each nonempty queue.
+        """Return two lists with the virtual start time of the oldest request of each nonempty queue.
 
-        In the second list, the work in progress before the request is subtracted.
+        The first list counts executing requests by their estimated duration, the second by their duration so far.
         """
         waiting = [queue for queue in self.queues if queue.waiting]
         return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
@@ -321,7 +350,7 @@ class QueueSet:
     def _bound(self, queue: Queue) -> None:
         """Prevent an underused queue from accumulating credit.
 
-        No request has a virtual dispatch time before its arrival.
+        The virtual dispatch time of its oldest request becomes at least that of the request's arrival.
         """
         if queue.waiting:
             queue.next_r += max(0.0, queue.waiting[0].arrival_r - queue.served(self._since))
@@ -342,7 +371,7 @@ class QueueSet:
         return best
 
     def tickets(self) -> Iterator[Ticket]:
-        """Return all queued and executing requests."""
+        """Yield the tickets of all queued and executing requests."""
         yield from self.queueless
         for queue in self.queues:
             yield from queue.waiting
@@ -383,16 +412,17 @@ class QueueSet:
             self._bound(queue)
 
     def _account_departure(self, queue: Queue, ticket: Ticket) -> None:
-        """Account for a ticket that has left its queue."""
+        """Update the counts for a ticket that the caller has removed from its queue."""
         queue.remove(ticket)
         if not queue.waiting:
             self._nonempty.discard(queue)
         self._count_waiting(ticket, -1)
 
     def _next(self) -> Queue | None:
-        """Return the queue whose oldest request would finish first, or None if all must wait.
+        """Return the queue whose oldest request would finish first in virtual time, or None if all must wait.
 
-        On ties, queues after the last dispatched one go first.
+        Queues are skipped if their flow would hold more than its part of the seats. On ties, queues after the last
+        dispatched one go first.
         """
         count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
         most = self._most_of_a_flow
@@ -446,7 +476,7 @@ class QueueSet:
         metrics.REJECTED.add((*labels, reason))
 
     def _drop_unwanted(self) -> None:
-        """Remove surplus queues from the end as they become empty, so that the remaining ones keep their index."""
+        """Remove surplus empty queues from the end of the list, so that the remaining ones keep their index."""
         while (
             len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats
         ):

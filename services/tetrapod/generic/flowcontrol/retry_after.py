@@ -14,10 +14,13 @@ _LONGEST: Final = 32
 
 
 class RetryAfter:
-    """The Retry-After seconds of one priority level.
+    """The Retry-After seconds of one priority level, in the attribute `seconds`.
 
-    The value doubles if at least three requests a second were rejected for that many seconds. It decreases by one if
-    fewer than one a second were rejected.
+    The value doubles, up to 32, if at least three requests a second were rejected for that many seconds. It decreases
+    by one if fewer than one a second were rejected.
+
+    Args:
+        clock: returns the current time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -29,7 +32,7 @@ class RetryAfter:
         self._raised = 0
 
     def count_rejection(self) -> None:
-        """Count a rejection and adjust the value."""
+        """Count a rejection, and adjust `seconds` at the first rejection of each second."""
         now = int(self._clock())
         if now == self._second:
             self._count += 1

@@ -16,13 +16,13 @@ Matcher = Callable[[UserInfo, RequestInfo], bool]
 
 
 def level_name(schema: Object) -> str:
-    """Return the name of the priority level that a FlowSchema references, or ""."""
+    """Return the name of the priority level that a FlowSchema references, or "" if there is none."""
     name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
     return name
 
 
 def matcher(schema: Object) -> Matcher:
-    """Return a function that tests requests against the rules of a FlowSchema."""
+    """Return a function that returns whether a request of a user matches one of the rules of a FlowSchema."""
     rules = (schema.get("spec") or {}).get("rules") or []
     compiled = [(r.get("subjects") or [], r.get("resourceRules") or [], r.get("nonResourceRules") or []) for r in rules]
 
@@ -82,5 +82,8 @@ def _is_path(info: RequestInfo, rule: dict[str, Any]) -> bool:
 
 
 def _among(value: str, accepted: Sequence[str] | None) -> bool:
-    """Return whether a list of accepted values contains the value. Validation ensures that `*` is the only element."""
+    """Return whether a list of a rule contains the value or is `*`. False for an empty or missing list.
+
+    Validation ensures that `*` is the only element.
+    """
     return accepted is not None and bool(accepted) and (accepted[0] == "*" or value in accepted)

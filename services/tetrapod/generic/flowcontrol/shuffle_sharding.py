@@ -1,4 +1,4 @@
-"""Shuffle sharding: a flow's hash selects a hand of queues.
+"""Shuffle sharding: the hash of a flow selects a hand (a small set) of queues from the deck (all queues).
 
 Upstream: staging/src/k8s.io/apiserver/pkg/util/shufflesharding/dealer.go
 """
@@ -9,9 +9,9 @@ import hashlib
 
 
 def deal(hash_value: int, deck_size: int, hand_size: int) -> tuple[int, ...]:
-    """Return `hand_size` different cards out of `deck_size`, selected by a 64-bit hash.
+    """Return `hand_size` different numbers below `deck_size`, selected by a 64-bit hash.
 
-    All hands are equally likely.
+    The same hash gives the same numbers in the same order. All hands are equally likely.
     """
     remainders: list[int] = []
     hand: list[int] = []
@@ -26,6 +26,6 @@ def deal(hash_value: int, deck_size: int, hand_size: int) -> tuple[int, ...]:
 
 
 def flow_hash(schema: str, distinguisher: str) -> int:
-    """Return the hash of a flow: of its FlowSchema's name and its distinguisher."""
+    """Return the 64-bit hash of a flow, which the name of its FlowSchema and its distinguisher identify."""
     digest = hashlib.sha256(f"{schema}\0{distinguisher}".encode()).digest()
     return int.from_bytes(digest[:8], "little")

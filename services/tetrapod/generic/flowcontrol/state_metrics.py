@@ -25,9 +25,9 @@ _published: WeakMethod[Callable[[], Iterable[QueueSet]]] | None = None
 
 
 def publish(queue_sets: Callable[[], Iterable[QueueSet]]) -> None:
-    """Report the queue sets that a bound method returns at /metrics.
+    """Report the queue sets that `queue_sets`, a bound method, returns at each scrape.
 
-    A process has one set of these metrics. If several servers run in it, as in tests, the one created last is
+    A process has one set of these metrics. If several servers run in it, as in tests, the one published last is
     reported until it is freed.
     """
     global _published
@@ -123,5 +123,5 @@ def _register() -> None:
 
 
 def _of_queues(queue_sets: Callable[[], Iterable[QueueSet]], value: Callable[[QueueSet], float]) -> Callable[[], _Rows]:
-    """Return a gauge function over the levels that have queues."""
+    """Return a function that returns a row for each level with queues: its name and `value` of its queue set."""
     return lambda: [((queues.name,), value(queues)) for queues in queue_sets() if queues.queuing.queues > 0]

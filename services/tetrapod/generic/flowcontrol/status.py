@@ -1,7 +1,7 @@
 """`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas.
 
-The condition tells whether the referenced priority level is missing.
-`FlowSchemaStatus` runs in the API server, not in a controller manager.
+The condition says whether the referenced priority level is missing. As upstream, it is maintained by the API server and
+not by a controller manager.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, syncFlowSchemaStatus
 """
 
@@ -25,7 +25,13 @@ MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowSchemaStatus:
-    """The status controller. Its informers are run by their owner."""
+    """The controller of the condition Dangling. It adds handlers to the informers, which the caller runs.
+
+    Args:
+        client: patches the status of FlowSchemas.
+        schemas: the informer of FlowSchemas.
+        levels: the informer of PriorityLevelConfigurations.
+    """
 
     def __init__(self, client: Client, schemas: Informer, levels: Informer) -> None:
         self._client = client
@@ -36,7 +42,7 @@ class FlowSchemaStatus:
         self._levels.handlers.append(self._level_changed)
 
     async def run(self) -> None:
-        """Process changes until cancelled."""
+        """Wait until the informers have synced, then update conditions after each change, until cancelled."""
         await self._levels.synced.wait()
         await self._schemas.synced.wait()
         await self._queue.run()

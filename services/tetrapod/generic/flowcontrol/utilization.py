@@ -36,7 +36,7 @@ State: TypeAlias = tuple[int, int, int, int]
 
 
 class Utilization:
-    """The utilization of one level."""
+    """The utilization of one priority level: for how long it was in which state, and the histograms that follow."""
 
     def __init__(self) -> None:
         self.spent: dict[State, float] = {}
@@ -44,28 +44,37 @@ class Utilization:
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
     def spend(self, state: State, seconds: float) -> bool:
-        """Add time in a state.
+        """Add the seconds that the level was in a state. Return False if the caller must call `aggregate`.
 
-        Return False if there are too many distinct states and `aggregate` must be called; a busy level has no limit.
+        That bounds the number of recorded states, which would grow without limit on a busy level.
         """
         spent = self.spent
         spent[state] = spent.get(state, 0.0) + seconds
         return len(spent) <= MOST_STATES
 
     def aggregate(self, limits: Limits) -> None:
-        """Aggregate the recorded states, because the limits are about to change or there are too many states."""
+        """Add the recorded states to the histograms and the demand, and clear them.
+
+        It must be called before the limits change.
+
+        Args:
+            limits: the limits at the time of the recorded states.
+        """
         self._rows = self.rows(limits)
         for (_, _, seats_waiting, seats_in_use), seconds in self.spent.items():
             self._demand.add(seats_waiting + seats_in_use, seconds)
         self.spent.clear()
 
     def demand(self, limits: Limits) -> Results:
-        """Return the statistics of the seat demand since the last call."""
+        """Return the statistics of the demanded seats (queued and in use) since the last call."""
         self.aggregate(limits)
         return self._demand.reset()
 
     def rows(self, limits: Limits) -> list[list[float]]:
-        """Return the histograms of seat demand, seat use, executing requests and queued requests."""
+        """Return the histogram rows of seat demand, seat use, executing requests and queued requests, in this order.
+
+        They are new lists and include the recorded states. A row is the counts of the buckets, followed by the sum.
+        """
         rows = [list(row) for row in self._rows]
         nominal, current, places = (max(limit, 1) for limit in limits)
         for state, seconds in list(self.spent.items()):
@@ -83,7 +92,7 @@ def _add(row: list[float], buckets: tuple[float, ...], value: float, seconds: fl
 
 
 def register(levels: Callable[[], Iterable[tuple[str, list[list[float]]]]]) -> None:
-    """Register the metrics of these levels."""
+    """Register the metrics. `levels` returns the name and `Utilization.rows` of each level when they are scraped."""
     observed = "Observations, at the end of every nanosecond, of"
     TimingHistogram(
         _P + "demand_seats",

@@ -28,10 +28,10 @@ _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 
 
 class Estimate(NamedTuple):
-    """The seats of a request while it executes and afterwards.
+    """The estimated seats of a request.
 
-    A request takes `initial` seats while it executes, and `final` seats for `linger` seconds afterwards (for its watch
-    events).
+    It takes the larger of `initial` and `final` while it executes. If `linger` is not 0, it keeps them for `linger`
+    seconds afterwards, while its watch events are sent.
     """
 
     initial: int = 1
@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
 
     @property
     def seats(self) -> int:
-        """The maximum number of seats."""
+        """The seats that the request occupies: the larger of `initial` and `final`."""
         return self.final if self.final > self.initial else self.initial
 
 
@@ -53,15 +53,15 @@ not have them.
 
 
 class Watches:
-    """The number of watches by scope, because a write costs more if many watches receive it."""
+    """The number of open watches by scope, because a write costs more if many watches receive its event."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
 
     def add(self, request: Request) -> Callable[[], None]:
-        """Register a watch and return a function that unregisters it.
+        """Count a watch and return a function that ends the count, which must be called once.
 
-        Watches with a `spec.nodeName` selector are not counted, because an index already filters their events.
+        Watches of pods with a `spec.nodeName` selector are not counted, because an index already filters their events.
         """
         info = request.info
         if info is None or (info.resource == "pods" and "spec.nodeName=" in info.field_selector.replace("==", "=")):
@@ -77,7 +77,7 @@ class Watches:
         return forget
 
     def interested(self, info: RequestInfo) -> int:
-        """Return the number of watches that receive the events of this write."""
+        """Return the number of counted watches whose scope includes the object of this write."""
         counts = self._counts
         if not counts:
             return 0
@@ -90,10 +90,14 @@ class Watches:
 
 
 def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watches: Watches) -> Estimate:
-    """Estimate the seats of a request.
+    """Return the estimated seats of a request.
 
     Args:
-        most: maximum seats of a request that the priority level allows; 0 if it has no such limit.
+        request: the request.
+        info: its request info.
+        most: the most seats that the priority level allows for one request; 0 if it has no such limit.
+        stats: returns the number and average size of a resource's objects.
+        watches: the open watches.
     """
     verb = info.verb
     if verb in ("list", "watch"):
