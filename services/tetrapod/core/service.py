@@ -37,9 +37,9 @@ from tetrapod.core.resources import Dependencies, definitions
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
 from tetrapod.core.v1.pods.binding import BindingRest, PodBindingRest
-from tetrapod.core.v1.pods.ephemeral_containers import EphemeralContainersStrategy
 from tetrapod.core.v1.pods.eviction import EvictionRest
 from tetrapod.core.v1.pods.resize import ResizeStrategy
+from tetrapod.core.v1.pods.strategy import EphemeralContainersStrategy
 from tetrapod.core.v1.resources import streaming_subresources
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client

@@ -8,8 +8,8 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS
 from tetrapod.core.quota.claim_context import claim_context
-from tetrapod.core.quota.constraints import unspecified_resources
 from tetrapod.core.quota.devices import ALONE, CLAIMS, ClaimContext
+from tetrapod.core.quota.pods import unspecified_resources
 from tetrapod.core.quota.scopes import in_scope, is_terminating
 from tetrapod.core.quota.usage import counted_names, usage_of
 from tetrapod.generic.admission.interface import Attributes

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.quota.constraints import unspecified_resources
-from tetrapod.core.quota.pods import counts_as_pod, pod_totals
+from tetrapod.core.quota.pods import counts_as_pod, pod_totals, unspecified_resources
 from tetrapod.core.quota.replenishing import may_decrease_usage
 from tetrapod.core.quota.usage import counted_names
 from tetrapod.generic.admission.quota.charge import growth

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.resource import GROUP, disabled_fields
+from tetrapod.core.resource import GROUP
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
@@ -93,11 +93,11 @@ class AdminStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        disabled_fields.drop_disabled_request_fields(self._requests(obj))
+        drop_disabled_request_fields(self._requests(obj))
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        disabled_fields.drop_disabled_request_fields(self._requests(new))
+        drop_disabled_request_fields(self._requests(new))
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
         for i, request in enumerate(self._requests(obj)):
@@ -125,7 +125,7 @@ class ClaimStatusStrategy(StatusStrategy):
         """Drop disabled fields, and the status of devices that the new allocation no longer contains."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
-        disabled_fields.drop_disabled_result_fields(_results(new))
+        drop_disabled_result_fields(_results(new))
         deallocated = set(map(_device, _results(old))) - set(map(_device, _results(new)))
         kept = [device for device in status.get("devices") or () if _device(device) not in deallocated]
         if kept:
@@ -209,3 +209,19 @@ def _node_of(allocation: Object) -> str:
 def _lives_on(user: UserInfo, node: str) -> bool:
     """Return whether the user is a service account whose token is bound to the node. False if `node` is ""."""
     return bool(node) and split_username(user.name) is not None and user.extra.get(NODE_NAME_KEY, ()) == (node,)
+
+
+def drop_disabled_request_fields(requests: list[Object]) -> None:
+    """Remove derivedAttributes from the device requests of a claim, because the gate DRADerivedAttributes is off.
+
+    Upstream: pkg/api/resourceclaimspec/util.go.
+    """
+    for request in requests:
+        for device_request in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
+            device_request.pop("derivedAttributes", None)
+
+
+def drop_disabled_result_fields(results: list[Object]) -> None:
+    """Remove skipNodeOperations from allocation results, because the gate DRAOptionalNodeOperations is off."""
+    for result in results:
+        result.pop("skipNodeOperations", None)

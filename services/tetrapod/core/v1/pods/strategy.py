@@ -212,3 +212,28 @@ def keep_metadata(new: Object, old: Object) -> None:
     for key, value in old["metadata"].items():
         if key not in _SERVER_KEPT:
             meta[key] = copy_value(value)
+
+
+class EphemeralContainersStrategy(PodStrategy):
+    """The strategy of `pods/ephemeralcontainers`. Changes of anything but spec.ephemeralContainers are ignored.
+
+    Upstream: pkg/registry/core/pod/strategy.go, podEphemeralContainersStrategy.
+    """
+
+    has_status = False
+    tabular = False
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        containers = (new.get("spec") or {}).get("ephemeralContainers")
+        new["spec"] = {k: v for k, v in (old.get("spec") or {}).items() if k != "ephemeralContainers"}
+        if containers:
+            new["spec"]["ephemeralContainers"] = containers
+        drop_disabled(new["spec"], old.get("spec") or {})
+        new["status"] = old.get("status", {})
+        keep_metadata(new, old)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return validation.validate_ephemeral_update(new, old)
+
+    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        return [("status",)]

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.v1.services.store import ServiceStore
+from tetrapod.core.v1.services.changes import needs_address
 from tetrapod.core.v1.services.strategy import ServiceStatusStrategy, ServiceStrategy
 from tetrapod.core.v1.services.table import TABLE
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.filtered_store import FilteredUpdateStore
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import Entry
+from tetrapod.machinery.gvk import Object
 
 
 def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) -> ResourceDefinition:
@@ -33,3 +37,25 @@ def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) 
         subresources={"proxy": proxy, "status": ServiceStatusStrategy(strategy)},
     )
     return replace(resource, store=ServiceStore)
+
+
+class ServiceStore(FilteredUpdateStore):
+    """A store that hides internalTrafficPolicy of services of type ExternalName from readers.
+
+    The policy stays in the store, so a later change of type restores it.
+
+    Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy.
+    """
+
+    def may_contain_hidden(self, item: bytes) -> bool:
+        return b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item
+
+    def hide(self, obj: Object) -> bool:
+        return not needs_address(obj["spec"]) and obj["spec"].pop("internalTrafficPolicy", None) is not None
+
+    async def written(self, ctx: Context, entry: Entry) -> Entry:
+        """Return the stored entry for the response to a write, without the policy.
+
+        The response to a write of `/status` shows the policy, because upstream's status store has no decorator.
+        """
+        return entry if ctx.subresource == "status" else self.shown(entry)
