@@ -163,8 +163,8 @@ class Bootstrap:
     async def kubernetes_service(self) -> None:
         """Create the service `kubernetes` if it is missing.
 
-        The aggregators write its endpoints themselves (generic/kubernetes_service). While another replica is creating
-        it, the cluster IP can be allocated before the service exists. The create then fails and is retried.
+        The aggregators write its endpoints themselves (generic/server/kubernetes_service). While another replica is
+        creating it, the cluster IP can be allocated before the service exists. The create then fails and is retried.
         """
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
