@@ -1,1 +1,1 @@
-"""Tokens: of service accounts, from a file, and of bootstrap secrets."""
+"""Authenticators of bearer tokens (service accounts, static tokens, bootstrap tokens), and the issue of tokens."""

@@ -28,9 +28,14 @@ _group = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
 
 
 class BootstrapTokenAuthenticator:
-    """An authenticator of bootstrap tokens.
+    """The authenticator of bootstrap tokens.
 
     Unusable tokens are treated like unknown ones; only the log gives the reason.
+
+    Args:
+        objects: reads Secrets.
+        audiences: the audiences of this server.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(self, objects: Objects, audiences: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
@@ -56,7 +61,14 @@ class BootstrapTokenAuthenticator:
 
 
 def unusable(secret: Object, token_id: str, now: float) -> str:
-    """Return why the token in `secret` cannot authenticate, or "" if it can. `now` is in seconds since the epoch."""
+    """Return why the bootstrap token in the Secret cannot authenticate, or "" if it can.
+
+    The token's secret part is not checked.
+
+    Args:
+        token_id: the id in the presented token.
+        now: seconds since the epoch.
+    """
     if secret["metadata"].get("deletionTimestamp"):
         return "it is being deleted"
     if secret.get("type") != SECRET_TYPE:
@@ -76,7 +88,10 @@ def unusable(secret: Object, token_id: str, now: float) -> str:
 
 
 def extra_groups(secret: Object) -> list[str] | None:
-    """Return the sorted groups of auth-extra-groups, or None if one of them is not allowed."""
+    """Return the sorted groups in auth-extra-groups of the Secret, or None if one of them is not allowed.
+
+    The result is [] if the value is unset.
+    """
     text = secret_value(secret, "auth-extra-groups").decode("utf-8", "replace")
     groups = sorted(set(text.split(","))) if text else []
     return groups if all(_group(group) for group in groups) else None

@@ -1,6 +1,6 @@
-"""Reads of the objects of other services that a token names.
+"""`Objects`: reads of the objects of other services that a token names.
 
-They use the watch cache, and the store where the cache may be stale.
+They use the watch cache, and storage where the cache may be stale.
 
 Upstream: pkg/controller/serviceaccount/tokengetter.go, which asks an informer first and the API if the informer does
 not have the object.
@@ -21,7 +21,7 @@ NODES: Final = StorageConfig(prefix="minions", api_version="v1", kind="Node", na
 
 
 class Objects:
-    """A reader of objects. Returned objects are shared with the cache and must not be modified."""
+    """A reader of stored objects. Returned objects are shared with the cache and must not be modified."""
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
@@ -29,7 +29,11 @@ class Objects:
     async def find(self, config: StorageConfig, namespace: str, name: str, uid: str = "") -> Object | None:
         """Return the object, or None if it does not exist.
 
-        With `uid`, a cached object counts only if it has that uid; otherwise the store is read.
+        It is read from the cache, and from storage if the cache does not have it.
+
+        Args:
+            namespace: ignored for cluster-scoped kinds.
+            uid: if not "", a cached object with another uid counts as stale, and storage is read.
         """
         storage = self._storage.resource(config)
         key = f"{namespace}/{name}" if config.namespaced else name
@@ -39,7 +43,7 @@ class Objects:
         return entry.peek() if entry is not None else None
 
     async def get(self, config: StorageConfig, namespace: str, name: str) -> Object:
-        """Return the object.
+        """Return the object, read like by `find`.
 
         Raises:
             StatusError: 404, the object does not exist.

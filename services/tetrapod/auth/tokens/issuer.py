@@ -27,9 +27,10 @@ EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The objects that a token is bound to; it becomes invalid when one is deleted.
+    """The objects that a token is bound to; the token becomes invalid when one is deleted.
 
-    `node` has a name and a uid ("" if the node is unknown).
+    Attributes:
+        node: the name and uid of the node; the uid is "" if the Node does not exist. With a pod, it is the pod's node.
     """
 
     pod: Object | None = None
@@ -38,7 +39,13 @@ class Bound:
 
 
 class TokenIssuer:
-    """The signer of service account tokens, with the first issuer of --service-account-issuer."""
+    """The signer of service account tokens.
+
+    Args:
+        issuer: the claim `iss`: the first value of --service-account-issuer.
+        key: the private key.
+        clock: returns seconds since the epoch.
+    """
 
     def __init__(self, issuer: str, key: PrivateKey, *, clock: Callable[[], float] = time.time) -> None:
         self.issuer = issuer
@@ -49,13 +56,13 @@ class TokenIssuer:
     def bound_token(
         self, account: Object, seconds: int, audiences: Sequence[str], bound: Bound, warn_after: int = 0
     ) -> str:
-        """Return a signed token that is bound to `account` and the objects of `bound`.
+        """Return a signed token for a service account, bound to it and to the objects in `bound`.
 
         Args:
             account: the ServiceAccount.
             seconds: the lifetime.
             audiences: the `aud` claim.
-            bound: the pod, secret or node that the token is bound to.
+            bound: the pod, Secret or node that the token is bound to.
             warn_after: seconds until uses of the token are counted as stale; 0 for never.
         """
         now = int(self._clock())
@@ -84,7 +91,12 @@ class TokenIssuer:
         )
 
     def legacy_token(self, account: Object, secret_name: str) -> str:
-        """Return a token that does not expire, for a secret of type kubernetes.io/service-account-token."""
+        """Return a signed token that does not expire, for a Secret of type kubernetes.io/service-account-token.
+
+        Args:
+            account: the ServiceAccount.
+            secret_name: the name of the Secret, in the account's namespace.
+        """
         meta = account["metadata"]
         prefix = "kubernetes.io/serviceaccount"
         return self._sign(

@@ -1,9 +1,11 @@
-"""Verification of the signature and issuer of service account tokens; their Kubernetes claims are checked elsewhere.
+"""`JwtVerifier`: verification of the signature and the issuer of service account tokens.
 
-Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go. go-jose v2 decides what counts as a token, and its error
-texts are used. A key verifies only with its own algorithms, regardless of the token's header; `none` and symmetric
-algorithms are not among them. Verified tokens are cached by hash, so that the signature is verified once. Expiry and
-the objects behind a token are checked on every use.
+The claims about Kubernetes objects are checked elsewhere. As in upstream, go-jose v2 decides which tokens are
+well-formed, and its error texts are used. A key verifies only its own algorithms, regardless of the token's header;
+`none` and symmetric algorithms are not among them. Verified tokens are cached by hash, so that a signature is verified
+once. Expiry and the objects that a token names are checked on every use.
+
+Upstream: pkg/serviceaccount/jwt.go, JWTTokenAuthenticator.
 """
 
 from __future__ import annotations
@@ -44,15 +46,15 @@ class _Compact:
 
     @property
     def signed(self) -> bytes:
-        """The bytes that the signature covers: the parts encoded canonically.
+        """The bytes that the signature covers: header and payload, encoded canonically.
 
-        White space and unused trailing bits are therefore ignored.
+        The token may therefore contain white space and differ in unused trailing bits.
         """
         return _written(self.protected) + b"." + _written(self.payload)
 
 
 class JwtVerifier:
-    """A verifier of signatures with a fixed set of keys, and a cache of the tokens it has verified."""
+    """A verifier of signatures with a fixed set of keys, which caches the tokens that it has verified."""
 
     def __init__(self, keys: Sequence[VerificationKey]) -> None:
         self._keys = tuple(keys)
@@ -63,13 +65,17 @@ class JwtVerifier:
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
-        """Return the claims of a token that one of our keys has signed.
+        """Verify a token and return its claims, which are shared with a cache.
+
+        Args:
+            token: the token.
+            issuers: the accepted values of the claim `iss`.
 
         Returns:
             The claims, or None for tokens that are not JWTs and for those of other issuers.
 
         Raises:
-            InvalidToken: the token names one of `issuers`, but none of our keys has signed it, or a registered claim
+            InvalidToken: the token names one of `issuers`, but none of the keys has signed it, or a registered claim
                 has the wrong type.
         """
         digest = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._salt, digest_size=32).digest()
@@ -105,9 +111,10 @@ def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> 
 
 
 def _check(claims: Mapping[str, Any]) -> None:
-    """Check the types of the registered claims as go-jose does when it decodes them into Go types.
+    """Check the types of the registered claims (RFC 7519), as go-jose does when it decodes them.
 
-    Raises InvalidToken.
+    Raises:
+        InvalidToken: a claim has another type.
     """
     for key in _TEXTS:
         text_of(claims, key)
@@ -121,7 +128,11 @@ def _check(claims: Mapping[str, Any]) -> None:
 
 
 def text_of(claims: Mapping[str, Any], key: str) -> str:
-    """Return a string claim, or "" if it is missing. Raises InvalidToken if it is not a string."""
+    """Return a string claim, or "" if it is missing or null.
+
+    Raises:
+        InvalidToken: it is not a string.
+    """
     value = claims.get(key)
     if not isinstance(value, str | None):
         raise _malformed(key)
@@ -129,7 +140,11 @@ def text_of(claims: Mapping[str, Any], key: str) -> str:
 
 
 def number_of(claims: Mapping[str, Any], key: str) -> float | None:
-    """Return a numeric claim, or None if it is missing. Raises InvalidToken if it is not a number."""
+    """Return a numeric claim, or None if it is missing or null.
+
+    Raises:
+        InvalidToken: it is not a number.
+    """
     value = claims.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise _malformed(key)
@@ -137,7 +152,11 @@ def number_of(claims: Mapping[str, Any], key: str) -> float | None:
 
 
 def object_of(claims: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
-    """Return an object claim, or None if it is missing. Raises InvalidToken if it is not an object."""
+    """Return an object claim, or None if it is missing or null.
+
+    Raises:
+        InvalidToken: it is not an object.
+    """
     value = claims.get(key)
     if not isinstance(value, dict | None):
         raise _malformed(key)
@@ -149,14 +168,14 @@ def _malformed(key: str) -> InvalidToken:
 
 
 def _claimed(token: str) -> Mapping[str, Any] | None:
-    """Return the claims of a token without verifying it, or None if it is not a JWT."""
+    """Return the claims of a token without verifying it, or None if the token has no such part."""
     parts = token.split(".")
     payload = _read(parts[1]) if len(parts) == 3 else None
     return None if payload is None else _object(payload)
 
 
 def _parsed(token: str) -> _Compact | None:
-    """Decode the parts of a token; None for tokens that go-jose would not parse as signed tokens."""
+    """Decode the three parts of a token; return None if go-jose would not parse it as a signed token."""
     protected, payload, signature = (_read(part) for part in _SPACE.sub("", token).split("."))
     if protected is None or payload is None or signature is None:
         return None
@@ -171,7 +190,7 @@ def _parsed(token: str) -> _Compact | None:
 
 
 def _may_embed(key: object) -> bool:
-    """Return whether go-jose accepts this `jwk` header: it must be a public key.
+    """Return whether go-jose accepts this value of the header `jwk`: none or a public key.
 
     The key is not used for verification.
     """
@@ -179,10 +198,10 @@ def _may_embed(key: object) -> bool:
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:
-    """Parse a JSON object, or return None.
+    """Parse a JSON object; return None for other data.
 
-    Literals that Go's decoder rejects (NaN, Infinity) and duplicate names are rejected: a reader that takes the other
-    of two values would read another token.
+    Literals that Go's decoder rejects (NaN, Infinity) are rejected, and so are duplicate names: another reader could
+    take the other of the two values.
     """
     try:
         value = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_distinct, parse_constant=_no_number)
@@ -203,10 +222,7 @@ def _no_number(text: str) -> Any:
 
 
 def _read(text: str) -> bytes | None:
-    """Decode unpadded base64url as Go does: no padding, no other characters; line breaks are skipped.
-
-    None for invalid input.
-    """
+    """Decode base64url without padding, as Go does: line breaks are skipped. Return None for invalid input."""
     text = text.replace("\r", "").replace("\n", "")
     if not text.isascii() or any(letter in text for letter in "=+/"):
         return None

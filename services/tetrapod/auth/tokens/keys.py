@@ -1,7 +1,9 @@
-"""Signing and verification keys of service account tokens: PEM files are read, key ids and a JWKS are computed.
+"""The keys that sign and verify service account tokens: parsing of PEM files, key ids, and JSON Web Keys.
 
-Upstream: pkg/serviceaccount/{jwt.go,openidmetadata.go}. The id of a key is the hash of its public half, so a token
-names the key that verifies it. Only the auth service holds private keys.
+The id of a key is the hash of its public half, so a token names the key that verifies it. Only the auth service holds
+private keys.
+
+Upstream: pkg/serviceaccount/{jwt.go,openidmetadata.go}.
 """
 
 from __future__ import annotations
@@ -31,7 +33,12 @@ _CURVES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """A public key, its id, and the only algorithms it verifies with: the token's header cannot choose another one."""
+    """A public key for tokens.
+
+    Attributes:
+        id: the hash of the key, which tokens name as `kid`.
+        algorithms: the only algorithms that it verifies; the header of a token cannot choose another one.
+    """
 
     id: str
     key: PublicKey
@@ -39,11 +46,11 @@ class VerificationKey:
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that this server signs with."""
+        """The first algorithm, with which this server signs."""
         return self.algorithms[0]
 
     def jwk(self) -> dict[str, Any]:
-        """Return the public key as a JSON Web Key."""
+        """Return the public key as a JSON Web Key (RFC 7517)."""
         if isinstance(self.key, rsa.RSAPublicKey):
             numbers = self.key.public_numbers()
             shape = {"n": _b64_number(numbers.n), "e": _b64_number(numbers.e)}
@@ -58,7 +65,7 @@ def verification_key(key: PublicKey) -> VerificationKey:
     """Return a public key with its id and its algorithms.
 
     Raises:
-        ValueError: an elliptic curve that JWTs do not support.
+        ValueError: the key has an elliptic curve that JWTs do not support.
     """
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     key_id = _b64(hashlib.sha256(der).digest())
@@ -70,10 +77,12 @@ def verification_key(key: PublicKey) -> VerificationKey:
 
 
 def load_signing_key(pem: bytes) -> PrivateKey:
-    """Return the first private key in the PEM file of --service-account-signing-key-file; other blocks are skipped.
+    """Return the first usable private key in the content of --service-account-signing-key-file.
+
+    Other PEM blocks and encrypted keys are skipped.
 
     Raises:
-        ValueError: the file has no private key that can sign tokens; the text is upstream's.
+        ValueError: there is no RSA or ECDSA private key; the text is upstream's.
     """
     for block in _PEM_BLOCK.findall(pem):
         if b"PRIVATE KEY" in block and (key := _private_key(block)) is not None:
@@ -82,12 +91,12 @@ def load_signing_key(pem: bytes) -> PrivateKey:
 
 
 def load_verification_keys(pem: bytes) -> list[VerificationKey]:
-    """Return every key in a file of --service-account-key-file.
+    """Return every key in the content of --service-account-key-file, in order.
 
-    The keys are public keys, those of certificates, and the public halves of private keys.
+    These are public keys, those of certificates, and the public halves of private keys. Other PEM blocks are skipped.
 
     Raises:
-        ValueError: the file has no usable key, or a key has an elliptic curve that JWTs do not support.
+        ValueError: there is no usable key, or a key has an elliptic curve that JWTs do not support.
     """
     keys = [verification_key(key) for block in _PEM_BLOCK.findall(pem) if (key := _public_key(block)) is not None]
     if not keys:
@@ -120,7 +129,7 @@ def _public_key(block: bytes) -> PublicKey | None:
 
 
 def distinct(keys: Iterable[VerificationKey]) -> list[VerificationKey]:
-    """Return the keys without duplicates, in order."""
+    """Return the keys in order, without those whose id repeats an earlier one."""
     return list({key.id: key for key in keys}.values())
 
 

@@ -28,10 +28,15 @@ _ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contai
 
 
 def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
-    """Return the handlers of the discovery document and the key set by path.
+    """Return the handlers of the discovery document and the key set, by path.
 
-    The result is empty, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a
-    query or fragment, or `jwks_uri` is empty.
+    The result is {}, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a query
+    or fragment, or `jwks_uri` is empty.
+
+    Args:
+        issuer: the first value of --service-account-issuer.
+        keys: the keys to publish.
+        jwks_uri: the URL of the key set, for the discovery document.
     """
     if fault := _fault(issuer, jwks_uri):
         log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", fault)
@@ -51,7 +56,7 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
 
 
 def _fault(issuer: str, jwks_uri: str) -> str:
-    """Return why the issuer cannot be discovered, in upstream's words, or ""."""
+    """Return why the issuer cannot be discovered, in upstream's words, or "" if it can."""
     parts = urlsplit(issuer)
     if not jwks_uri:
         return "either the JWKS URI or the default external address, or both, must be set"
@@ -63,7 +68,7 @@ def _fault(issuer: str, jwks_uri: str) -> str:
 
 
 def openapi_documents() -> dict[str, Callable[[], Object]]:
-    """Return functions that make the OpenAPI documents of the two paths, by document name."""
+    """Return functions that each create the OpenAPI document of one of the two paths, by document name."""
 
     def configuration() -> Object:
         from tetrapod.generic.openapi.v3 import text_document  # imported at the first request

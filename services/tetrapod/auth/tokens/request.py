@@ -35,12 +35,12 @@ _ATTESTATION: Final = "admissionReviewAPIGroups"
 
 
 class TokenRequests:
-    """The preparation and issue of service account tokens.
+    """The two steps of the subresource `serviceaccounts/token`: `prepare`, then `issue`.
 
     Args:
         issuer: signs the tokens.
         objects: reads the service account and the bound object.
-        audiences: the server's own audiences, used where a request names none.
+        audiences: the audiences of this server, used for requests that name none.
         max_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
         extend_expiration: --service-account-extend-token-expiration.
         max_extended: the lifetime of extended tokens in seconds.
@@ -61,7 +61,12 @@ class TokenRequests:
         self._max_extended = min(max_extended, max_expiration) if max_expiration else max_extended
 
     async def prepare(self, namespace: str, name: str, obj: Object) -> None:
-        """Set the defaults of a request in place and validate it.
+        """Set the defaults of a TokenRequest, which is modified, and validate it.
+
+        Args:
+            namespace: the namespace of the service account.
+            name: the name of the service account.
+            obj: the TokenRequest.
 
         Raises:
             StatusError: the metadata names another object (400, 409, 422), the account does not exist (404), or the
@@ -92,7 +97,17 @@ class TokenRequests:
         return spec
 
     async def issue(self, ctx: Context, name: str, obj: Object) -> Object:
-        """Sign the token of a prepared request and return the TokenRequest with its status."""
+        """Sign the token of a TokenRequest that `prepare` has accepted, and return a copy with its status.
+
+        A warning is added to `ctx` if the lifetime is shortened to the maximum.
+
+        Args:
+            name: the name of the service account.
+
+        Raises:
+            StatusError: the account or the bound object does not exist (404), the bound object has another uid (409),
+                or tokens cannot be bound to it (400).
+        """
         namespace, spec = ctx.namespace, obj["spec"]
         account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
         bound = (
@@ -131,7 +146,11 @@ class TokenRequests:
         raise bad_request(f"cannot bind token to object of type {kind}{gate}")
 
     async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
-        """Return what the token is bound to, and the uid of that object."""
+        """Return the bound objects of a token for this pod, Secret or node, and the uid of the latter.
+
+        Raises:
+            StatusError: 404 if it does not exist; 400 if the pod has another service account.
+        """
         if kind == "Secret":
             secret = await self._objects.get(SECRETS, namespace, name)
             return Bound(secret=secret), secret["metadata"]["uid"]
@@ -159,7 +178,7 @@ class TokenRequests:
 
 
 class TokenRequestRest(Rest):
-    """The subresource `serviceaccounts/token` where core and auth are one process."""
+    """The subresource `serviceaccounts/token` for the case that core and auth run in one process."""
 
     keeps_system_metadata = True  # a request may name the account's uid as a precondition
 
@@ -177,7 +196,7 @@ class TokenRequestRest(Rest):
 
 
 def validate_token_request(spec: Object) -> list[FieldError]:
-    """Validate the spec of a TokenRequest.
+    """Validate the spec of a TokenRequest whose defaults are set.
 
     Upstream: pkg/apis/authentication/validation/validation.go, ValidateTokenRequest.
     """
@@ -226,7 +245,7 @@ def _is_webhook(ref: Object | None) -> bool:
 
 
 def _kind_of(ref: Object) -> GroupVersionKind:
-    """Return the kind of a reference.
+    """Return the kind that an object reference names.
 
     An apiVersion that cannot be parsed is treated as empty.
 

@@ -71,10 +71,10 @@ INVALIDATED: Final = Counter(
 
 
 def accepted_audiences(token: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the audiences in `wanted` that the token is for.
+    """Return the audiences that are both in `token` and in `wanted`, in the token's order.
 
     Raises:
-        InvalidToken: the token is for none of them.
+        InvalidToken: there are none.
     """
     both = tuple(audience for audience in token if audience in wanted)
     if not both:
@@ -86,6 +86,8 @@ class BoundTokenAuthenticator:
     """The authenticator of tokens from the TokenRequest API.
 
     Args:
+        verifier: verifies signatures.
+        objects: reads the objects that a token is bound to.
         issuers: all values of --service-account-issuer.
         audiences: the values of --api-audiences.
         clock: returns seconds since the epoch.
@@ -124,7 +126,11 @@ class BoundTokenAuthenticator:
 
 
 class _BoundToken:
-    """The claims of one token, checked against the objects that they name."""
+    """The claims of one token, and their check against the objects that they name.
+
+    Attributes:
+        warn_after: the time, in seconds since the epoch, from which on uses count as stale; None for never.
+    """
 
     def __init__(self, claims: Claims, objects: Objects, now: float) -> None:
         self._claims, self._objects, self._now = claims, objects, now
@@ -133,7 +139,11 @@ class _BoundToken:
         self.warn_after = number_of(self._about, "warnafter")
 
     async def user(self) -> UserInfo:
-        """Return the user of the token. Raises InvalidToken if the token has expired or a referenced object is gone."""
+        """Check the claims and return the user of the token.
+
+        Raises:
+            InvalidToken: the token has expired, is not valid yet, or an object that it names is gone or was recreated.
+        """
         self._check_times()
         name, uid = self._reference("serviceaccount") or ("", "")
         secret, pod, node = self._reference("secret"), self._reference("pod"), self._reference("node")
@@ -166,7 +176,11 @@ class _BoundToken:
         return {CREDENTIAL_ID_KEY: (f"JTI={token_id}",)} if token_id else {}
 
     def _reference(self, key: str) -> tuple[str, str] | None:
-        """Return the name and uid in a claim, or None if the claim is missing."""
+        """Return the name and uid of the object in a private claim, or None if the claim is missing.
+
+        Args:
+            key: the name of the claim, such as "pod".
+        """
         ref = object_of(self._about, key)
         return (text_of(ref, "name"), text_of(ref, "uid")) if ref is not None else None
 
@@ -188,13 +202,20 @@ class _BoundToken:
             raise InvalidToken(f"{kind} UID ({actual}) does not match service account {kind} ref claim ({uid})")
 
     def _deleted(self, obj: Object) -> bool:
-        """Return whether the object's deletionTimestamp is more than LEEWAY ago."""
+        """Return whether the object's deletionTimestamp is more than 60 seconds (LEEWAY) ago."""
         moment = obj["metadata"].get("deletionTimestamp")
         return bool(moment) and parse(moment).timestamp() < self._now - LEEWAY
 
 
 class LegacyTokenAuthenticator:
-    """The authenticator of tokens in secrets. `used` is called with the secret of every accepted token."""
+    """The authenticator of tokens in Secrets of type kubernetes.io/service-account-token.
+
+    Args:
+        verifier: verifies signatures.
+        objects: reads the Secret and the service account.
+        audiences: the values of --api-audiences.
+        used: called with the Secret of each token that matches it, even if the Secret is labelled as invalid; or None.
+    """
 
     def __init__(
         self,
@@ -267,9 +288,9 @@ def _legacy_claim(claims: Claims, key: str) -> str:
 
 
 def _without_audience(claims: Claims) -> dict[str, str]:
-    """Return the audit annotation of a token without audience (the legacy form) and count the token.
+    """Return the audit annotation for a token without audience (the legacy form), and count the token in a metric.
 
-    The result is empty for other tokens, which are not counted.
+    Other tokens are not counted, and the result for them is {}.
     """
     if _audiences_of(claims):
         return {}
@@ -285,7 +306,7 @@ def _audiences_of(claims: Claims) -> tuple[str, ...]:
 
 
 def secret_value(secret: Object, key: str) -> bytes:
-    """Return one decoded value of a stored secret; b"" if it is missing or not valid base64."""
+    """Return a decoded value of the Secret's data, or b"" if it is missing or not valid base64."""
     try:
         return b64decode((secret.get("data") or {}).get(key) or "", validate=True)
     except (BadBase64, ValueError):

@@ -18,7 +18,10 @@ log = logging.getLogger(__name__)
 def read_token_file(text: str) -> dict[str, UserInfo]:
     """Return the users of a token file by token.
 
-    Empty tokens are skipped, and the last of duplicate tokens wins; both are logged.
+    Lines with an empty token are skipped, and the last line of a duplicate token applies; both are logged.
+
+    Args:
+        text: the content of the file.
 
     Raises:
         ValueError: a line has fewer than three columns.
@@ -45,7 +48,12 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
 
 
 class StaticTokenAuthenticator:
-    """The authenticator of static tokens, which are valid for the server's own audiences only."""
+    """The authenticator of static tokens, which are valid only for the audiences of this server.
+
+    Args:
+        users: the users by token.
+        audiences: the audiences of this server.
+    """
 
     def __init__(self, users: Mapping[str, UserInfo], audiences: Sequence[str]) -> None:
         self._users = users

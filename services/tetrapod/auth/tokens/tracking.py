@@ -1,4 +1,4 @@
-"""A label on the secret of a legacy token with the day of its last use.
+"""`LegacyTokenTracker`, which labels the Secret of a legacy token with the day of its last use.
 
 Upstream: legacy service account token tracking.
 """
@@ -27,16 +27,19 @@ _DAY: Final = "%Y-%m-%d"
 
 
 class LegacyTokenTracker:
-    """A recorder of the last use of legacy tokens: one patch a day for each secret, sent in the background."""
+    """A recorder of the last use of legacy tokens: one patch a day for each Secret, sent in the background."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def used(self, secret: Object) -> None:
-        """Record that the token of `secret` was used today.
+        """Begin to record that the token of the Secret was used today; do not wait for the patch.
 
-        Nothing is recorded if the label says so already or a patch is under way.
+        Nothing is sent if the label has today's date already or a patch is in progress. A failure is logged.
+
+        Args:
+            secret: the Secret, with its labels.
         """
         meta = secret["metadata"]
         today = now().strftime(_DAY)
@@ -53,10 +56,12 @@ class LegacyTokenTracker:
             log.warning("the last use of the token in secret %s/%s could not be recorded: %s", namespace, name, error)
 
     async def say_since_when(self) -> None:
-        """Store the first day of tracking in a config map: a token without the label has not been used since then.
+        """Store the first day of tracking in a ConfigMap, unless it is stored already.
+
+        A token whose Secret has no label has not been used since that day.
 
         Raises:
-            StatusError: 404 while the namespace does not exist yet.
+            StatusError: 404 while the namespace does not exist yet, and other errors of the write.
         """
         config_map = await get_or_none(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
         if config_map is None:
@@ -75,7 +80,7 @@ class LegacyTokenTracker:
             )
 
     async def start(self) -> None:
-        """Call `say_since_when` until it succeeds, with exponential backoff up to 10 seconds."""
+        """Call `say_since_when` until it succeeds, with exponential backoff up to 10 seconds, then return."""
         wait = 0.05
         while True:
             try:
