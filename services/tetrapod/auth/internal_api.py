@@ -1,8 +1,8 @@
 """The internal API of the auth service, for the other three services only.
 
-It serves rule sets, token requests and tokens for secrets. Paths and callers are named in generic/http/peers.py.
-`InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of SERVICES_GROUP and denies all
-other users, system:masters included. Tokens are issued to core alone.
+It serves rule sets, token requests and tokens for Secrets. The paths and the names of the callers are in
+generic/http/peers.py. `InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of
+SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core alone.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
 class InternalAuthorizer:
-    """The authorizer of the internal paths and of the reviews that peer services create."""
+    """The authorizer of the internal paths, and of the reviews that the other three services create."""
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        """Allow peer services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
+        """Allow the other three services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
 
-        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The answer
-        to everything else is NO_OPINION.
+        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The decision
+        on everything else is NO_OPINION.
         """
         service = SERVICES_GROUP in attributes.user.groups
         if attributes.resource_request:
@@ -65,7 +65,9 @@ def internal_routes(
 ) -> dict[str, Handler]:
     """Return the handlers of the internal API by path.
 
-    Without a signing key the paths that issue tokens are left out.
+    Args:
+        requests: None without a signing key; the paths that issue tokens are then left out.
+        issuer: None without a signing key.
     """
     routes = {RULES_PATH: _json(_rules(index, chain))}
     if requests is not None and issuer is not None:
@@ -78,9 +80,9 @@ _Respond = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def _json(respond: _Respond) -> Handler:
-    """Return a handler that decodes the JSON body of a POST request, calls `respond` and encodes its result.
+    """Return a handler of POST requests that decodes the JSON body, calls `respond` and encodes its result.
 
-    The handler responds to malformed requests with 400.
+    The handler raises StatusError (400) for malformed requests and other methods.
     """
 
     async def handler(request: Request) -> Response:
@@ -96,15 +98,18 @@ def _json(respond: _Respond) -> Handler:
 
 
 def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
-    """Return the function that serves the whole rule set of a user.
+    """Return the function that responds with the whole rule set of a user.
 
-    The response includes the revisions of the RBAC objects that the rule set was computed from.
+    Its request has the members `user`, `groups` and `revisions`. The index first catches up with these revisions, which
+    the caller has seen. The response has:
 
-    The index first catches up with the revisions that the caller has seen. The rule set is empty where RBAC rules alone
-    do not decide (a webhook comes before RBAC, or RBAC is disabled); the caller then sends a SubjectAccessReview for
-    every request. `seconds` limits how long the caller may use the rule set; it is sent only where the chain of
-    authorizers may change. At the first start the function waits for the bootstrap policy: the services start at the
-    same time, and a request that the policy allows must not be denied because the policy is not stored yet.
+    - the rule set. It is empty where RBAC rules alone do not decide (a webhook comes before RBAC, or RBAC is disabled);
+      the caller then sends a SubjectAccessReview for every request.
+    - `revisions`: those of the RBAC objects that the rule set was computed from.
+    - `seconds`: how long the caller may use the rule set; only where the chain of authorizers may change.
+
+    At the first start the function waits for the bootstrap policy: the services start at the same time, and a request
+    that the policy allows must not be denied because the policy is not stored yet.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
 
 
 def _token_requests(requests: TokenRequests) -> _Respond:
-    """Return the function that runs one step (`prepare` or `issue`) of a TokenRequest.
+    """Return the function that runs one step of a TokenRequest: `prepare` or `issue`, as the request says.
 
     Core runs validating admission between the steps.
     """
@@ -139,7 +144,7 @@ def _token_requests(requests: TokenRequests) -> _Respond:
 def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Respond:
     """Return the function that issues a legacy token for core's token controller.
 
-    The request is {namespace, account, secret}, and the response is {token}.
+    Its request is {namespace, account, secret}, and its response is {token}.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The resources that the auth service serves."""
+"""`auth_resources`: the list of the resources that the auth service serves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,16 @@ def auth_resources(
     resolver: RuleResolver,
     guard: EscalationGuard,
 ) -> list[ResourceDefinition]:
-    """Return the definitions of all resources of the auth service, in the order of discovery."""
+    """Return the definitions of all resources of the auth service, in the order of discovery.
+
+    Args:
+        tokens: authenticates the tokens of TokenReviews.
+        audiences: the audiences of this server, for TokenReviews that name none.
+        anonymous: whether a TokenReview with an empty bearer token succeeds as the anonymous user.
+        authorizer: answers access reviews.
+        resolver: answers SelfSubjectRulesReviews.
+        guard: checks writes of roles and bindings for privilege escalation.
+    """
     return [
         _review(AUTHENTICATION, "selfsubjectreviews", SelfSubjectReviews()),
         _review(AUTHENTICATION, "tokenreviews", TokenReviews(tokens, audiences, anonymous=anonymous)),

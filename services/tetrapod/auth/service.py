@@ -1,7 +1,7 @@
 """`AuthService`: the authenticators, authorizers, resources, routes and hooks of the auth service.
 
-The package `apps` creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer`
-and `token_request_rest` are passed to the other services. Storage, options and a client for controllers are arguments.
+The package `apps` creates it: in a process of its own, or in the single process, where it passes `authenticator`,
+`authorizer` and `token_request_rest` to the other services.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SecretSigner = Callable[[str, str, str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class TokenWebhook:
-    """The webhook that is asked about tokens that no other authenticator accepts."""
+    """The webhook that is asked about tokens which no other authenticator accepts."""
 
     target: Target
     version: str = "v1beta1"  # --authentication-token-webhook-version
@@ -70,10 +70,7 @@ class TokenWebhook:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """The options of `AuthService`, taken from flags of kube-apiserver.
-
-    The package `apps` has already read the files.
-    """
+    """The options of `AuthService`, from flags of kube-apiserver. Files that they name have been read."""
 
     # --service-account-issuer; new tokens carry the first one
     issuers: Sequence[str] = ("https://kubernetes.default.svc",)
@@ -109,8 +106,12 @@ class AuthOptions:
 class AuthService:
     """The auth service.
 
-    Others use `authenticator`, `tokens`, `authorizer`, `resolver`, `definitions`, `routes`, `rest_routes` and
-    `token_request_rest`.
+    Attributes:
+        authenticator: authenticates requests.
+        tokens: authenticates bearer tokens.
+        authorizer: the configured chain of authorizers.
+        resolver: lists the rules of a user, for SelfSubjectRulesReviews.
+        definitions: the resources to serve.
     """
 
     def __init__(
@@ -123,9 +124,14 @@ class AuthService:
         """Create the authenticators, authorizers and resources; nothing runs until the hooks of `register` do.
 
         Args:
+            storage: the storage of RBAC objects, Secrets, service accounts, pods and nodes.
+            options: the options.
             client: a client of the aggregator, for the aggregation controller and the tracking of legacy tokens; None
                 disables both.
             leadership: decides which replica runs the aggregation controller.
+
+        Raises:
+            ValueError: the options are invalid; the text is upstream's.
         """
         self._storage, self._options, self._client, self._leadership = storage, options, client, leadership
         self._following = False
@@ -235,7 +241,7 @@ class AuthService:
         ]
 
     async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
-        """Return a token for a secret of type kubernetes.io/service-account-token.
+        """Return a token for a Secret of type kubernetes.io/service-account-token.
 
         This method is a `SecretSigner` for core's controller.
 
@@ -249,7 +255,7 @@ class AuthService:
         return self.issuer.legacy_token(service_account, secret)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the hooks.
+        """Register the post-start and shutdown hooks.
 
         The server is ready only after the bootstrap policy is stored and loaded into the RBAC index.
         """

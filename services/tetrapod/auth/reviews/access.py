@@ -39,9 +39,9 @@ class SubjectAccessReviews(Rest):
 
 
 class LocalSubjectAccessReviews(Rest):
-    """The resource `localsubjectaccessreviews`: a SubjectAccessReview for one namespace.
+    """The resource `localsubjectaccessreviews`: a SubjectAccessReview for the namespace of the request.
 
-    Administrators of the namespace can create it.
+    It can be granted to administrators of a namespace.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -89,7 +89,12 @@ class SelfSubjectAccessReviews(Rest):
 
 
 async def answered(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
-    """Return the review with its status."""
+    """Ask the authorizer about the review, and return a copy of the review with its status.
+
+    Args:
+        obj: the validated review.
+        user: the user to ask about.
+    """
     attributes, errors = await offloaded(ctx.large, attributes_of, obj["spec"], user)
     result = await authorizer.authorize(attributes)
     return {**obj, "status": _status(result, errors)}
@@ -107,7 +112,12 @@ def _status(result: AuthorizationResult, errors: list[str]) -> Object:
 
 
 def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
-    """Return the attributes that a review asks about, and the errors of selectors that could not be parsed."""
+    """Return the attributes that a review asks about, and the error texts of selectors that could not be parsed.
+
+    Args:
+        spec: the validated spec of the review.
+        user: the user to ask about.
+    """
     resource = spec.get("resourceAttributes")
     if resource is None:
         path = spec["nonResourceAttributes"]
@@ -130,7 +140,7 @@ def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
 
 
 def user_of(spec: Object) -> UserInfo:
-    """Return the user that a SubjectAccessReview names."""
+    """Return the user that the spec of a SubjectAccessReview names."""
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user") or "", spec.get("uid") or "", tuple(spec.get("groups") or ()), extra)
 
@@ -158,7 +168,7 @@ def _selector_errors(spec: Object) -> list[FieldError]:
 
 
 def _internal(path: Object) -> Object:
-    """Return nonResourceAttributes as upstream prints the internal type, which has no JSON names."""
+    """Return nonResourceAttributes with the Go field names of upstream's internal struct, which errors print."""
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
 
 
@@ -178,9 +188,10 @@ _ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType
 
 
 def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
-    """Return an error if a review has metadata.
+    """Return an error if a review has metadata, else []. managedFields are ignored.
 
-    The check ignores managedFields, and a `local` review may have a namespace.
+    Args:
+        local: whether the review may have a namespace.
     """
     meta: Object = obj.get("metadata") or {}
     ignored = ("managedFields", "namespace") if local else ("managedFields",)
@@ -191,7 +202,7 @@ def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
 
 
 def _ordered(meta: Object) -> Object:
-    """Return metadata with its keys in the order of Go's struct, because the error text shows it."""
+    """Return the non-empty metadata with keys in the order of Go's struct, in which the error text shows them."""
     shown = {key: meta[key] for key in _META_ORDER if meta.get(key) not in (None, "", [], {}, 0)}
     if "managedFields" in shown:
         shown["managedFields"] = [

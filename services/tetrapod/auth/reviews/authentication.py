@@ -24,11 +24,15 @@ GROUP: Final = "authentication.k8s.io"
 class TokenReviews(Rest):
     """The resource `tokenreviews`.
 
-    The token is parsed like the header `Authorization: Bearer <token>`, with the header's quirks.
+    The token is parsed like the header `Authorization: Bearer <token>`, so white space in it has the same effect. As
+    upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings about
+    the credential are returned, in an annotation, only to peer services, because they are for the request that the
+    token came with.
 
-    As upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings
-    about the credential are returned, in an annotation, only to peer services, because they are for the request that
-    the token came with.
+    Args:
+        tokens: authenticates tokens.
+        audiences: the audiences of this server, for reviews that name none.
+        anonymous: whether a review with an empty bearer token succeeds as the anonymous user.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...], *, anonymous: bool = True) -> None:
@@ -71,7 +75,7 @@ class TokenReviews(Rest):
 
 
 class SelfSubjectReviews(Rest):
-    """The resource `selfsubjectreviews`: returns the requesting user. Nothing of the submitted object is returned."""
+    """The resource `selfsubjectreviews`, which returns the requesting user and nothing of the submitted object."""
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         if validate is not None:

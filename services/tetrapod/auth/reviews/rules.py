@@ -16,7 +16,7 @@ from tetrapod.machinery.status import bad_request
 
 
 class SelfSubjectRulesReviews(Rest):
-    """The resource `selfsubjectrulesreviews`."""
+    """The resource `selfsubjectrulesreviews`: lists the rules that apply to the requesting user in a namespace."""
 
     def __init__(self, resolver: RuleResolver) -> None:
         self._resolver = resolver

@@ -26,14 +26,23 @@ _PARSED: Final = {
 
 
 class Understood(NamedTuple):
-    """The requirements that could be parsed, and an error text if some could not."""
+    """The result of converting a selector.
+
+    Attributes:
+        requirements: those that could be parsed.
+        error: the text for evaluationError if some could not be parsed, else "".
+    """
 
     requirements: tuple[Requirement, ...] = ()
     error: str = ""
 
 
 def validate_selectors(attributes: Object, path: str) -> list[FieldError]:
-    """Validate the selectors of resourceAttributes."""
+    """Validate fieldSelector and labelSelector of resourceAttributes.
+
+    Args:
+        path: the field of the attributes.
+    """
     errors: list[FieldError] = []
     for name, check in (("fieldSelector", _field_requirement_errors), ("labelSelector", _label_requirement_errors)):
         selector = attributes.get(name)
@@ -68,13 +77,17 @@ def _field_requirement_errors(requirement: Requirement, path: str) -> list[Field
 
 
 def _label_requirement_errors(requirement: Requirement, path: str) -> list[FieldError]:
-    """Validate a label requirement. Unknown operators are accepted, because a newer client may use them."""
+    """Validate a label requirement. Unknown operators are accepted, because newer clients may send them."""
     errors = labels.validate_label_selector_requirement(requirement, path)
     return [error for error in errors if error.field != f"{path}.operator"]
 
 
 def understand_field_selector(selector: Object | None, path: str) -> Understood:
-    """Convert a field selector to requirements."""
+    """Convert a field selector to requirements; None gives none.
+
+    Args:
+        path: the field of the selector, for the error text.
+    """
     if not selector:
         return Understood()
     if raw := selector.get("rawSelector"):
@@ -92,7 +105,11 @@ def understand_field_selector(selector: Object | None, path: str) -> Understood:
 
 
 def understand_label_selector(selector: Object | None, path: str) -> Understood:
-    """Convert a label selector to requirements."""
+    """Convert a label selector to requirements; None gives none.
+
+    Args:
+        path: the field of the selector, for the error text.
+    """
     if not selector:
         return Understood()
     if raw := selector.get("rawSelector"):
@@ -124,7 +141,13 @@ def _parses(requirement: Requirement) -> bool:
 
 
 def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> Understood:
-    """Return the parsed requirements, with an error text if there are fewer than `asked`."""
+    """Return the requirements, with an error text if there are fewer than `asked`.
+
+    Args:
+        known: the requirements that could be parsed.
+        asked: the number of requirements in the selector.
+        path: the field of the selector.
+    """
     if len(known) == asked:
         return Understood(known)
     return Understood(known, f"{path} {'partially ' if known else ''}ignored due to parse error")
