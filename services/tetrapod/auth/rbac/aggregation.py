@@ -1,7 +1,9 @@
-"""The controller that keeps the rules of aggregated ClusterRoles equal to those of the roles that they select.
+"""`AggregationController`, which sets the rules of aggregated ClusterRoles to those of the roles that they select.
 
-Upstream: pkg/controller/clusterroleaggregation. Rules are ordered by the name of the source role, without duplicates,
-and written by server-side apply as `clusterrole-aggregation-controller`.
+Rules are ordered by the name of the source role, without duplicates, and written by server-side apply as
+`clusterrole-aggregation-controller`.
+
+Upstream: pkg/controller/clusterroleaggregation.
 """
 
 from __future__ import annotations
@@ -28,7 +30,15 @@ MANAGER: Final = "clusterrole-aggregation-controller"
 
 
 def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str, Any]]:
-    """Return the rules that an aggregated role should have, without duplicates."""
+    """Return the rules that an aggregated ClusterRole should have, without duplicates.
+
+    Args:
+        role: the ClusterRole with an aggregationRule.
+        all_roles: all ClusterRoles.
+
+    Raises:
+        ValueError: a label selector of the role is invalid.
+    """
     rules: dict[bytes, dict[str, Any]] = {}
     ordered = sorted(all_roles, key=lambda r: str(r["metadata"]["name"]))
     for label_selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
@@ -44,7 +54,7 @@ def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str
 
 
 class AggregationController:
-    """The controller; `run` works until it is cancelled."""
+    """The controller of the rules of aggregated ClusterRoles; `run` works until it is cancelled."""
 
     name = MANAGER
 
@@ -61,7 +71,7 @@ class AggregationController:
             group.create_task(self._queue.run(2))
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        """Queue all aggregated roles: any change may affect any of them, and there are few."""
+        """Queue all aggregated roles: any change can concern any of them, and there are few."""
         for (_, name), role in self._roles.objects.items():
             if role.get("aggregationRule") is not None:
                 self._queue.add(name)

@@ -1,10 +1,11 @@
-"""The reconciliation of the bootstrap policy with storage, which adds what is missing and removes nothing.
+"""The reconciliation of the bootstrap policy with storage, which adds missing parts and removes nothing.
 
-It is the post-start hook `rbac/bootstrap-roles`. Upstream: pkg/registry/rbac/rest/storage_rbac.go and the
-reconciliation of component-helpers. Objects with the annotation autoupdate=false are not changed. Added rules,
-subjects, labels and selectors are kept. A binding with another roleRef is replaced. The objects are written directly to
-storage, because at the first start no user has permissions yet. One list of each kind finds the differences, and only
-those are written.
+It runs in the post-start hook `rbac/bootstrap-roles`. Objects with the annotation autoupdate=false are not changed.
+Rules, subjects, labels and selectors that users have added are kept. A binding with another roleRef is replaced. The
+objects are written directly to storage, because at the first start no user has permissions yet. One list of each kind
+finds the differences, and only those are written.
+
+Upstream: pkg/registry/rbac/rest/storage_rbac.go and the reconciliation of component-helpers.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ log = logging.getLogger(__name__)
 
 
 async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
-    """Write the missing parts of the policy, and return the revision of each kind that contains all of it.
+    """Write the missing parts of the bootstrap policy.
 
-    The keys of the result are the storage prefixes of the kinds.
+    Args:
+        services_apart: whether the policy includes the permissions of the four services on each other.
+
+    Returns:
+        A revision for each kind, by its storage prefix, at which storage contains the whole policy.
     """
     policies = bootstrap_policy(services_apart=services_apart)
     _fill_aggregated(policies)
@@ -39,7 +44,7 @@ async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart:
 
 
 def _fill_aggregated(policies: list[Policy]) -> None:
-    """Set the rules of aggregated roles that are about to be created.
+    """Set the rules of aggregated ClusterRoles in the policy, for the case that they must be created.
 
     Afterwards the aggregation controller maintains them.
     """
@@ -49,7 +54,7 @@ def _fill_aggregated(policies: list[Policy]) -> None:
 
 
 def _depth(role: Object) -> int:
-    """Return the order of aggregation: view before edit before admin.
+    """Return the position of an aggregated role in the order of aggregation: view, edit, admin.
 
     `edit` and `admin` each select the role before by its labels.
     """
@@ -74,7 +79,11 @@ def _key(obj: Object) -> str:
 
 
 def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Coroutine[Any, Any, int] | None:
-    """Return the necessary write as a coroutine, or None if the stored object needs no change."""
+    """Return a coroutine that makes the necessary write and returns its revision; None if nothing must be written.
+
+    Args:
+        entry: the stored object, or None.
+    """
     key = _key(wanted)
     if entry is None:
         return _create(storage, key, wanted)
@@ -103,7 +112,7 @@ async def _update(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
-    """Replace a binding. A roleRef is immutable, so the new binding gets a new uid."""
+    """Replace a binding by a new object with a new uid, because a roleRef is immutable. Return the revision."""
 
     async def change(current: Object | None, entry: Entry | None) -> Updated | None:
         return Updated(_new(wanted))
@@ -112,7 +121,7 @@ async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 def _new(wanted: Object) -> Object:
-    """Return a new object with uid, creationTimestamp and managedFields."""
+    """Return a copy of the object with uid, creationTimestamp and managedFields."""
     obj = copy_object(wanted)
     created = now_rfc3339()
     obj["metadata"] = {
@@ -125,7 +134,7 @@ def _new(wanted: Object) -> Object:
 
 
 def _managed(obj: Object, time: str) -> list[Object]:
-    """Return the managed fields of an object of the policy.
+    """Return the managedFields of a new object of the policy.
 
     The aggregation controller owns aggregated rules; kube-apiserver owns all other fields.
     """
@@ -146,9 +155,10 @@ def _entry(obj: Object, time: str, fields: Object) -> Object:
 
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:
-    """Return `stored` with the missing parts of `wanted`, or None if nothing is missing or autoupdate=false.
+    """Return a copy of `stored` with the missing parts of `wanted`.
 
-    Arguments are not modified.
+    Returns:
+        None if nothing is missing or the annotation autoupdate is "false".
     """
     if (stored["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false":
         return None

@@ -1,6 +1,4 @@
-"""The comparison of the rules that a user holds with the rules that the user grants.
-
-The privilege escalation check uses it.
+"""The comparison of the rules that a user holds with the rules that the user grants, for the escalation check.
 
 Upstream breaks each granted rule down into rights (one verb on one resource of one group, by one name) and looks for a
 held rule that covers each right. The answers here are the same, but the rights are not enumerated, because a rule of 2
@@ -39,11 +37,14 @@ _URL_KEYS: Final = ("nonResourceURLs", "verbs")
 
 
 class TooComplexError(Exception):
-    """Rules that cannot be compared within `MAX_STEPS`."""
+    """The error for rules that cannot be compared within the budget of steps."""
 
 
 class Steps:
-    """A budget of comparisons."""
+    """The remaining number of steps that comparisons may take.
+
+    `spend` raises `TooComplexError` when fewer steps remain than it is called for.
+    """
 
     def __init__(self, left: int) -> None:
         self._left = left
@@ -55,11 +56,11 @@ class Steps:
 
 
 class HeldRules:
-    """The rules that a user holds, as sets of rules by value: bit `i` of a set is the rule at index `i`.
+    """The rules that a user holds, as sets of rules by value. Bit `i` of a set is the rule at index `i`.
 
     Attributes:
-        for_any_name: the rules without resource names. Only they cover a right without one.
-        cost: the steps that a set of these rules costs.
+        for_any_name: the set of rules without resourceNames. Only they cover a right without a resource name.
+        cost: the steps that an operation on one set costs.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -72,7 +73,12 @@ class HeldRules:
         self._prefix_lengths = sorted({len(prefix) for prefix in prefixes})
 
     def covering(self, key: str, value: str) -> int:
-        """Return the set of rules that cover one value of a rule's list `key`."""
+        """Return the set of held rules that cover one value in a list of a granted rule, wildcards included.
+
+        Args:
+            key: the name of the list, such as "verbs".
+            value: the value.
+        """
         sets = self._with[key]
         if key == "resourceNames":
             return _union(self.for_any_name, sets.of(value))
@@ -86,7 +92,7 @@ class HeldRules:
 
 
 class _Sets:
-    """The sets of held rules that contain each value of one list, such as `verbs`; computed on first use.
+    """The sets of held rules that contain each value of one list, such as `verbs`; each is computed on first use.
 
     Bit `i` of a set is the rule at index `i`.
 
@@ -118,7 +124,10 @@ def _indexes(rules: Sequence[Rule], key: str) -> Mapping[str, list[int]]:
 
 
 def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
-    """Index the rules by the URL prefixes that they cover; upstream trims all trailing stars."""
+    """Return the indexes of the rules by the URL prefixes that they cover.
+
+    As upstream, all trailing stars are removed.
+    """
     prefixes: dict[str, list[int]] = {}
     for url, indexes in _indexes(rules, "nonResourceURLs").items():
         if url.endswith(ALL):
@@ -127,9 +136,13 @@ def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
 
 
 def _as_set(indexes: Iterable[int], size: int) -> int:
-    """Return the integer with these bits set.
+    """Return the integer in which these bits are set.
 
     Setting bits in bytes is linear, where `|= 1 << i` copies the integer for each bit.
+
+    Args:
+        indexes: the bits.
+        size: more than the highest index.
     """
     bits = bytearray(size // 8 + 1)
     for i in indexes:
@@ -143,10 +156,13 @@ def _union(left: int, right: int) -> int:
 
 
 class MissingRights:
-    """The rights of some granted rules that the held rules do not cover.
+    """The rights of granted rules that the held rules do not cover; iteration yields one rule for each right.
 
     Attributes:
-        total: how many there are, counted as upstream counts them: a value that a list repeats is another right.
+        total: the number of rights, counted as upstream does: a value that a list repeats counts again.
+
+    Raises:
+        TooComplexError: from the constructor and from iteration, when the steps are used up.
     """
 
     def __init__(self, held: HeldRules, granted: Iterable[Rule], steps: Steps) -> None:
@@ -158,23 +174,31 @@ class MissingRights:
         """Yield one rule for each right, in upstream's order.
 
         Raises:
-            TooComplexError: the missing rights are too far apart.
+            TooComplexError: finding the next right takes too many steps.
         """
         for box in self._boxes:
             yield from box.rights()
 
 
 def missing_rights(held: Sequence[Rule], granted: Iterable[Rule], max_steps: int = MAX_STEPS) -> MissingRights:
-    """Find the rights of `granted` that no rule of `held` covers.
+    """Return the rights of `granted` that no rule of `held` covers.
+
+    Args:
+        held: the rules that the user holds.
+        granted: the rules of the role.
+        max_steps: the budget; see `MAX_STEPS`.
 
     Raises:
-        TooComplexError: the comparison takes too long. The rules then count as not covered.
+        TooComplexError: the comparison takes too many steps. The caller must treat the rules as not covered.
     """
     return MissingRights(HeldRules(held), granted, Steps(max_steps))
 
 
 def first_missing(missing: MissingRights, most: int, most_characters: int) -> list[PlainRule]:
-    """Return the first missing rights: so many at most, with so many characters in all their values."""
+    """Return at most the first `most` missing rights, with at most `most_characters` characters in all their values.
+
+    The list is shorter if finding them takes too many steps.
+    """
     first: list[PlainRule] = []
     try:
         for right in islice(missing, most):
@@ -188,7 +212,11 @@ def first_missing(missing: MissingRights, most: int, most_characters: int) -> li
 
 
 class _Box:
-    """The rights of one rule: all combinations of a value of each list."""
+    """The rights of one granted rule: all combinations of one value from each of its lists.
+
+    Attributes:
+        missing: the number of these rights that the held rules do not cover.
+    """
 
     def __init__(self, held: HeldRules, rule: Rule, keys: Sequence[str], steps: Steps) -> None:
         self._steps = steps
@@ -205,7 +233,12 @@ class _Box:
             self.missing = self._count(0, self._start)
 
     def _sets(self, held: HeldRules, key: str, listed: Sequence[str]) -> Mapping[str, int]:
-        """Return the covering set of each value. Equal sets are one object."""
+        """Return the covering set of each value. Equal sets are the same object.
+
+        Args:
+            key: the name of the list.
+            listed: its values.
+        """
         covering: dict[str, int] = {}
         shared: dict[int, int] = {}
         for value in listed:
@@ -217,10 +250,7 @@ class _Box:
         return covering
 
     def _prepare(self) -> None:
-        """Count the values of each list by their sets, and compute the values that end a count early.
-
-        The latter are computed for each list, or for each list together with all that follow it.
-        """
+        """Count the values of each list by covering set, and compute the bounds at which `_count` stops early."""
         self._kinds = [
             list(Counter(map(covering.__getitem__, listed)).items())
             for covering, listed in zip(self._covering, self._values, strict=True)
@@ -231,7 +261,12 @@ class _Box:
         self._counted: list[dict[int, int]] = [{} for _ in self._keys]
 
     def _count(self, depth: int, held: int) -> int:
-        """Count the missing combinations of the lists from `depth` on, where `held` covers the values before."""
+        """Return the number of missing combinations of the lists from `depth` on.
+
+        Args:
+            depth: the index of a list.
+            held: the set of rules that cover the values chosen from the lists before.
+        """
         if depth == len(self._keys):
             return 0 if held else 1
         if held & self._in_all[depth]:
@@ -265,7 +300,7 @@ class _Box:
 
 
 def _from_the_end(combine: Callable[[int, int], int], items: Sequence[int], end: int) -> list[int]:
-    """Return for each index the combination of the items from there to the end."""
+    """Return, for each index, the combination of `end` and the items from that index on."""
     combined = [end]
     for item in reversed(items):
         combined.append(combine(combined[-1], item))

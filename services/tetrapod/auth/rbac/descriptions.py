@@ -1,4 +1,4 @@
-"""Rules as the messages of privilege escalation print them.
+"""Rules of roles as text, for the messages about privilege escalation.
 
 Upstream: pkg/registry/rbac/validation/policy_compact.go, CompactRules; pkg/apis/rbac/v1/helpers.go, CompactString
 """
@@ -13,7 +13,10 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 
 def compact(rules: Iterable[Rule]) -> list[Rule]:
-    """Join the rules that name one resource of one group, by at most one name, into one rule with several verbs."""
+    """Join rules that differ only in their verbs, if each names one resource of one group and at most one object name.
+
+    All other rules come first in the result. The arguments are not modified.
+    """
     kept: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
     for rule in rules:
@@ -40,5 +43,5 @@ def describe(rule: Rule) -> str:
 
 
 def quoted(texts: Iterable[str]) -> str:
-    """Return a list as Go's %q prints it."""
+    """Return the texts as Go's `%q` prints a slice of strings."""
     return "[" + " ".join(map(go_quote, texts)) + "]"

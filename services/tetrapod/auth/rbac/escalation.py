@@ -1,4 +1,4 @@
-"""The checks before a role or binding is written: users grant only rights that they hold.
+"""`EscalationGuard`: the checks before a role or binding is written. Users grant only rights that they hold.
 
 Exempt are members of system:masters, users with the verb `escalate` on roles, and users with `bind` on the role that a
 binding refers to.
@@ -43,7 +43,13 @@ right.
 
 
 class EscalationGuard:
-    """The privilege escalation checks, each raising StatusError if the user may not write the object."""
+    """The privilege escalation checks of roles and bindings.
+
+    Args:
+        authorizer: decides about the verbs `escalate` and `bind`.
+        index: has the rules of the requesting user.
+        storage: has the roles that bindings refer to.
+    """
 
     def __init__(self, authorizer: Authorizer, index: RbacIndex, storage: StorageFactory) -> None:
         self._authorizer = authorizer
@@ -51,7 +57,18 @@ class EscalationGuard:
         self._storage = storage
 
     async def check_role(self, ctx: Context, resource: str, role: Object, old: Object | None) -> None:
-        """Check a new or changed Role or ClusterRole."""
+        """Check that the user holds all rights in a new or changed Role or ClusterRole, or may escalate.
+
+        An aggregationRule requires all rights on all resources.
+
+        Args:
+            resource: "roles" or "clusterroles".
+            role: the object to write.
+            old: the stored object, or None on create. A change of only owners and finalizers is not checked.
+
+        Raises:
+            StatusError: 403, the user may not write the role.
+        """
         if SYSTEM_MASTERS in ctx.user.groups or (old is not None and only_owners_and_finalizers_differ(role, old)):
             return
         name = role["metadata"].get("name", "")
@@ -66,7 +83,16 @@ class EscalationGuard:
             raise forbidden(GroupResource(RBAC_GROUP, resource), name, message)
 
     async def check_binding(self, ctx: Context, resource: str, binding: Object, old: Object | None) -> None:
-        """Check a new or changed RoleBinding or ClusterRoleBinding."""
+        """Check that the user holds all rights of the role that a new or changed binding refers to, or may bind it.
+
+        Args:
+            resource: "rolebindings" or "clusterrolebindings".
+            binding: the object to write.
+            old: the stored object, or None on create. A change of only owners and finalizers is not checked.
+
+        Raises:
+            StatusError: 403, the user may not write the binding; 404, the role does not exist; 400, roleRef is invalid.
+        """
         if SYSTEM_MASTERS in ctx.user.groups or (old is not None and only_owners_and_finalizers_differ(binding, old)):
             return
         ref = binding.get("roleRef") or {}
@@ -91,14 +117,27 @@ class EscalationGuard:
         return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
 
     async def _missing(self, ctx: Context, granted: Sequence[Rule]) -> str:
-        """Describe the granted rights that the user does not hold. Return "" if the user holds all of them."""
+        """Return a text that lists the granted rights that the user does not hold, or "" if the user holds all.
+
+        Args:
+            granted: the rules of a role.
+        """
         held = self._index.rules_of(ctx.user).distinct_rules(ctx.namespace)
         if _size(granted) + len(held) < _OFFLOAD:
             return missing_text(held, granted)
         return await asyncio.to_thread(missing_text, held, granted)
 
     async def _confirm(self, ctx: Context, resource: str, name: str, granted: Sequence[Rule]) -> None:
-        """Raise a 403 that lists the missing rights unless the user holds all granted rights."""
+        """Check that the user holds all granted rights.
+
+        Args:
+            resource: the resource of the object to write, for the error.
+            name: its name, for the error.
+            granted: the rules of a role.
+
+        Raises:
+            StatusError: 403 with a list of the missing rights.
+        """
         missing = await self._missing(ctx, granted)
         if not missing:
             return
@@ -126,11 +165,10 @@ class EscalationGuard:
 
 
 def missing_text(held: Sequence[Rule], granted: Sequence[Rule]) -> str:
-    """Describe the rights of `granted` that `held` does not cover, one rule a line; "" if it covers all.
+    """Return a text with the rights of `granted` that `held` does not cover, one rule a line; "" if it covers all.
 
-    If comparing the rules takes too many steps, the text says that instead, even if `held` covers all rights.
-
-    Upstream lists them all. Here the text is bounded, since a rule of 2 kB can have a million rights.
+    If comparing the rules takes too many steps, the text says that instead, even if `held` covers all rights. Upstream
+    lists all rights. Here the text is bounded, since a rule of 2 kB can have a million rights.
     """
     try:
         missing = missing_rights(held, granted)

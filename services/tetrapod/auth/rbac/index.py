@@ -1,7 +1,9 @@
-"""An in-memory index of all RBAC objects, kept up to date by watching storage, which returns the rule set of any user.
+"""`RbacIndex`: an in-memory index of all RBAC objects, which returns the rules of any user, and its authorizer.
 
-Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleResolver. Upstream visits every binding for
-each request. Here bindings are indexed by subject, and the rule set of a user is cached until any RBAC object changes.
+Upstream visits every binding for each request. Here bindings are indexed by subject, and the rule set of a user is
+cached until any RBAC object changes. The index watches storage.
+
+Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleResolver.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ SubjectKey: TypeAlias = tuple[bool, str]
 
 
 class Binding(NamedTuple):
-    """A RoleBinding or ClusterRoleBinding."""
+    """The facts of a RoleBinding or ClusterRoleBinding that the index needs.
+
+    Attributes:
+        described: the binding as the reasons of decisions name it.
+    """
 
     subjects: Mapping[SubjectKey, tuple[int, str]]
     """The position and description of each subject; of equal subjects, the first. A map lets a user be looked up
@@ -49,7 +55,7 @@ class Binding(NamedTuple):
 
 
 class RbacIndex:
-    """The index. `run` must be running for it to be up to date."""
+    """The index of all RBAC objects. It is up to date only while `run` is running."""
 
     def __init__(self, storage: StorageFactory) -> None:
         self._roles: dict[tuple[str, str], Sequence[Mapping[str, Any]]] = {}  # namespace "" for ClusterRoles
@@ -68,28 +74,32 @@ class RbacIndex:
         """Set when the index contains the bootstrap policy."""
 
     async def run(self) -> None:
-        """Follow storage until cancelled."""
+        """Watch all RBAC objects in storage until cancelled."""
         async with asyncio.TaskGroup() as group:
             for following in self._followings.values():
                 group.create_task(following.run())
 
     async def synced(self) -> None:
-        """Wait until all kinds are listed."""
+        """Wait until all four kinds have been listed."""
         for following in self._followings.values():
             await following.synced.wait()
 
     async def reach(self, revisions: Mapping[str, int]) -> None:
-        """Wait until each kind, given by its storage prefix, is known at least up to this revision."""
+        """Wait until the index contains all changes up to these revisions.
+
+        Args:
+            revisions: a revision for each kind, by its storage prefix. Unknown prefixes are ignored.
+        """
         for prefix, revision in revisions.items():
             if (following := self._followings.get(prefix)) is not None:
                 await following.reach(revision)
 
     def revisions(self) -> dict[str, int]:
-        """Return the revision up to which each kind is known, by storage prefix."""
+        """Return the revision up to which the index contains each kind, by storage prefix."""
         return {prefix: following.revision for prefix, following in self._followings.items()}
 
     def rules_of(self, user: UserInfo) -> RuleSet:
-        """Return everything that bindings grant to a user."""
+        """Return the rule set of a user: the grants of all bindings to the user's name or groups. It is cached."""
         key = (user.name, user.groups)
         cached = self._sets.recall(key)
         return self._sets.keep(key, self._resolve(user)) if cached is None else cached
@@ -108,7 +118,13 @@ class RbacIndex:
         return RuleSet(cluster, namespaces)
 
     def _grant(self, key: BindingKey, subjects: Sequence[SubjectKey]) -> Grant:
-        """Return what a binding grants to a user who matches `subjects`."""
+        """Return the rules that a binding grants, with the reason for decisions that allow by them.
+
+        A missing role gives a grant without rules and with an error text.
+
+        Args:
+            subjects: the subjects of the binding that match the user; the reason names the first.
+        """
         binding = self._bindings[key]
         _, described = min(binding.subjects[subject] for subject in subjects)
         role_namespace = key.namespace if binding.role_kind == "Role" else ""
@@ -122,7 +138,7 @@ class RbacIndex:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def forget_kind(self, kind: str) -> None:
-        """Remove all objects of a kind."""
+        """Remove all objects of a kind from the index."""
         self._sets.clear()
         cluster = kind.startswith("Cluster")
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
@@ -132,7 +148,11 @@ class RbacIndex:
             self._remove_binding(key)
 
     def put(self, kind: str, namespace: str, name: str, obj: Object) -> None:
-        """Store an object that was added or changed."""
+        """Store an object that was added or changed in the index.
+
+        Args:
+            namespace: "" for ClusterRoles and ClusterRoleBindings.
+        """
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
             self._roles[namespace, name] = obj.get("rules") or ()
@@ -144,7 +164,7 @@ class RbacIndex:
             self._by_subject.setdefault(subject, set()).add(key)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
-        """Remove an object."""
+        """Remove an object from the index; ignore it if it is not there."""
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
             self._roles.pop((namespace, name), None)
@@ -185,7 +205,12 @@ class _KindFollower:
 
 
 def read_binding(kind: str, namespace: str, name: str, obj: Object) -> Binding:
-    """Convert a RoleBinding or ClusterRoleBinding to a `Binding`."""
+    """Convert a RoleBinding or ClusterRoleBinding to a `Binding`.
+
+    Args:
+        kind: "RoleBinding" or "ClusterRoleBinding".
+        namespace: "" for a ClusterRoleBinding.
+    """
     ref = obj.get("roleRef") or {}
     role_kind, role_name = ref.get("kind", ""), ref.get("name", "")
     full_name = f"{name}/{namespace}" if namespace else name
@@ -198,7 +223,15 @@ def read_binding(kind: str, namespace: str, name: str, obj: Object) -> Binding:
 
 
 def read_subject(subject: Object, namespace: str) -> tuple[SubjectKey, str] | None:
-    """Return the user or group that a subject means, with its description; None if the subject matches no user."""
+    """Return the user or group that a subject means, with its description for reasons.
+
+    Args:
+        subject: an element of a binding's subjects.
+        namespace: the binding's namespace, which service accounts without a namespace have.
+
+    Returns:
+        None if the subject matches no user.
+    """
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind == "ServiceAccount":
         home = subject.get("namespace") or namespace
@@ -209,7 +242,7 @@ def read_subject(subject: Object, namespace: str) -> tuple[SubjectKey, str] | No
 
 
 class RbacAuthorizer:
-    """The authorizer over an `RbacIndex`.
+    """The authorizer and rule resolver by the rules of an `RbacIndex`.
 
     Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go.
     """

@@ -1,6 +1,7 @@
-"""The bootstrap policy, as a kube-apiserver of the pinned version creates it (data/policy.json, generated).
+"""The bootstrap policy: the RBAC objects that a kube-apiserver of the pinned version creates.
 
-The labels, annotations, API groups and the like that all its objects share are not in the file and are added here.
+They are generated into data/policy.json. The labels, annotations, API groups and the like that all of them have are not
+in the file and are added here.
 """
 
 from __future__ import annotations
@@ -26,17 +27,23 @@ AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 
 
 class Policy(NamedTuple):
-    """The bootstrap objects of one kind. Aggregated roles have no rules here; the aggregation controller sets them."""
+    """The bootstrap objects of one kind.
+
+    Attributes:
+        storage: where to store them.
+        objects: the objects, without uid and other system fields. Aggregated ClusterRoles have None as rules.
+    """
 
     storage: StorageConfig
     objects: list[Object]
 
 
 def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
-    """Return the bootstrap policy, roles first, so that no binding exists without its role.
+    """Return the bootstrap policy as new objects, with roles first, so that no binding exists without its role.
 
-    With `services_apart` it includes the permissions of each of the four services on the others (data/services.json,
-    found by auditing them).
+    Args:
+        services_apart: whether the four services run as separate processes. The policy then includes their permissions
+            on each other (data/services.json, found by auditing them).
     """
     data = _read("policy.json")
     if services_apart:
@@ -58,7 +65,7 @@ def _read(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def node_rules() -> list[dict[str, Any]]:
-    """Return the rules of ClusterRole system:node.
+    """Return the rules of the ClusterRole system:node.
 
     The node authorizer uses them where no more specific rule applies.
     """
@@ -102,7 +109,7 @@ def _binding(entry: dict[str, Any]) -> Object:
 
 
 def _subject(text: str) -> Object:
-    """Parse `Group:system:masters`, `User:x` or `ServiceAccount:namespace/name`."""
+    """Convert `Group:system:masters`, `User:x` or `ServiceAccount:namespace/name` to a subject of a binding."""
     kind, _, name = text.partition(":")
     if kind == "ServiceAccount":
         namespace, _, name = name.partition("/")

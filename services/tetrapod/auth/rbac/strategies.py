@@ -27,12 +27,12 @@ class _RbacStrategy(Strategy):
         self._guard = guard
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Accept any name that a path can contain, because RBAC names contain colons."""
+        """Accept any name that a path segment can contain, because RBAC names may contain colons."""
         return name_is_path_segment(name, prefix)
 
 
 class RoleStrategy(_RbacStrategy):
-    """The strategy of Role and ClusterRole."""
+    """The strategy of Roles (`namespaced`) or ClusterRoles. The guard checks writes for privilege escalation."""
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)
@@ -51,12 +51,15 @@ class RoleStrategy(_RbacStrategy):
         return validate_role(new, namespaced=self.namespaced)
 
     def canonicalize(self, obj: Object) -> None:
-        """Set missing rules to null, because upstream's field has no omitempty."""
+        """Set missing and empty rules to null in place, because upstream's field has no omitempty."""
         obj["rules"] = obj.get("rules") or None
 
 
 class BindingStrategy(_RbacStrategy):
-    """The strategy of RoleBinding and ClusterRoleBinding."""
+    """The strategy of RoleBindings (`namespaced`) or ClusterRoleBindings.
+
+    The guard checks writes for privilege escalation.
+    """
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)

@@ -18,7 +18,11 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
-    """Validate a Role, or a ClusterRole if not `namespaced`."""
+    """Validate a Role or ClusterRole.
+
+    Args:
+        namespaced: True for a Role.
+    """
     rules = role.get("rules") or []
     errors = [
         error for i, rule in enumerate(rules) for error in _rule_errors(rule, namespaced, field.index("rules", i))
@@ -63,7 +67,11 @@ def _aggregation_errors(selectors: Sequence[Object]) -> list[FieldError]:
 
 
 def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
-    """Validate a RoleBinding, or a ClusterRoleBinding if not `namespaced`."""
+    """Validate a RoleBinding or ClusterRoleBinding.
+
+    Args:
+        namespaced: True for a RoleBinding.
+    """
     ref = binding.get("roleRef") or {}
     errors = _role_ref_errors(ref, namespaced)
     subjects = binding.get("subjects") or []
@@ -99,7 +107,11 @@ def _subject_errors(subject: Object, namespaced: bool, path: str) -> list[FieldE
 
 
 def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """Validate an update of a binding: roleRef is immutable."""
+    """Validate an updated RoleBinding or ClusterRoleBinding, whose roleRef is immutable.
+
+    Args:
+        namespaced: True for a RoleBinding.
+    """
     errors = validate_binding(new, namespaced=namespaced)
     if new.get("roleRef") != old.get("roleRef"):
         errors.append(field.invalid("roleRef", _internal(new.get("roleRef") or {}), "field is immutable"))
@@ -107,5 +119,5 @@ def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> li
 
 
 def _internal(ref: Object) -> dict[str, Any]:
-    """Return a roleRef as upstream prints the internal type, which has no JSON names."""
+    """Return a roleRef with the Go field names of upstream's internal struct, which errors print."""
     return {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": ref.get("name", "")}
