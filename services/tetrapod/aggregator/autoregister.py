@@ -13,7 +13,7 @@ import asyncio
 from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, is_available, name_for
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keep_writing import is_rejection
+from tetrapod.generic.client.periodic import is_rejection
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersion, Object

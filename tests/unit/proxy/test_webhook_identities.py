@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.generic.webhook.client_config import client_config
-from tetrapod.generic.webhook.credentials import Identity
+from tetrapod.generic.webhook.client_config import Identity, client_config
 from tetrapod.generic.webhook.credentials_by_host import Identities
 
 USERS = """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tetrapod.generic.storage.cacher.compressed_entry import PackedEntry, packed
-from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entry import PackedEntry, StoredEntry, packed
 
 
 def entry(text: str) -> StoredEntry:

@@ -20,8 +20,7 @@ def build_leadership(options: Options, service: str, client: Client) -> Leadersh
     flags = options.leader_election
     if not flags.leader_elect or not options.etcd.servers:
         return ALONE
-    from tetrapod.generic.client.leaderelection.config import ElectionConfig
-    from tetrapod.generic.client.leaderelection.elector import Elector
+    from tetrapod.generic.client.leaderelection.elector import ElectionConfig, Elector
     from tetrapod.generic.client.leaderelection.lock import LeaseLock
 
     try:

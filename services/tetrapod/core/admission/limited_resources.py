@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.core.quota.scopes import matching
-from tetrapod.generic.admission.quota.charge import Usage
-from tetrapod.generic.admission.quota.scopes import scopes_of
+from tetrapod.generic.admission.quota import Usage, scopes_of
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.schemas import kind, list_of, string, strings, struct
 from tetrapod.machinery import field as paths

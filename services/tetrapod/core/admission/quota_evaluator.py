@@ -13,7 +13,7 @@ from tetrapod.core.quota.pods import unspecified_resources
 from tetrapod.core.quota.scopes import in_scope, is_terminating
 from tetrapod.core.quota.usage import counted_names, usage_of
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.admission.quota.charge import Usage, growth
+from tetrapod.generic.admission.quota import Usage, growth
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupResource, Object

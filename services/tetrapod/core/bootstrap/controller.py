@@ -21,7 +21,7 @@ import orjson
 
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keep_writing import periodic_hook
+from tetrapod.generic.client.periodic import periodic_hook
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.generic.server.kubernetes_service.identity import SERVER, IdentityLease

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from tetrapod.core.quota.devices import ClaimContext, Extended
 from tetrapod.core.quota.usage import usage_of
-from tetrapod.generic.admission.quota.charge import Usage
+from tetrapod.generic.admission.quota import Usage
 from tetrapod.machinery.gvk import GroupResource, Object
 
 _MADE_FOR_A_POD: Final = "resource.kubernetes.io/extended-resource-claim"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
-from tetrapod.generic.admission.quota.charge import Usage
+from tetrapod.generic.admission.quota import Usage
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 

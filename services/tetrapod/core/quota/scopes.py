@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tetrapod.core.podspec.qos import qos_class
-from tetrapod.generic.admission.quota.scopes import scopes_of
+from tetrapod.generic.admission.quota import scopes_of
 from tetrapod.machinery.gvk import GroupResource, Object
 
 

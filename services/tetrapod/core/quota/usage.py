@@ -20,8 +20,7 @@ from tetrapod.core.quota.devices import (
 )
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
-from tetrapod.generic.admission.quota.charge import Usage
-from tetrapod.generic.admission.quota.counts import ONE, count_name
+from tetrapod.generic.admission.quota import ONE, Usage, count_name
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.webhook.review_request import Review, supported_version
+from tetrapod.generic.webhook.responses import Review, supported_version
 from tetrapod.generic.webhook.review_schemas import expected_conversion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.golang.formatting import json_kind

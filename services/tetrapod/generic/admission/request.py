@@ -1,10 +1,17 @@
-"""AdmissionRequests without their objects, for webhooks and CEL expressions (upstream: CreateAdmissionRequest)."""
+"""AdmissionRequests without their objects, for webhooks and the variables of CEL expressions.
+
+Upstream: CreateAdmissionRequest and CreateNamespaceObject.
+"""
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.authentication.delegating import user_to_wire
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+
+_HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 def describe(attributes: Attributes, matched_kind: Equivalent, uid: str = "") -> Object:
@@ -30,3 +37,20 @@ def _kind(kind: GroupVersionKind) -> Object:
 
 def _resource(resource: GroupVersionResource) -> Object:
     return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+def admission_request(attributes: Attributes, matched_kind: Equivalent) -> Object:
+    """Return the value of `request`.
+
+    Upstream: CreateNamespaceObject.
+    """
+    return {**describe(attributes, matched_kind), "dryRun": attributes.dry_run, "options": attributes.options or None}
+
+
+def namespace_object(namespace: Object | None) -> Any:
+    """Return the value of `namespaceObject`, without hidden metadata."""
+    if namespace is None:
+        return None
+    metadata = {key: value for key, value in namespace["metadata"].items() if key not in _HIDDEN}
+    shown: Object = {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
+    return shown

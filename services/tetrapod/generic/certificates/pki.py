@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.authority import Authority
@@ -29,6 +29,10 @@ _AUTHORITIES: Final = {
     "front-proxy-ca": "tetrapod-front-proxy-ca",
 }
 _LEAVES: Final = {"apiserver": "ca", "admin": "client-ca", "front-proxy-client": "front-proxy-ca"}
+
+
+PRIVATE: Final = 0o600
+PUBLIC: Final = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,3 +217,18 @@ class _Record:
         """Write `pki.json` if it has changed."""
         if self._changed:
             write_file(self._path, json.dumps(self._entries, indent=1).encode(), PUBLIC)
+
+
+def write_file(path: Path, data: bytes, mode: int) -> None:
+    """Write a file atomically. Private files are never readable by others, not even while they are written.
+
+    Args:
+        path: the file; its directory exists.
+        data: the new content.
+        mode: the permissions of the file, also if it existed with others.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(data)
+    os.replace(temporary, path)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tetrapod.generic.certificates.files import PRIVATE, write_file
+from tetrapod.generic.certificates.pki import PRIVATE, write_file
 from tetrapod.generic.certificates.services import DIRECTORIES
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 

@@ -18,8 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
-from tetrapod.generic.certificates.pki import RENEW_BEFORE, Pki, write_pki
+from tetrapod.generic.certificates.pki import PRIVATE, PUBLIC, RENEW_BEFORE, Pki, write_file, write_pki
 from tetrapod.machinery.user import SERVICES_GROUP
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.metrics import REQUESTS_REJECTED_TOTAL
 from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.filters.internal_error import internal_error
+from tetrapod.generic.filters.plain_errors import internal_error
 from tetrapod.generic.http.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import status
 from tetrapod.machinery.requestinfo import is_long_running

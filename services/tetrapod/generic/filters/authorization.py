@@ -12,7 +12,7 @@ from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.generic.authorization.selector_attributes import requirements_of
 from tetrapod.generic.filters.auth_metrics import authorized
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.filters.internal_error import internal_error
+from tetrapod.generic.filters.plain_errors import internal_error
 from tetrapod.generic.http.request import Handler, Request, Response
 
 

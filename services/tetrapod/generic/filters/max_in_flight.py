@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.filters.too_many_requests import too_many_requests
+from tetrapod.generic.filters.plain_errors import too_many_requests
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.user import SYSTEM_MASTERS

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tetrapod.generic.filters import access_log
 from tetrapod.generic.filters.fair_scheduling import scheduled_stream
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.filters.too_many_requests import too_many_requests
+from tetrapod.generic.filters.plain_errors import too_many_requests
 from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.flow_limit import InFlight

@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/requestinfo.go
 
 from __future__ import annotations
 
-from tetrapod.generic.filters.internal_error import internal_error
+from tetrapod.generic.filters.plain_errors import internal_error
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery import requestinfo
 

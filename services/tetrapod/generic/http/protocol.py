@@ -5,7 +5,7 @@ Beyond uvicorn it keeps the bytes that follow an upgrade, hands over the raw con
 accepts any method token, limits heads, and answers malformed requests with Go's texts. uvicorn is pinned; this file
 depends on its internals.
 
-connection_state.py describes the states of a connection, leniency.py the requests that are rewritten before they are
+connection_state.py describes the states of a connection. head_validation.py rewrites some requests before they are
 parsed.
 """
 
@@ -21,7 +21,6 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tetrapod.generic.http.client_verification import VerificationResult, verification_result
-from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
 from tetrapod.generic.http.connection_state import (
     BACKLOGGED,
     BROKEN,
@@ -33,14 +32,13 @@ from tetrapod.generic.http.connection_state import (
 )
 from tetrapod.generic.http.error_responses import bad_request, too_large
 from tetrapod.generic.http.exchange import Exchange
-from tetrapod.generic.http.head_validation import framing_lines, validate_headers
-from tetrapod.generic.http.hijacked import HijackedConnection
-from tetrapod.generic.http.leniency import escape_target, replace_method
+from tetrapod.generic.http.head_validation import escape_target, framing_lines, replace_method, validate_headers
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Handler, Hijacked, Request, Response
 from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
+from tetrapod.generic.http.transports import CLOSED_TRANSPORT, HijackedConnection
 from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 
 HEAD_TIMEOUT: Final = 32.0
@@ -453,7 +451,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _release(self) -> None:
         """Drop the references to the connection.
 
-        They must be dropped because uvloop's TLS transport refers back to this protocol (see closed_transport.py).
+        They must be dropped because uvloop's TLS transport refers back to this protocol (see transports.py).
         """
         self.connection_state = CLOSED
         self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]

@@ -14,8 +14,8 @@ from typing import Any, Final
 import httptools
 
 from tetrapod.generic.http.buffered_protocol import read_buffer
-from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
 from tetrapod.generic.http.request import HeaderList, StreamWriter
+from tetrapod.generic.http.transports import CLOSED_TRANSPORT
 from tetrapod.generic.proxy.malformed_responses import (
     TOO_LARGE,
     TOO_MANY_1XX,

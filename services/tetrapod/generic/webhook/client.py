@@ -20,8 +20,7 @@ from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.webhook.client_config import ClientConfig
-from tetrapod.generic.webhook.credentials import Identity
+from tetrapod.generic.webhook.client_config import ClientConfig, Identity
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.services import Services

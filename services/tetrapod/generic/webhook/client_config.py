@@ -1,6 +1,6 @@
-"""`ClientConfig`: address and CAs of a webhook.
+"""`ClientConfig`: address and CAs of a webhook, and `Identity`: the credentials for calls to it.
 
-They come from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
+The former come from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig.
 """
@@ -11,11 +11,12 @@ import base64
 import binascii
 import posixpath
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
-from tetrapod.generic.webhook.credentials import Identity
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.webhook.errors import Unusable
 from tetrapod.machinery.gvk import Object
 
@@ -94,3 +95,26 @@ def _authorities(bundle: str) -> str:
         return authorities(base64.b64decode(bundle))
     except (binascii.Error, UnusableBundle) as error:
         raise Unusable(str(error) if isinstance(error, UnusableBundle) else _NO_BASE64) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Files with a certificate and its key, and headers.
+
+    `token_file` is read for each call, because the token may be renewed.
+    """
+
+    certificate: str = ""
+    key: str = ""
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    token_file: str = ""
+
+    def credentials(self) -> HeaderList:
+        """Return the headers with credentials. Raises OSError if the token file cannot be read."""
+        if not self.token_file:
+            return list(self.headers)
+        token = Path(self.token_file).read_text().strip()
+        return [*self.headers, (b"authorization", f"Bearer {token}".encode())]
+
+
+NOBODY: Final = Identity()

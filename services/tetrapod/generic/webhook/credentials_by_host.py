@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tetrapod.generic.webhook.client_config import ClientConfig
-from tetrapod.generic.webhook.credentials import Identity
+from tetrapod.generic.webhook.client_config import ClientConfig, Identity
 from tetrapod.generic.webhook.kubeconfig import identity_of, read_config
 from tetrapod.machinery.gvk import Object
 

@@ -22,7 +22,7 @@ from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.webhook.credentials import NOBODY, Identity
+from tetrapod.generic.webhook.client_config import NOBODY, Identity
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode

@@ -1,4 +1,6 @@
-"""Decoding of webhook responses, with the error texts of client-go and Go's decoders.
+"""`Review`, a review to be sent to a webhook, and the decoding of responses.
+
+The error texts are those of client-go and Go's decoders.
 
 Upstream: transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors,
 and the codecs' Decode. As there, a body that does not begin like JSON is decoded as YAML.
@@ -7,7 +9,7 @@ and the codecs' Decode. As there, a body that does not begin like JSON is decode
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +29,10 @@ _SCHEME: Final = '"pkg/runtime/scheme.go:111"'
 _STATUS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 _TEXT_LIMIT: Final = 2048
 _long_number = re.compile(rb"[0-9]{19}").search
+
+
+SUPPORTED: Final = ("v1", "v1beta1")
+"""The supported versions of reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +165,18 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
 
 
 __all__ = ["Expected", "HttpResponse", "decode", "header", "status_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review. `version` is its API version, `body` its JSON."""
+
+    uid: str
+    version: str
+    body: bytes
+    expected: Expected
+
+
+def supported_version(versions: Sequence[str]) -> str | None:
+    """Return the first of a webhook's versions that is supported, or None."""
+    return next((version for version in versions if version in SUPPORTED), None)

@@ -13,8 +13,7 @@ import pytest
 
 from support.virtual_time import VirtualLoop, run
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.leaderelection.config import ElectionConfig
-from tetrapod.generic.client.leaderelection.elector import Elector
+from tetrapod.generic.client.leaderelection.elector import ElectionConfig, Elector
 from tetrapod.generic.client.leaderelection.lock import LeaseLock
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import Object

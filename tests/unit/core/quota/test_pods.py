@@ -9,7 +9,7 @@ import pytest
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals, unspecified_resources
 from tetrapod.core.quota.replenishing import may_decrease_usage
 from tetrapod.core.quota.usage import counted_names
-from tetrapod.generic.admission.quota.charge import growth
+from tetrapod.generic.admission.quota import growth
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
 

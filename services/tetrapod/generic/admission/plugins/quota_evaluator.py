@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.admission.quota.charge import Usage
-from tetrapod.generic.admission.quota.counts import ONE, count_name
-from tetrapod.generic.admission.quota.scopes import scopes_of
+from tetrapod.generic.admission.quota import ONE, Usage, count_name, scopes_of
 from tetrapod.machinery.gvk import GroupResource, Object
 
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
-from tetrapod.generic.admission.quota.charge import Usage, add_usage, limit_error, missing_usage_error
+from tetrapod.generic.admission.quota import Usage, add_usage, limit_error, missing_usage_error
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageConfig, StorageFactory, Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object

@@ -165,7 +165,7 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
 
 
 async def _bindings(invocation: Invocation[Mutator], request: _Request) -> dict[str, Any]:
-    from tetrapod.generic.admission.policy.request import admission_request, namespace_object
+    from tetrapod.generic.admission.request import admission_request, namespace_object
 
     attributes, matched_kind = request.attributes, invocation.matched_kind
     old = attributes.old_object

@@ -100,7 +100,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
             request.attributes.annotate(f"{hook.policy.name}/{key}", ", ".join(values))
 
     async def _bindings(self, invocation: Invocation[Validator], request: _Request) -> dict[str, Any]:
-        from tetrapod.generic.admission.policy.request import admission_request, namespace_object
+        from tetrapod.generic.admission.request import admission_request, namespace_object
 
         attributes, kind = request.attributes, invocation.matched_kind.kind
         if kind not in request.objects:

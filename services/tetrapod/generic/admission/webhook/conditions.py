@@ -14,7 +14,7 @@ from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 from tetrapod.generic.admission.policy.evaluation import Activation
 from tetrapod.generic.admission.policy.expressions import Composer
 from tetrapod.generic.admission.policy.match_conditions import MatchConditionError, compile_conditions, match
-from tetrapod.generic.admission.policy.request import admission_request
+from tetrapod.generic.admission.request import admission_request
 from tetrapod.generic.admission.webhook.hooks import Hook
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.metrics.collectors import Counter, Histogram

@@ -16,7 +16,7 @@ import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.request import describe
-from tetrapod.generic.webhook.review_request import SUPPORTED, Review, supported_version
+from tetrapod.generic.webhook.responses import SUPPORTED, Review, supported_version
 from tetrapod.generic.webhook.review_schemas import expected_admission
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object

@@ -14,9 +14,9 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.client.leaderelection.config import JITTER, ElectionConfig
 from tetrapod.generic.client.leaderelection.leadership import Work
 from tetrapod.generic.client.leaderelection.lock import LeaseLock
 from tetrapod.generic.lifecycle import Unavailable
@@ -40,6 +40,10 @@ SLOW_PATH: Final = collectors.Counter(
     ("name",),
 )
 _FAILURES: Final = (StatusError, Unavailable, OSError, TimeoutError)
+
+
+JITTER: Final = 1.2
+"""A waiting replica retries after the retry period plus up to this fraction of it (client-go: JitterFactor)."""
 
 
 class Elector:
@@ -235,3 +239,39 @@ class Elector:
         if self.leader != self._reported:
             self._reported = self.leader
             log.info("lease %s: the leader is %s", self._lock, self.leader or "nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionConfig:
+    """The Lease of a leader election, and the timing in seconds, with upstream's defaults.
+
+    Attributes:
+        name: the name of the Lease.
+        namespace: its namespace.
+        lease_duration: a Lease that is not renewed for this long may be taken over.
+        renew_deadline: a leader that cannot renew the Lease for this long stops to lead.
+        retry_period: the time between two tries to acquire or renew the Lease.
+
+    Raises:
+        ValueError: the timing would let a leader lose its Lease before it stops. The text is upstream's.
+    """
+
+    name: str
+    namespace: str = "kube-system"
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError("leaseDuration must be greater than renewDeadline")
+        if self.renew_deadline <= JITTER * self.retry_period:
+            raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+        if self.lease_duration < 1:
+            raise ValueError("leaseDuration must be greater than zero")
+        if self.renew_deadline <= 0:
+            raise ValueError("renewDeadline must be greater than zero")
+        if self.retry_period <= 0:
+            raise ValueError("retryPeriod must be greater than zero")
+        if not self.name:
+            raise ValueError("Lock identity is empty")

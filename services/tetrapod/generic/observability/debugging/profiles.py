@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.debugging import sampling, symbols
-from tetrapod.generic.observability.debugging.live_objects import live_objects
+from tetrapod.generic.observability.debugging.symbols import live_objects
 from tetrapod.machinery import status
 
 PREFIX: Final = "/debug/pprof/"

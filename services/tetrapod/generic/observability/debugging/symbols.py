@@ -7,11 +7,11 @@ confidential. Upstream: net/http/pprof (Symbol), where an address is a program c
 from __future__ import annotations
 
 import asyncio
+import gc
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Final
 
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.debugging.live_objects import live_objects
 
 _BODY_LIMIT: Final = 64 * 1024
 _MOST: Final = 1000
@@ -50,3 +50,17 @@ def _name(obj: object) -> str:
     if isinstance(obj, CoroutineType | GeneratorType):
         return f"{type(obj).__name__} {obj.__qualname__}"
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def live_objects() -> list[object]:
+    """Return all tracked objects, those included that start-up has frozen (apps/process.py).
+
+    Unreachable cycles are collected first.
+
+    The collection is needed: the objects are frozen again, and the collector never looks at garbage that is frozen.
+    """
+    gc.unfreeze()
+    gc.collect()
+    objects = gc.get_objects()
+    gc.freeze()
+    return objects

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tetrapod.generic.metrics.collectors import Histogram, HistogramFunction, Metric, Summary, shown_help, since
 from tetrapod.generic.observability.exposition import families_pb2 as pb
 from tetrapod.generic.observability.exposition.native import ZERO_THRESHOLD, NativeBuckets, spans
-from tetrapod.generic.observability.exposition.prometheus_client import all_families
+from tetrapod.generic.observability.exposition.text import all_families
 from tetrapod.machinery.protobuf.wire import varint
 
 _KINDS: Final = {

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus' text, version 0.0.4.
+"""Metrics as Prometheus' text, version 0.0.4, and the conversion of prometheus-client's collectors to our metrics.
 
 Upstream: prometheus/common/expfmt/text_create.go.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import Metric, shown_help
-from tetrapod.generic.observability.exposition.prometheus_client import all_families
+from tetrapod.generic.metrics.collectors import CounterFunction, GaugeFunction, Metric, shown_help
 from tetrapod.machinery.golang.floats import go_float
 
 _IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
@@ -44,3 +43,21 @@ def _number(value: float) -> str:
     """Format a number as Go's strconv with 'g'. Most values are small integers, which take a short cut."""
     whole = int(value) if -1e6 < value < 1e6 else None
     return str(whole) if whole == value else go_float(value)
+
+
+def all_families(metrics: Sequence[Metric], collectors: Sequence[Any]) -> list[Metric]:
+    """Return the metrics and those of the collectors, sorted by name; of duplicate names ours is kept."""
+    by_name = {metric.name: metric for metric in metrics}
+    for collector in collectors:
+        for family in collector.collect():
+            metric = _convert(family)
+            by_name.setdefault(metric.name, metric)
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _convert(family: Any) -> Metric:
+    counter = family.type == "counter"
+    labels = tuple(family.samples[0].labels) if family.samples else ()
+    rows = [(tuple(sample.labels.values()), float(sample.value)) for sample in family.samples]
+    make = CounterFunction if counter else GaugeFunction
+    return make(f"{family.name}_total" if counter else family.name, family.documentation, labels, lambda: rows, [])

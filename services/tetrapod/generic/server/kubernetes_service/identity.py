@@ -17,8 +17,7 @@ from datetime import timedelta
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keep_writing import periodic_hook
-from tetrapod.generic.client.periodic import every
+from tetrapod.generic.client.periodic import every, periodic_hook
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from tetrapod.generic.storage.backend import BackendEvent
-from tetrapod.generic.storage.cacher.compressed_entry import packed
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entries import Entries
-from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entry import StoredEntry, packed
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.encoding import CorruptObject

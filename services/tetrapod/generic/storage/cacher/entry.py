@@ -6,11 +6,15 @@ size of the objects and by time.
 
 The bytes are kept in two parts, because the items of a list response omit kind and apiVersion. To cut them off would
 copy each item (measured: 10 of 36 ms for a list of 29 MB).
+
+Large objects that are seldom read, such as schemas, are kept compressed (`StorageConfig.packed`): they shrink
+to a tenth or less.
 """
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,6 +29,12 @@ DERIVED_BYTES: Final = 4 << 20
 """Total size of the objects as JSON; in parsed form they take about ten times as much."""
 DERIVED_SECONDS: Final = 5.0
 NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+SMALLEST: Final = 2048
+LARGEST: Final = 1 << 20
+"""Compressing larger objects would block the event loop for too long."""
+_LEVEL: Final = 1
 
 
 class _Metadata(msgspec.Struct):
@@ -187,3 +197,25 @@ class _RecentlyUsed:
 
 
 recently_used = _RecentlyUsed()
+
+
+class PackedEntry(StoredEntry, gc=False, eq=False):
+    """A `StoredEntry` that keeps `item` compressed. Each access decompresses it again."""
+
+    _packed: bytes = b""
+
+    def __getattr__(self, name: str) -> bytes:
+        if name != "item":
+            raise AttributeError(name)
+        return zlib.decompress(self._packed)
+
+
+def packed(entry: StoredEntry) -> StoredEntry:
+    """Return the entry compressed, or unchanged if its size is outside of `SMALLEST` to `LARGEST`."""
+    if not SMALLEST <= len(entry.item) <= LARGEST:
+        return entry
+    compressed = PackedEntry(
+        entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL)
+    )
+    del compressed.item
+    return compressed

@@ -16,8 +16,7 @@ from typing import Final
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted
 from tetrapod.generic.storage.cacher.cache import Cache
-from tetrapod.generic.storage.cacher.compressed_entry import packed
-from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entry import StoredEntry, packed
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end

@@ -1,4 +1,4 @@
-"""Charges a write to a quota: computes the new usage, or the error text if it exceeds the quota.
+"""Quotas: their scopes, their counts of objects, and the new usage or the error text if a write exceeds one.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go, CheckRequest
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
 Usage: TypeAlias = dict[str, Quantity]
 """Quantities by resource name of a quota."""
 _ZERO: Final = Quantity.from_int(0)
+ONE: Final = Quantity.from_int(1)
 
 
 def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
@@ -58,3 +59,18 @@ def growth(new: Usage, old: Usage) -> Usage:
 
 def _quantities(listed: Mapping[str, Any] | None) -> Usage:
     return {name: Quantity.of(value) for name, value in (listed or {}).items()}
+
+
+def count_name(resource: GroupResource) -> str:
+    """Return the quota resource name for the number of these objects.
+
+    Upstream: pkg/quota/v1/generic, objectCountEvaluator.
+    """
+    return f"count/{resource}"
+
+
+def scopes_of(quota: Object) -> list[Object]:
+    """Return the scopes as scope selector requirements, in whichever field the quota has them."""
+    spec = quota.get("spec") or {}
+    requirements: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    return [*requirements, *((spec.get("scopeSelector") or {}).get("matchExpressions") or ())]

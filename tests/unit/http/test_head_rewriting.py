@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.generic.http.leniency import escape_target, replace_method
+from tetrapod.generic.http.head_validation import escape_target, replace_method
 
 
 def test_an_unknown_method_is_replaced_by_get() -> None:
