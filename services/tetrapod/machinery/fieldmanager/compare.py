@@ -1,7 +1,7 @@
-"""Comparison of two versions of an object: the touched and the removed fields.
+"""Comparison of two versions of an object: the fields that were added or modified, and those that were removed.
 
-A touched field was added or modified. The comparison runs on every write and is optimized: a new value is converted to
-its field set in one pass, and equal parts are not traversed.
+Fields that were added or modified are called touched. The comparison runs on every write and is optimized: a new value
+is converted to its field set in one pass, and equal parts are not traversed.
 
 Upstream: sigs.k8s.io/structured-merge-diff/typed/compare.go.
 """
@@ -16,14 +16,20 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 class Changes(NamedTuple):
-    """The fields that differ between two objects."""
+    """The fields that differ between two objects.
+
+    The fields `touched` were added or modified; the fields `removed` are only in the old object.
+    """
 
     touched: FieldSet
     removed: FieldSet
 
 
 class _Found(NamedTuple):
-    """The changes at one path, as branches of a field set: None if no field was touched, or none removed."""
+    """The changes at one path, as branches of a field set (`fieldset.Branch`).
+
+    They are None if no field was touched, or none removed.
+    """
 
     touched: Branch | None
     removed: Branch | None
@@ -34,7 +40,7 @@ _MODIFIED = _Found({}, None)
 
 
 def compare(old: Any, new: Any, of: Type) -> Changes:
-    """Return the changes between two whole objects of type `of`.
+    """Return the fields that differ between two whole objects of type `of`.
 
     Raises:
         SchemaError: a changed part has an undeclared field, or a list element without a key.
@@ -55,7 +61,13 @@ def same(left: Any, right: Any) -> bool:
 
 
 def whole(value: Any, of: Type) -> Branch:
-    """Return the branch of a value that only one of the objects has: the value itself and everything in it."""
+    """Return the branch of a field set for a value that only one of two objects has.
+
+    It contains the value itself and everything in it. Atomic and empty values are members without members below them.
+
+    Raises:
+        SchemaError: the value has an undeclared field, or a list element without a key.
+    """
     if isinstance(value, dict):
         if not value or not of.takes_map or of.map_atomic:
             return {}

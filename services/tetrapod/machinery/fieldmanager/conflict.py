@@ -14,7 +14,10 @@ from tetrapod.machinery.status import StatusError, apply_conflict
 
 
 def conflict_error(conflicts: list[Conflict]) -> StatusError:
-    """Return the error of an apply that conflicts. It lists the first MAX_ERRORS conflicts and counts the others."""
+    """Return the 409 of an apply that conflicts.
+
+    It lists the first MAX_ERRORS conflicts and the number of the others.
+    """
     listed = conflicts[:MAX_ERRORS]
     causes = [
         {

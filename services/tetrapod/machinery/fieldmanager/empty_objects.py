@@ -1,4 +1,4 @@
-"""The empty object of a kind, with which a created object is compared.
+"""The empty object of a kind, with which a created object is compared to find the fields that its creator owns.
 
 It already has the fields that Go always encodes (structs and values without omitempty), so a create does not add them.
 Therefore `spec` of a Deployment has no owner, while `spec` of a custom resource has one.
@@ -19,9 +19,15 @@ _NULLS: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime", "pkg.runtime.Raw
 
 
 def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
-    """Return an object of the kind with no fields set, which must not be modified.
+    """Return an object of the kind with only the fields that Go encodes even if they are unset.
+
+    It must not be modified.
 
     For custom resources it has only apiVersion and kind.
+
+    Args:
+        kind: the kind.
+        node: the schema of the kind, which caches the object.
     """
     empty: Object | None = node.compiled.get("fieldmanager empty")
     if empty is None:

@@ -1,7 +1,7 @@
 """Decoding and encoding of `metadata.managedFields`, which has one entry for each manager.
 
 A manager is identified by the JSON text of the fields that distinguish entries: name, operation, version (of updates
-only) and subresource.
+only) and subresource. This text is its identifier (`manager_id`).
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go.
 """
@@ -28,9 +28,14 @@ UPDATE: Final = "Update"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The fields that one manager owns.
+    """A decoded entry of managed fields.
 
-    `identity` is the decoded identifier: the manager's name, operation and so on.
+    Attributes:
+        identity: the decoded identifier of the manager: its name, operation and so on.
+        fields: the fields that the manager owns.
+        api_version: the version in which the fields are named.
+        applied: whether the operation is Apply, rather than Update.
+        time: the time of the last change; None if it is unset.
     """
 
     identity: Object
@@ -40,7 +45,7 @@ class Entry:
     time: str | None = None
 
     def owning(self, fields: FieldSet) -> Entry:
-        """Return a copy of the entry with other fields."""
+        """Return a copy of the entry that owns `fields` instead."""
         return replace(self, fields=fields)
 
 
@@ -49,7 +54,14 @@ Managed = dict[str, Entry]
 
 
 def identifier(manager: str, operation: str, api_version: str, subresource: str) -> str:
-    """Return the identifier of a manager, as JSON."""
+    """Return the identifier of a manager, as JSON; empty parts are left out.
+
+    Args:
+        manager: the name of the manager.
+        operation: APPLY or UPDATE.
+        api_version: the version for an update, and "" for an apply.
+        subresource: the subresource, or "".
+    """
     return _identifier((manager, operation, api_version, subresource))
 
 
@@ -62,23 +74,31 @@ def _identifier(of: tuple[str, str, str, str]) -> str:
 
 @bounded(count=8192, size=4 << 20)
 def identity_of(manager_id: str) -> Object:
-    """Return the decoded fields of an identifier. Callers must not change them."""
+    """Return the decoded fields of a manager's identifier. The object is cached, so callers must not change it."""
     identity: Object = orjson.loads(manager_id)
     return identity
 
 
 def new_entry(manager_id: str, fields: FieldSet, api_version: str, *, applied: bool, time: str | None = None) -> Entry:
-    """Return an entry for a manager identifier."""
+    """Return an entry for the manager with an identifier."""
     return Entry(identity_of(manager_id), fields, api_version, applied, time)
 
 
 def is_reset(entries: Any) -> bool:
-    """Return whether a request clears all ownership: an empty list, or a list with one empty entry."""
+    """Return whether the managedFields of a request clear all ownership.
+
+    An empty list does, and a list with one empty entry.
+    """
     return isinstance(entries, list) and (not entries or (len(entries) == 1 and not any((entries[0] or {}).values())))
 
 
 def decode(entries: Any) -> Managed:
-    """Decode the entries of an object's metadata. If a manager has two entries, the later one wins.
+    """Decode the managedFields of an object into entries by identifier.
+
+    If a manager has two entries, the later one is kept.
+
+    Args:
+        entries: the managedFields; None is treated as an empty list.
 
     Raises:
         ValueError: an entry is malformed.
@@ -108,7 +128,11 @@ def decode(entries: Any) -> Managed:
 
 
 def _decode_fields(fields: Any) -> FieldSet:
-    """Decode a field set. The result is cached by the JSON text."""
+    """Decode a field set. The result is cached by the JSON text, and must not be modified.
+
+    Raises:
+        ValueError: the value is not a field set.
+    """
     key = orjson.dumps(fields)
     known = _decoded.recall(key)
     return _decoded.keep(key, fieldset.decode(fields)) if known is None else known
@@ -120,7 +144,10 @@ _decoded: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(
 
 
 def encode(managed: Managed) -> list[Object]:
-    """Return the entries as they appear in an object's metadata, in upstream's order."""
+    """Return managedFields with the entries in upstream's order.
+
+    They are sorted by operation, time, manager, version and subresource.
+    """
     return [_encode_entry(entry) for entry in sorted(managed.values(), key=_entry_order)]
 
 
@@ -146,12 +173,12 @@ def _entry_order(entry: Entry) -> tuple[str, ...]:
 
 
 def now() -> str:
-    """Return the current time in the format of metav1.Time."""
+    """Return the current time in the text form of metav1.Time."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _decode_time(text: Any) -> str | None:
-    """Return a time in UTC, to the second, so that times compare as text.
+    """Return the time of an entry in UTC and whole seconds, so that times compare as text; None if it is unset.
 
     Raises:
         ValueError: the text is not a time.

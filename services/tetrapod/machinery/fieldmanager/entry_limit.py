@@ -15,7 +15,11 @@ OLD_UPDATES: Final = "ancient-changes"
 
 
 def cap_update_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
-    """Return `managed` with at most `limit` update entries, merging the oldest entries of each version."""
+    """Return managed fields with at most `limit` update entries, by merging the oldest entries of each version.
+
+    The merged entries belong to the manager `ancient-changes`. Entries of different versions cannot be merged, so more
+    than `limit` may remain. `managed` is not modified, and is returned if it has no more than `limit`.
+    """
     updaters = [manager for manager, entry in managed.items() if not entry.applied]
     excess = len(updaters) - limit
     if excess <= 0:

@@ -1,9 +1,9 @@
 """Sets of fields of an object, in the wire form of `fieldsV1`.
 
 A set maps path elements (`pathelement.py`) to the branch below each. An element with the empty branch `{}` is a member
-without members below it. Otherwise the element is a member only if its branch has the key `.`. Decoding is therefore
-plain JSON decoding, and most sets of two versions of an object share their parts. Sets are immutable, and the keys of
-each dictionary have upstream's order.
+of the set, without members below it. Otherwise the element is a member only if its branch has the key `.`. Decoding is
+therefore plain JSON decoding, and most sets of two versions of an object share their parts. Sets are immutable, and the
+keys of each dictionary have upstream's order.
 
 Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (set.go, serialize.go).
 """
@@ -21,7 +21,10 @@ FieldFilter: TypeAlias = Callable[[FieldSet], FieldSet]
 
 
 def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """Return the set with the given paths, each a sequence of path elements."""
+    """Return the set whose members are the given paths, each a sequence of path elements (`f:spec`).
+
+    An empty path is ignored.
+    """
     out: FieldSet = {}
     for path in paths:
         elements = list(path)
@@ -34,12 +37,14 @@ def of_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
 
 
 def of_fields(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """Return the set with the given paths, each a sequence of field names."""
+    """Return the set whose members are the given paths, each a sequence of field names (`spec`)."""
     return of_paths([f"f:{name}" for name in path] for path in paths)
 
 
 def decode(fields: Any) -> FieldSet:
-    """Validate a set from the wire and return its canonical form. Elements of unknown kinds are dropped.
+    """Return the canonical form of a field set from an object: sorted, and without elements of unknown kinds.
+
+    None is empty.
 
     Raises:
         ValueError: the value is not a field set.
@@ -67,14 +72,17 @@ def _decode(fields: Any) -> Branch:
 
 
 def ordered(branch: Branch) -> Branch:
-    """Return a branch with its elements in upstream's order. Only this level is sorted."""
+    """Return a branch with its elements in upstream's order. Branches below them are not sorted."""
     if len(branch) < 2:
         return branch
     return {element: branch[element] for element in sorted(branch, key=order)}
 
 
 def is_member(branch: Branch | None) -> bool:
-    """Return whether the element with this branch is itself a member of the set."""
+    """Return whether an element is itself a member of its set, given its branch.
+
+    None, for a missing element, is no member.
+    """
     return branch is not None and (not branch or SELF in branch)
 
 
@@ -102,7 +110,7 @@ def branch_of(member: bool, below: Branch) -> Branch | None:
 
     Args:
         member: whether the element is a member.
-        below: the members below it, without `.`.
+        below: the branch with the members below it, without the key `.`.
 
     Returns:
         The branch, or None if neither the element nor anything below it is a member.
@@ -113,7 +121,7 @@ def branch_of(member: bool, below: Branch) -> Branch | None:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the union of two sets."""
+    """Return the set of the members of either set. It may be one of the two objects."""
     if not left or left is right:
         return right
     return _merge(left, right) if right else left
@@ -142,7 +150,7 @@ def _merge(left: Branch, right: Branch) -> Branch:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the intersection of two sets."""
+    """Return the set of the members of both sets."""
     out: FieldSet = {}
     for element, branch in left.items():
         other = right.get(element)
@@ -155,7 +163,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return `left` without the members of `right`. Members below a removed member are kept."""
+    """Return the members of `left` that are not members of `right`. Members below a removed member are kept."""
     if not right:
         return left
     out: FieldSet = {}
@@ -173,7 +181,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return `left` without the members of `right` and without everything below them."""
+    """Return the members of `left` that are neither members of `right` nor below one."""
     if not right:
         return left
     out: FieldSet = {}
@@ -196,14 +204,17 @@ def _below(branch: Branch) -> Branch:
 
 
 def exclude(fields: FieldSet) -> FieldFilter:
-    """Return a filter that removes `fields` and everything below them (the reset fields of a strategy)."""
+    """Return a filter of field sets that removes the members of `fields` and everything below them.
+
+    Strategies declare with it the fields that they reset, and that users therefore cannot own.
+    """
     return lambda of: recursive_difference(of, fields)
 
 
 def include(*patterns: tuple[str, ...]) -> FieldFilter:
-    """Return a filter that keeps the members whose path begins with one of the patterns.
+    """Return a filter of field sets that keeps only the members whose path begins with one of the patterns.
 
-    The element `*` matches any element.
+    In a pattern, `*` matches any path element.
     """
     return lambda of: _included(of, list(patterns))
 

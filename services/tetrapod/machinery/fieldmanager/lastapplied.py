@@ -1,4 +1,4 @@
-"""Migration between client-side and server-side `kubectl apply`: the last-applied annotation and managed fields.
+"""Migration from client-side to server-side `kubectl apply`: the last-applied annotation and managed fields.
 
 If the manager `kubectl` applies, it takes over fields that its last client-side apply set and that have not changed
 since. The annotation is kept up to date for clients that go back to client-side apply.
@@ -29,7 +29,17 @@ _MAX_ANNOTATIONS: Final = 256 * 1024
 
 
 def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
-    """Return the conflicts about fields that the last client-side apply did not set. `live` is in `version`."""
+    """Return the conflicts that remain if the fields of the last client-side apply may be taken over.
+
+    Those are fields that the annotation sets and that still have its values. All conflicts remain if the annotation is
+    missing or unusable.
+
+    Args:
+        conflicts: the conflicts of a server-side apply.
+        live: the existing object in `version`.
+        version: the `apiVersion` of the apply.
+        of: the type of the kind in that version.
+    """
     allowed = _unchanged_since(live, version, of)
     if allowed is None:
         return conflicts
@@ -60,9 +70,10 @@ def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
 
 
 def with_annotation(merged: Object, config: Object) -> Object:
-    """Return the merged object with its annotation rewritten from the applied configuration.
+    """Return a merged object with its last-applied annotation replaced by the applied configuration.
 
-    An object without annotation is returned unchanged.
+    An object without the annotation is returned as it is. The annotation is removed if the annotations are too large
+    with it.
     """
     if not _annotations(merged).get(ANNOTATION):
         return merged

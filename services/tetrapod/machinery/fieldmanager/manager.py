@@ -85,12 +85,12 @@ class FieldManager:
 
         Args:
             kind: the `apiVersion` and `kind` of requests to this endpoint.
-            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError if that version
-                does not exist.
+            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError if that version does not
+                exist.
             convert: converts an object of the kind to another `apiVersion`, raising LookupError if that version does
                 not exist. It is needed only if the kind has several versions. It must not modify its argument.
             hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
-            reset_fields: by version, a filter for the fields that users of this endpoint cannot own
+            reset_fields: by version, a filter that removes the fields that users of this endpoint cannot own
                 (`fieldset.exclude`, `include`).
             subresource: the subresource of the entries.
             thorough: whether to validate whole objects, in every version that a manager uses, before tracking an
@@ -107,12 +107,15 @@ class FieldManager:
         self._updater = Updater(self._type_for, self._convert, reset_fields or {}, thorough=thorough)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """Return `new` with the managed fields that result from `manager` changing `live` to it.
+        """Return a copy of `new` with the managed fields after `manager` has changed `live` to it.
 
-        If an object does not match its schema, the managed fields of `live` are kept.
+        If an object does not match its schema, the managed fields of `live` are kept. Those of the request replace them
+        first if they are valid, except on subresources.
 
         Args:
             live: the existing object, or None on create.
+            new: the object to store, which is not modified.
+            manager: the name of the field manager; "" is "unknown".
         """
         managed, kept = self._decode_live_or_new(live, new)
         bare = _without_managed_fields(new)
@@ -132,16 +135,18 @@ class FieldManager:
         force: bool,
         finish: Finish = lambda applied, changed: applied,
     ) -> Object:
-        """Merge an applied configuration into the existing object. Return the result with its managed fields.
+        """Merge an applied configuration into the existing object, and return the result with its managed fields.
 
-        `finish` produces the final object from the merged one, given whether the apply changed anything. If it did,
-        `finish` sets defaults and normalizes; upstream decodes the object into Go structs at this point. The merged
-        object may have nulls, where the configuration had them or where a map lost its last member. If nothing changed,
-        the existing object is kept as it is, without new defaults.
+        If nothing changed, the existing object is kept as it is, without new defaults. The arguments are not modified.
 
         Args:
             live: the existing object, or None if the apply creates it.
+            config: the applied configuration.
+            manager: the name of the field manager; "" is "unknown".
             force: whether to take over fields that other managers own.
+            finish: returns the final object for the merged one, given whether the apply changed anything. If it did,
+                `finish` sets defaults and normalizes; upstream decodes the object into Go structs at this point. The
+                merged object may have nulls, where the configuration had them or where a map lost its last member.
 
         Raises:
             StatusError: 400 if the configuration is of another kind or does not match the schema, 409 for conflicts.
@@ -190,12 +195,14 @@ class FieldManager:
         return cap_update_managers(managed)
 
     def _before_first_apply(self, live: Object) -> Managed:
-        """Return managed fields in which one manager owns all fields of an object without managed fields.
+        """Return managed fields in which the manager `before-first-apply` owns all fields of an object.
+
+        The object is an existing one without managed fields.
 
         Upstream: skipnonapplied.go.
 
         Raises:
-            StatusError: the object does not match its schema.
+            StatusError: 400 if the object does not match its schema.
         """
         try:
             return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
@@ -204,7 +211,7 @@ class FieldManager:
             raise _failure(f"failed to create manager for existing fields: {text}") from error
 
     def _faults(self, live: Object, error: SchemaError) -> str:
-        """Return all schema errors of the object as one text. `error` is the first of them."""
+        """Return all schema errors of an object as one text, or `error` if there are none."""
         errors = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
         return join(errors or [str(error)])
 
@@ -224,9 +231,9 @@ class FieldManager:
                 raise SchemaError(join(errors))
 
     def _decode_live_or_new(self, live: Object | None, new: Object) -> tuple[Managed, Any]:
-        """Return the managers before the update, and the managed fields to keep on failure.
+        """Return the managed fields to start from, decoded, and the encoded ones of `live` to keep if tracking fails.
 
-        On the main resource, valid managed fields in the request replace the stored ones.
+        On the main resource, valid managed fields in the request (`new`) replace the stored ones.
         """
         stored, requested = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
         if not self._subresource:
@@ -304,8 +311,8 @@ class FieldManager:
     def _unknown(self, version: str) -> Exception:
         """Return the error for a version that does not exist.
 
-        Upstream drops the managers of a version that was removed. For custom resources the conversion fails before it
-        gets that far.
+        Upstream drops the managers of a version that was removed. For custom resources, its conversion of the object to
+        that version fails first.
         """
         if self._thorough:
             return _failure(f"request to convert CR to an invalid group/version: {version}")
@@ -333,9 +340,9 @@ def _with_managed_fields(obj: Object, entries: Any) -> Object:
 
 
 def _are_managed_fields(value: Any) -> bool:
-    """Return whether the value is a valid list of managed fields.
+    """Return whether a value is a list of managed fields that match their schema.
 
-    Invalid values count as absent here and are rejected by the schema.
+    Other values count as unset here, and validation against the schema rejects them.
     """
     entry = load(OBJECT_META).properties["managedFields"].items
     assert entry is not None
@@ -361,7 +368,7 @@ def _describe(obj: Object) -> str:
 
 
 def _failure(message: str) -> StatusError:
-    """Return a 400 error. Upstream answers these with a plain 500, although the client's object is at fault."""
+    """Return a 400 with a message. Upstream answers with a 500, although the object of the client is invalid."""
     return bad_request(message)
 
 

@@ -1,6 +1,7 @@
 """Merging of an applied configuration into the existing object: values in the configuration win, all others are kept.
 
-Map lists get the order of the configuration, with the other elements of the existing list interleaved.
+Lists with `x-kubernetes-list-type: map` or `set` get the order of the configuration, with the other elements of the
+existing list interleaved.
 
 Upstream: sigs.k8s.io/structured-merge-diff/typed/merge.go.
 """
@@ -16,9 +17,14 @@ _ABSENT: Final = object()
 
 
 def merge(live: Any, config: Any, of: Type) -> Any:
-    """Return the merged object.
+    """Return an object with the values of `config` in place of those of `live`.
 
     It shares parts of both arguments, which are not modified. The configuration must be valid.
+
+    Args:
+        live: the existing object.
+        config: the applied configuration.
+        of: the type of both.
 
     Raises:
         SchemaError: the existing object has a list element without a key.
@@ -56,9 +62,9 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], of: Type) -> dict[
 
 
 def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
-    """Merge two lists.
+    """Merge two lists whose elements have keys or are a set.
 
-    Shared elements come in the order of the configuration, and elements of one list near their neighbours.
+    Elements of both lists come in the order of the configuration, and elements of one list near their neighbours.
     """
     items = of.items
     assert items is not None

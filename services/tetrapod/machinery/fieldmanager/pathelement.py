@@ -33,12 +33,16 @@ _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\
 
 
 def value_element(value: Any) -> str:
-    """Return the element of a set that has this value."""
+    """Return the path element of a value in a set: `v:VALUE`."""
     return "v:" + scalar_json(value)
 
 
 def key_element(fields: Iterable[tuple[str, Any]]) -> str:
-    """Return the list element whose key fields have these values. The pairs are sorted by name."""
+    """Return the path element of a list element with keys: `k:{…}`.
+
+    Args:
+        fields: the names and values of the keys, sorted by name.
+    """
     return "k:{" + ",".join(f'"{name}":{scalar_json(value)}' for name, value in fields) + "}"
 
 
@@ -59,7 +63,7 @@ def scalar_json(value: Any) -> str:
 
 @bounded(count=16_384, size=4 << 20)
 def canonical(element: str) -> str | None:
-    """Return the canonical spelling of a path element from a client, or None if its kind is unknown.
+    """Return the canonical spelling of a path element of a client's `fieldsV1`, or None if its kind is unknown.
 
     Raises:
         ValueError: the text is not a path element.
@@ -87,7 +91,10 @@ def canonical(element: str) -> str | None:
 
 @bounded(count=16_384, size=4 << 20)
 def order(element: str) -> tuple[Any, ...]:
-    """Return the sort key of an element among its siblings: fields, then keys, values and indexes; numbers by size."""
+    """Return the sort key of a path element among its siblings.
+
+    Fields come first, then keys, values and indexes; numbers are sorted by size.
+    """
     kind, text = element[:2], element[2:]
     match kind:
         case ".":
@@ -120,7 +127,7 @@ def _value_order(value: Any) -> tuple[int, Any]:
 
 @bounded(count=16_384, size=4 << 20)
 def show(element: str) -> str:
-    """Return an element as messages show it: `.spec`, `[name="c"]`, `[="x"]`, `[0]`."""
+    """Return a path element as messages show it: `.spec`, `[name="c"]`, `[="x"]`, `[0]`."""
     kind, text = element[:2], element[2:]
     match kind:
         case "f:":
@@ -156,5 +163,5 @@ def _show_value(value: Any) -> str:
 
 
 def show_path(path: Iterable[str]) -> str:
-    """Return a path as messages show it."""
+    """Return a path as messages show it: `.spec.containers[name="c"].image`."""
     return "".join(map(show, path))

@@ -1,4 +1,4 @@
-"""Removal of fields from an object, and two transformations of field sets that depend on the type.
+"""Removal of a set of fields from an object, and two transformations of field sets that depend on the object's type.
 
 Upstream: sigs.k8s.io/structured-merge-diff/typed (remove.go, reconcile_schema.go) and fieldpath/set.go.
 """
@@ -13,9 +13,9 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
-    """Return a copy without the given fields and list elements.
+    """Return a value without the fields and list elements that are members of a set. `value` is not modified.
 
-    As upstream, a value that loses all its members becomes None.
+    As upstream, a map or list that loses all its members, and one that is atomic or empty, becomes None.
     """
     kind = of.kind_of(value)
     if kind == SCALAR:
@@ -53,7 +53,7 @@ def _items(value: list[Any], fields: FieldSet, of: Type) -> list[Any]:
 
 
 def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
-    """Return the set extended by every declared field on the path to a member."""
+    """Return a set extended by every field on the path to a member, if the type declares the field."""
     out: FieldSet = {}
     for element, branch in fields.items():
         if not branch:
@@ -73,9 +73,9 @@ def _below(branch: Branch) -> Branch:
 
 
 def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
-    """Return the set adapted to the current schema.
+    """Return a set adapted to the current schema, or the same object if nothing changes.
 
-    The owner of parts of a value that is now atomic owns the whole value. If nothing changes, the same set is returned.
+    Members below a value that has become atomic since are replaced by the value itself.
     """
     if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
         return fields

@@ -1,9 +1,7 @@
 """Mapping of managed fields between a resource and its Scale.
 
-The owner of the replicas field owns `spec.replicas` of the Scale.
-
-The scale endpoint applies the mapping around an update of the Scale object. Entries that the mapping adds to the
-resource have no time.
+A manager that owns the replicas field of the resource owns `spec.replicas` of the Scale. The scale endpoint applies the
+mapping around an update of the Scale object. Entries that the mapping adds to the resource have no time.
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/scalehandler.go.
 """
@@ -22,17 +20,18 @@ _SCALE_PATH: Final = ("f:spec", "f:replicas")
 
 
 class ScaleHandler:
-    """The managed fields of one resource, and the path of its replicas in each version."""
+    """The managed fields of one object, and the path of its replicas field in each version."""
 
     def __init__(
         self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]
     ) -> None:
-        """Decode the managed fields of a resource.
+        """Decode the managed fields of an object.
 
         Args:
-            parent_entries: the managedFields of the resource.
+            parent_entries: the managedFields of the object.
             api_version: the version of the resource to which new entries belong.
-            replicas_paths: the path of the replicas field by version of the resource, None for a version without scale.
+            replicas_paths: the path of the replicas field as field names, by version of the resource; None for a
+                version without scale.
 
         Raises:
             ValueError: the entries are malformed.
@@ -44,7 +43,7 @@ class ScaleHandler:
         }
 
     def to_subresource(self) -> list[Object]:
-        """Return the managedFields of the Scale object: the owners of the replicas."""
+        """Return the managedFields of the Scale object: an entry for each manager that owns the replicas field."""
         out: Managed = {}
         for manager, entry in self._parent.items():
             path = self._paths.get(entry.api_version)
@@ -54,7 +53,12 @@ class ScaleHandler:
         return encode(out)
 
     def to_parent(self, scale_entries: Any) -> list[Object]:
-        """Return the managedFields of the resource after an update of the Scale object.
+        """Return the managedFields of the resource after an update of its Scale.
+
+        Managers that own `spec.replicas` of the Scale own the replicas field of the resource, and no others do.
+
+        Args:
+            scale_entries: the managedFields of the Scale after the update.
 
         Raises:
             ValueError: the entries are malformed.

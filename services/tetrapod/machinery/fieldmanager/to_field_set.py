@@ -13,7 +13,7 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 def field_set(value: Any, of: Type) -> FieldSet:
-    """Return the set of all fields of a whole object.
+    """Return the set of all fields of a whole object, such as an applied configuration.
 
     Raises:
         SchemaError: the object has an undeclared field, or a list element without a key.
@@ -23,7 +23,7 @@ def field_set(value: Any, of: Type) -> FieldSet:
 
 
 def _branch(value: Any, of: Type) -> Branch | None:
-    """Return the branch of a value at its path, or None if it adds nothing to the set."""
+    """Return the branch of a field set for a value, or None if the value adds nothing to the set."""
     kind = of.kind_of(value)
     if kind == SCALAR or (kind == MAP and of.map_atomic) or (kind == LIST and of.list_atomic):
         return {}

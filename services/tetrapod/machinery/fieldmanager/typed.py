@@ -25,11 +25,11 @@ _RAW_EXTENSION: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class SchemaError(Exception):
-    """A value does not match its type, so that it has no field set."""
+    """The error for a value that does not match its type, so that no field set of it can be made."""
 
 
 class Type:
-    """The type of a value.
+    """The type of a value: which fields or list elements it has, and whether it is owned as a whole.
 
     It may allow a scalar, a list and a map at once; then the value decides which one applies.
     """
@@ -82,7 +82,7 @@ class Type:
         return field_type
 
     def member(self, name: str) -> Type:
-        """Return the type of a member, declared or not.
+        """Return the type of a member of a map, declared as a field or not.
 
         Raises:
             SchemaError: the field is not declared and the type allows no others.
@@ -93,7 +93,7 @@ class Type:
         return member_type
 
     def kind_of(self, value: Any) -> int:
-        """Return the kind by which a value is treated.
+        """Return whether a value is treated as a MAP, a LIST or a SCALAR.
 
         It is the value's own kind if the type allows that, else the first of map, scalar and list that the type allows.
         """
@@ -108,10 +108,10 @@ class Type:
         return MAP if self.takes_map else SCALAR if self.scalar else LIST
 
     def element_of(self, item: Any) -> str:
-        """Return the path element of an item of a set or map list.
+        """Return the path element of an item of a list that is a set or whose items have keys.
 
         Raises:
-            SchemaError: the item has no key, or its type is not allowed.
+            SchemaError: the item has no key, or is not of a type that the list allows.
         """
         if not self._keys:
             if isinstance(item, dict):
@@ -139,16 +139,17 @@ class Type:
         return key_element(fields)
 
     def child(self, element: str) -> Type | None:
-        """Return the type below a path element, or None if the type does not specify it."""
+        """Return the type of the value at a path element, or None if the type does not determine it."""
         if element[:2] == "f:" and self.takes_map:
             return self.field(element[2:]) or self.element
         return self.items if self.takes_list and element != SELF else None
 
 
 def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
-    """Return the type of a node.
+    """Return the type of a schema, which the node caches.
 
     Args:
+        node: the schema.
         preserve: whether unknown fields are kept because of an enclosing schema.
     """
     # The field and the definition that it refers to share compiled types, but the field may override the map type.
@@ -162,9 +163,13 @@ def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
 
 
 def compile_root(node: SchemaNode, object_meta: SchemaNode) -> Type:
-    """Return the type of a kind.
+    """Return the type of a kind, which the node caches.
 
     `metadata` is always an ObjectMeta, even if the schema of a custom resource says otherwise.
+
+    Args:
+        node: the schema of the kind.
+        object_meta: the schema of ObjectMeta.
     """
     compiled: Type | None = node.compiled.get("fieldmanager root")
     if compiled is None:
@@ -244,7 +249,7 @@ def _default(node: SchemaNode | None, name: str) -> Any:
 
 
 def _fill_untyped(target: Type) -> None:
-    """Make the type allow any value, as one leaf."""
+    """Set the attributes of a type that allows any value, which is owned as a whole."""
     target.scalar, target.takes_list, target.takes_map, target.list_atomic, target.map_atomic = (
         "untyped",
         True,
@@ -256,7 +261,7 @@ def _fill_untyped(target: Type) -> None:
 
 
 def _fill_deduced(target: Type) -> None:
-    """Make the type allow any value: maps are owned by members, lists as one leaf."""
+    """Set the attributes of a type that allows any value: maps are owned by members, lists as a whole."""
     target.scalar, target.takes_list, target.takes_map, target.list_atomic = "untyped", True, True, True
     target.items, target.element, target.deduced = UNTYPED, DEDUCED, True
 

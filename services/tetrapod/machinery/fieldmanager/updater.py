@@ -24,22 +24,27 @@ from tetrapod.machinery.status import StatusError
 
 
 class MissingVersionError(Exception):
-    """A version of the kind does not exist, or no longer exists."""
+    """The error for a version of the kind that does not exist, or no longer exists."""
 
 
 class Misfit(SchemaError):
-    """An object does not match the schema of another version that one of its managers uses."""
+    """The error for an object that does not match the schema of another version that one of its managers uses."""
 
 
 class Conflict(NamedTuple):
-    """A field that an apply would take from another manager."""
+    """A field that an apply would take from another manager.
+
+    Attributes:
+        manager_id: the identifier of the other manager.
+        path: the path elements of the field.
+    """
 
     manager_id: str
     path: tuple[str, ...]
 
 
 class Conflicts(Exception):
-    """Raised with the fields that an apply would take from other managers."""
+    """The error of an apply that would take fields (`conflicts`) from other managers."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -47,7 +52,7 @@ class Conflicts(Exception):
 
 
 class Updater:
-    """The ownership rules of one kind."""
+    """The rules of ownership for the objects of one kind."""
 
     def __init__(
         self,
@@ -60,10 +65,10 @@ class Updater:
         """Create the updater.
 
         Args:
-            type_for: returns the type of the kind in a version, raising MissingVersionError.
-            convert: converts an object to a version, raising MissingVersionError.
-            filters: by version, filters that remove the fields that users of the endpoint cannot own.
-            thorough: whether converted objects must be validated.
+            type_for: returns the type of the kind in an `apiVersion`, raising MissingVersionError.
+            convert: converts an object to an `apiVersion`, raising MissingVersionError.
+            filters: by `apiVersion`, filters that remove the fields that users of the endpoint cannot own.
+            thorough: whether objects must be validated after conversion.
         """
         self._type_for = type_for
         self._convert = convert
@@ -71,9 +76,10 @@ class Updater:
         self._thorough = thorough
 
     def update(self, live: Object, new: Object, version: str, managed: Managed, manager: str) -> Managed:
-        """Return the managers after `manager` has changed `live` to `new`, both in `version`.
+        """Return the managed fields after `manager` has changed `live` to `new`, both in `version`.
 
-        The manager's entry has only this change.
+        Other managers lose the changed fields. The entry of `manager` is new, with only the identity `{}`: callers pass
+        a placeholder and replace it. `managed` is not modified.
 
         Raises:
             SchemaError: a changed part does not match the schema.
@@ -90,7 +96,18 @@ class Updater:
     def apply(
         self, live: Object, config: Object, version: str, managed: Managed, manager: str, *, force: bool
     ) -> tuple[Object | None, Managed]:
-        """Return the merged object (None if it equals `live`) and the managers after `manager` has applied `config`.
+        """Return the merged object (None if it equals `live`) and the managed fields after an apply.
+
+        The merged object lacks the fields that the manager applied last time and no longer applies, unless others own
+        them.
+
+        Args:
+            live: the existing object in `version`.
+            config: the applied configuration.
+            version: the `apiVersion` of both.
+            managed: the managed fields of the existing object, which are not modified.
+            manager: the identifier of the manager that applies.
+            force: whether to take over fields that other managers own.
 
         Raises:
             Conflicts: other managers own fields that the configuration changes, and `force` is not set.
@@ -108,9 +125,9 @@ class Updater:
         return (None if same(live, merged) else merged), managed
 
     def _reconciled(self, managed: Managed) -> Managed:
-        """Return the managers with their fields adapted to the current schema.
+        """Return managed fields with the field sets adapted to the current schema.
 
-        Managers of versions that do not exist are left out.
+        Entries of versions that do not exist are left out.
         """
         out: Managed = {}
         for manager, entry in managed.items():
@@ -134,9 +151,18 @@ class Updater:
     def _take(
         self, live: Object, new: Object, version: str, managed: Managed, manager: str, *, force: bool
     ) -> tuple[Managed, Changes]:
-        """Remove the changed fields from all other managers.
+        """Remove the changed fields from all managers but one.
 
-        Return the remaining managers and the changes in `version`.
+        Args:
+            live: the object before the change.
+            new: the object after the change.
+            version: the `apiVersion` of both.
+            managed: the managed fields.
+            manager: the identifier of the manager that made the change.
+            force: whether the change may take fields from other managers.
+
+        Returns:
+            The remaining entries, and the changes in `version`.
 
         Raises:
             Conflicts: other managers own changed fields, and `force` is not set.
@@ -190,9 +216,15 @@ class Updater:
         return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
-        """Return `merged` without the fields that only the manager had applied, and no longer applies.
+        """Return `merged` without the fields that the manager no longer applies.
 
-        These are the fields that the manager applied last time and does not apply now, and that no other manager owns.
+        These are fields that it applied last time and does not apply now, and that no other manager owns.
+
+        Args:
+            merged: the merged object in `version`.
+            version: its `apiVersion`.
+            managed: the managed fields, including the new entry of the manager.
+            last: the entry of the manager before this apply, or None.
         """
         if last is None or not last.fields:
             return merged
@@ -207,7 +239,14 @@ class Updater:
         return pruned if last.api_version == version else self._convert(pruned, version)
 
     def _with_owned(self, merged: Object, pruned: Any, version: str, managed: Managed) -> Any:
-        """Restore the fields that any manager owns."""
+        """Return `pruned` with the fields of `merged` restored that any manager owns.
+
+        Args:
+            merged: the merged object.
+            pruned: the merged object without the fields that the manager applied last time.
+            version: the `apiVersion` of both.
+            managed: the managed fields.
+        """
         owned: dict[str, FieldSet] = {version: {}}
         for entry in managed.values():
             owned[entry.api_version] = fieldset.union(owned.get(entry.api_version, {}), entry.fields)
@@ -226,9 +265,15 @@ class Updater:
 
     @staticmethod
     def _with_dangling(merged: Object, pruned: Any, of: Type, last: Entry) -> Any:
-        """Restore the fields that the manager had not applied last time.
+        """Return `pruned` with the fields of `merged` restored that the manager had not applied last time.
 
-        An apply removes only its own fields.
+        An apply removes only fields of its own manager.
+
+        Args:
+            merged: the merged object.
+            pruned: the merged object without the fields to remove.
+            of: the type of both.
+            last: the entry of the manager before this apply.
         """
         merged_fields, pruned_fields = (
             with_named_fields(field_set(merged, of), of),

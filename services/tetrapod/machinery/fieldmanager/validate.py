@@ -14,14 +14,22 @@ from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_na
 
 
 def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:
-    """Return the errors of a whole object, each with its path. The validation ends after MAX_ERRORS errors."""
+    """Return the errors of a whole object, each a text with its path; [] if it matches its type.
+
+    After MAX_ERRORS errors, the last text says that there are more.
+
+    Args:
+        value: the object.
+        of: its type.
+        allow_duplicates: whether lists may have several elements with the same key or value.
+    """
     errors = _value(value, of, allow_duplicates)
     texts = [f"{cut_path(path)}: {message}" if path else message for path, message in errors[:MAX_ERRORS]]
     return [*texts, more(0)] if len(errors) > MAX_ERRORS else texts
 
 
 def join(errors: list[str]) -> str:
-    """Return several errors as one text."""
+    """Return errors as one text: a single one as it is, several on a line each."""
     return errors[0] if len(errors) == 1 else "\n".join(["errors:", *(f"  {error}" for error in errors)])
 
 
