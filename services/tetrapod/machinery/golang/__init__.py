@@ -1,4 +1,1 @@
-"""Behaviour that follows from upstream being written in Go.
-
-The package has text forms of values, parsers, and the error texts of both.
-"""
+"""Behaviour that follows from upstream being written in Go: text forms of values, parsers, and error texts."""

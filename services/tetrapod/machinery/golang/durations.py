@@ -27,7 +27,11 @@ _part = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", re.ASCII).match
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a Go duration. Raises ValueError with Go's text."""
+    """Return the seconds of a Go duration such as `1h30m`.
+
+    Raises:
+        ValueError: the text is invalid or out of range; with Go's text.
+    """
     return parse_nanoseconds(text) / 1e9
 
 
@@ -93,9 +97,10 @@ def _decimal(value: int, unit: int) -> str:
 
 
 def human_duration(total_seconds: float) -> str:
-    """Format an age as tables show it, with at most two units.
+    """Format an age in seconds as tables show it, with at most two units.
 
-    Examples are `0s`, `95s`, `5m3s`, `7h`, `3d4h` and `2y10d`. An age in the future is `<invalid>`.
+    Examples are `0s`, `95s`, `5m3s`, `7h`, `3d4h` and `2y10d`. An age of -2 or less is `<invalid>`, and one between -2
+    and 0 is `0s`.
     """
     if total_seconds < 0:
         # Less than two seconds in the future is a difference between clocks.

@@ -8,7 +8,7 @@ import math
 def go_float(value: float) -> str:
     """Format a float as Go's `%v` does.
 
-    Exponents below -4 and from 6 on are shown (1e+06), with at least two digits.
+    Numbers below 1e-4 and from 1e6 on have an exponent of at least two digits (`1e+06`).
     """
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
@@ -32,7 +32,7 @@ def go_float(value: float) -> str:
 def _shortest(value: float) -> tuple[str, str, int]:
     """Return the sign, the significant digits, and the power of ten by which they are multiplied.
 
-    The digits have no trailing zeros.
+    The sign is "" or "-". The digits have no trailing zeros.
     """
     text = repr(abs(value))
     mantissa, _, power = text.partition("e")

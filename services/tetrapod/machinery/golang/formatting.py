@@ -24,7 +24,7 @@ class GoValue:
 
 
 def plain(value: Any) -> str:
-    """Format a value like Go's `%v`: maps sorted by key, strings without quotes."""
+    """Format a decoded JSON value like Go's `%v`: maps sorted by key, strings without quotes, null as `<nil>`."""
     match value:
         case None:
             return "<nil>"
@@ -41,7 +41,7 @@ def plain(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Format a decoded JSON value like Go's `%s`."""
+    """Format a decoded JSON value like Go's `%s`, which shows other types than strings as `%!s(int64=1)`."""
     match value:
         case None:
             return "%!s(<nil>)"
@@ -56,7 +56,7 @@ def as_text(value: Any) -> str:
 
 
 def syntax(value: Any) -> str:
-    """Format a value like Go's `%#v`: as Go source text."""
+    """Format a decoded JSON value like Go's `%#v`: as Go source text."""
     match value:
         case None:
             return "interface {}(nil)"
@@ -77,7 +77,7 @@ def syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return the type of a decoded JSON value like Go's `%T`."""
+    """Return the Go type of a decoded JSON value, like `%T`: `string`, `int64`, `map[string]interface {}` and so on."""
     match value:
         case None:
             return "<nil>"
@@ -98,7 +98,7 @@ def type_name(value: Any) -> str:
 
 
 def json_kind(value: Any) -> str:
-    """Return the name that encoding/json uses for the kind of a value that it cannot store."""
+    """Return the name of a JSON value's type in errors of Go's encoding/json: "number", "object" and so on."""
     match value:
         case None:
             return "null"

@@ -13,7 +13,11 @@ _signed: Final = re.compile("[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 def parse_int(text: str) -> int:
-    """Parse an int64 as Go's ParseInt(text, 10, 64). Raises ValueError with its text."""
+    """Parse an int64 as Go's ParseInt(text, 10, 64).
+
+    Raises:
+        ValueError: the text is not an integer or out of range; with Go's text.
+    """
     if not _signed(text):
         raise _wrong("ParseInt", text, "invalid syntax")
     number = _number(text.lstrip("+-"))
@@ -25,7 +29,11 @@ def parse_int(text: str) -> int:
 
 
 def parse_uint(text: str, bits: int = 64) -> int:
-    """Parse an unsigned integer as Go's ParseUint(text, 10, bits). Raises ValueError with its text."""
+    """Parse an unsigned integer as Go's ParseUint(text, 10, bits).
+
+    Raises:
+        ValueError: the text is not an unsigned integer or out of range; with Go's text.
+    """
     if not (text.isascii() and text.isdecimal()):
         raise _wrong("ParseUint", text, "invalid syntax")
     number = _number(text)
@@ -35,7 +43,7 @@ def parse_uint(text: str, bits: int = 64) -> int:
 
 
 def _number(digits: str) -> int:
-    """Return the number, or one that is out of range if it has too many digits."""
+    """Return the number of decimal digits, or 2^64 if there are too many for a 64-bit number."""
     digits = digits.lstrip("0") or "0"
     return int(digits) if len(digits) <= _DIGITS else 1 << 64
 

@@ -1,6 +1,6 @@
 """IP addresses and CIDRs as Go parses them.
 
-The parsers are those of net/netip, and the sloppy ones of k8s.io/utils/net, which allow leading zeros.
+`parse_strict` parses as net/netip does. The sloppy parsers follow k8s.io/utils/net and allow leading zeros.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def parse_sloppy(value: str) -> Address | None:
 
 
 def parse_strict(value: str) -> Address | None:
-    """Parse an address as Go's netip does, or return None. Leading zeros and zones are not allowed."""
+    """Parse an address as Go's netip does, or return None if the text is not an address.
+
+    Leading zeros and zones are not allowed.
+    """
     if not value.isascii() or "%" in value:
         return None
     try:
@@ -49,9 +52,9 @@ def parse_strict(value: str) -> Address | None:
 
 
 def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
-    """Return the address as written and its network, or None if the text is not a CIDR.
+    """Return the address before the slash and the network of a CIDR, or None if the text is not a CIDR.
 
-    Leading zeros are allowed, in the prefix length too.
+    The address may have bits set beyond the prefix length. Leading zeros are allowed, in the prefix length too.
     """
     text, slash, length = value.partition("/")
     address = parse_sloppy(text)
@@ -73,7 +76,10 @@ def unmapped(address: Address) -> Address:
 
 
 def address_error(text: str) -> str:
-    """Return Go's error text for an invalid address, or "" for a valid one. Upstream: Go's net/netip, ParseAddr."""
+    """Return Go's error text for a text that is not an IP address, or "" if it is one.
+
+    Upstream: Go's net/netip, ParseAddr.
+    """
 
     def error_text(message: str, at: str = "") -> str:
         return f"ParseAddr({go_quote(text)}): {message}{f' (at {go_quote(at)})' if at else ''}"

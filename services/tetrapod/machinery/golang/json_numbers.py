@@ -23,12 +23,18 @@ _text_or_float = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e(?:\+1[6-9]|\+20|-6)(
 
 
 def integral(value: Any) -> Any:
-    """Return the value with whole floats as integers. Lists and objects are modified in place."""
+    """Return a JSON value with the whole floats in it (such as 1.0) as integers.
+
+    Lists and objects are modified in place. Floats beyond int64 stay floats.
+    """
     return _integral(value) if has_whole_floats(value) else value
 
 
 def has_whole_floats(value: Any) -> bool:
-    """Return whether the value contains whole floats."""
+    """Return whether a JSON value is or contains a whole float, such as 1.0, at any depth.
+
+    The result may be True without need, because text like `1.0]` in a string counts too.
+    """
     if value.__class__ in _WITHOUT:
         return False
     encoded = orjson.dumps(value)
@@ -58,14 +64,15 @@ def shortest_integer(value: float) -> int:
 
 
 def without_exponents(encoded: bytes) -> bytes:
-    """Return a document of orjson's with floats between 1e-6 and 1e21 written as Go does."""
+    """Return a JSON document of orjson's with floats between 1e-6 and 1e21 written without exponent, as Go does."""
     return _text_or_float.sub(_in_go, encoded) if _has_exponent(encoded) else encoded
 
 
 def _has_exponent(encoded: bytes) -> bool:
-    """Return whether a document may contain such a float; the match may be within a string.
+    """Return whether a document may contain a float between 1e-6 and 1e21 that is written with an exponent.
 
-    Nearly every document contains none, which this check finds without running a regular expression over all of it.
+    The match may be within a string. Nearly every document contains none, which this check finds without running a
+    regular expression over all of it.
     """
     return (b"+" in encoded and _has(encoded, b"e+")) or _has(encoded, b"e-6")
 
@@ -80,9 +87,9 @@ def _has(encoded: bytes, sign: bytes) -> bool:
 
 
 def as_go_writes(encoded: bytes) -> bytes:
-    """Return a document with all floats written as Go does, including whole ones without `.0`.
+    """Return a JSON document of orjson's with all floats written as Go does: without `.0`, and without most exponents.
 
-    The function is for values that have not been stored yet.
+    In stored values whole floats are integers already, so that `without_exponents` suffices for them.
     """
     return (
         _text_or_float.sub(_in_go, _text_or_whole.sub(_shortened, encoded))

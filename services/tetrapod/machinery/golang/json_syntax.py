@@ -1,7 +1,8 @@
-"""Error texts for invalid JSON, as Go's encoding/json scanner gives them.
+"""Error texts for invalid JSON, as the scanner of Go's encoding/json gives them.
 
-Only rejected bodies are scanned: `json.decode` parses with orjson and calls `explain` for the text. Follows
-encoding/json/scanner.go.
+Only rejected bodies are scanned: `json.decode` parses with orjson and calls `explain` for the text.
+
+Upstream: Go's encoding/json/scanner.go.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ _DIGITS: Final = frozenset(b"0123456789")
 
 
 class _Problem(Exception):
-    """The first syntax error."""
+    """The exception that ends the scan at the first syntax error; its text is the message."""
 
 
 def explain(data: bytes, max_depth: int = 10_000) -> str:
-    """Return the first syntax error of the text, or "" if it is well-formed."""
+    """Return the message of the first syntax error in a JSON text, or "" if it is well-formed.
+
+    Args:
+        data: the JSON text.
+        max_depth: the most levels of objects and lists; more are an error.
+    """
     try:
         _Scanner(data, max_depth).scan()
     except _Problem as problem:
@@ -38,7 +44,10 @@ class _Scanner:
         self._at = 0
 
     def _fail(self, context: str) -> _Problem:
-        """Return the error about the current byte."""
+        """Return the error about the current byte, or about the end of the input.
+
+        `context` says what was expected there.
+        """
         if self._at >= len(self._data):
             return _Problem(_END)
         char = chr(self._data[self._at])
@@ -46,7 +55,7 @@ class _Scanner:
         return _Problem(f"invalid character '{shown}' {context}")
 
     def _blank(self) -> int:
-        """Skip white space. Return the byte after it, or -1 at the end."""
+        """Skip white space, and return the next byte without reading it, or -1 at the end."""
         self._at = _BLANK.match(self._data, self._at).end()  # type: ignore[union-attr]
         return self._data[self._at] if self._at < len(self._data) else -1
 
@@ -63,9 +72,10 @@ class _Scanner:
                 return
 
     def _value_or_open(self, closers: list[int]) -> bool:
-        """Read a scalar or an empty array or object, or open a non-empty one.
+        """Read a scalar or an empty array or object, or the start of a non-empty one, which is added to `closers`.
 
-        Return True if one was opened and a value follows.
+        Returns:
+            Whether a non-empty array or object was opened, so that a value follows.
         """
         char = self._blank()
         if char in (ord("["), ord("{")):
@@ -84,7 +94,11 @@ class _Scanner:
         return False
 
     def _after_value(self, closers: list[int]) -> bool:
-        """Close the arrays and objects that end here. Return True if another value follows."""
+        """Read the ends of arrays and objects after a value, and the comma (and key) before the next value.
+
+        Returns:
+            Whether another value follows; False at the end of the text.
+        """
         while True:
             char = self._blank()
             if not closers:

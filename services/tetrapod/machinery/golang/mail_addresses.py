@@ -17,11 +17,11 @@ _CHARSETS: Final = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 
 
 class _Malformed(Exception):
-    """Raised for a text that is not a mail address."""
+    """The exception for a text that is not a mail address."""
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is exactly one mail address."""
+    """Return whether a text is one mail address, perhaps with a name and comments, and nothing else."""
     reader = _Reader(text)
     try:
         mailboxes = reader.address(groups=True)
@@ -32,13 +32,20 @@ def is_address(text: str) -> bool:
 
 
 class _Reader:
-    """A recursive-descent parser. `rest` is the text that is left; each method removes its part from the front."""
+    """A recursive-descent parser.
+
+    `rest` is the text that is left; each method removes from its front the part that it reads.
+    """
 
     def __init__(self, text: str) -> None:
         self.rest = text
 
     def address(self, *, groups: bool) -> int:
-        """Read a mailbox, or a group of mailboxes if `groups` is set. Returns the number of mailboxes."""
+        """Read a mailbox, or also a group of mailboxes if `groups` is set, and return the number of mailboxes.
+
+        Raises:
+            _Malformed: the text does not begin with one.
+        """
         self._skip_spaces()
         if not self.rest:
             raise _Malformed
@@ -99,7 +106,7 @@ class _Reader:
             self._dotted_atom()
 
     def _phrase(self) -> None:
-        """Read words up to the first text that is not a word."""
+        """Read the words of a name, up to the first text that is not a word. There must be at least one."""
         words = 0
         while True:
             if words:
@@ -147,7 +154,7 @@ class _Reader:
         return atom
 
     def _comment(self) -> None:
-        """Read the rest of a comment, which may contain comments."""
+        """Read the rest of a comment after its opening parenthesis. It may contain comments."""
         depth, place = 1, 0
         while depth and place < len(self.rest):
             char = self.rest[place]

@@ -20,18 +20,18 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def unescape(text: bytes) -> bytes:
-    """Decode percent-escapes, which must be well-formed.
+    """Decode percent-escapes, all of which must be well-formed.
 
-    The C decoder of quoted-printable does the work: `urllib.parse.unquote_to_bytes` takes 60 times as long for escapes
-    in a row.
+    The C decoder of quoted-printable does the work: `urllib.parse.unquote_to_bytes` takes 60 times as long for many
+    escapes in a row.
     """
     return binascii.a2b_qp(text.replace(b"=", b"=3D").replace(b"%", b"="))
 
 
 def query_pairs(query: str) -> list[tuple[str, str]]:
-    """Return all parameters of a raw query in order, decoded.
+    """Return all parameters of a raw query as decoded names and values, in order.
 
-    Parameters with a semicolon or a malformed escape are ignored.
+    Parameters with a semicolon or a malformed escape are ignored. A query of more than MOST_PARAMETERS has none.
     """
     query = _well_formed(query)
     if "%" not in query and "+" not in query:
@@ -45,7 +45,10 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
 
 
 def encoded_query(query: str) -> str:
-    """Return the parameters of a raw query as Go's url.Values.Encode writes them, sorted by name as bytes."""
+    """Return a raw query in the form in which Go's url.Values.Encode writes it, sorted by name as bytes.
+
+    Parameters that `query_pairs` ignores are left out.
+    """
     pairs = []
     for pair in _well_formed(query).replace("+", " ").encode("utf-8", "surrogatepass").split(b"&"):
         if pair:
@@ -55,7 +58,7 @@ def encoded_query(query: str) -> str:
 
 
 def _well_formed(query: str) -> str:
-    """Return the part of a query that Go accepts."""
+    """Return a raw query without the parameters that Go rejects: "" if there are too many."""
     if query.count("&") >= MOST_PARAMETERS:
         return ""
     if ";" in query or ("%" in query and _BAD_ESCAPE.search(query)):
@@ -83,7 +86,7 @@ def _unescaped(query: str) -> bytes:
 
 
 class Query:
-    """The parameters of one request."""
+    """The parameters of one request, parsed from its raw query string."""
 
     __slots__ = ("_lists", "pairs", "text", "values")
 
@@ -98,7 +101,7 @@ class Query:
 
     @property
     def lists(self) -> dict[str, list[str]]:
-        """All values of each parameter."""
+        """All values of each parameter, in order. The dictionary is built at first use and must not be modified."""
         lists = self._lists
         if lists is None:
             lists = self._lists = {}

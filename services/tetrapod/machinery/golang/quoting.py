@@ -1,4 +1,4 @@
-"""Quoting of strings as Go's strconv does it. Error messages quote names and values so."""
+"""Quoting of strings as Go's strconv does it, for error messages that contain names and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _SHORT_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r
 
 
 def go_quote(text: str) -> str:
-    """Quote a string as Go's strconv.Quote does: printable characters stay, control characters are escaped."""
+    """Quote a string as Go's strconv.Quote does: printable characters are kept, all others are escaped.
+
+    A lone surrogate of `surrogateescape` is shown as the byte it stands for.
+    """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out = []

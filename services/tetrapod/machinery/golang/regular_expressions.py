@@ -1,6 +1,6 @@
 """Regular expressions in Go's dialect, compiled by google-re2, with Go's error texts. Matching takes linear time.
 
-The `pattern` keyword of schemas and CEL use them.
+CEL and the keyword `pattern` of schemas use them.
 
 Upstream: Go's package regexp.
 """
@@ -17,12 +17,16 @@ _PROGRAM: Final = 32
 
 
 class BadPattern(ValueError):
-    """An invalid pattern. The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
+    """The error for an invalid pattern. The text is Go's: ``error parsing regexp: missing closing ): `(` ``."""
 
 
 @bounded(count=1024, size=4 << 20, largest=64 << 10, weigh_entry=lambda pattern, _: _PROGRAM * len(pattern) + 2048)
 def compile_pattern(pattern: str) -> Any:
-    """Return a compiled pattern with the method `search`. Raises BadPattern."""
+    """Compile a pattern, or return the cached one. Its `search` method is like that of `re`, but captures no groups.
+
+    Raises:
+        BadPattern: the pattern is invalid.
+    """
     import re2  # takes 4 MB of memory, which services without custom resources may not need
 
     options = re2.Options()
@@ -38,7 +42,7 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _in_go_words(text: str, pattern: str) -> str:
-    """Convert an error text of RE2 to Go's: `missing ): (` to "missing closing ): `(`"."""
+    """Return Go's text for an error text of RE2: "error parsing regexp: missing closing ): `(`" for `missing ): (`."""
     reason, _, argument = text.partition(": ")
     texts = {
         "missing )": ("missing closing )", pattern),

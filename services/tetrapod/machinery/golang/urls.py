@@ -18,12 +18,15 @@ _VALID_ENCODED: Final = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/]|%[0-9
 
 
 class BadUrl(ValueError):
-    """An invalid URL. The text is Go's without its prefix `parse "…": `."""
+    """The error for an invalid URL. The text is Go's without its prefix `parse "…": `."""
 
 
 @dataclass
 class GoUrl:
-    """A parsed URL. Upstream: Go's net/url, URL."""
+    """A parsed URL. Parts that it does not have are "". `str()` returns it as Go writes it.
+
+    Upstream: Go's net/url, URL.
+    """
 
     scheme: str = ""
     opaque: str = ""
@@ -48,7 +51,7 @@ class GoUrl:
 
     @property
     def escaped_path(self) -> str:
-        """Return the escaped path: the original one if it is a valid encoding of the path.
+        """Return the path with escapes: as it was written if that is a valid encoding, else newly encoded.
 
         Upstream: URL.EscapedPath.
         """
@@ -74,7 +77,7 @@ class GoUrl:
 
 
 def request_uri_error(text: str) -> str:
-    """Return Go's error text for a text that url.ParseRequestURI rejects, or ""."""
+    """Return Go's error text for a text that url.ParseRequestURI rejects, or "" if it accepts the text."""
     try:
         _parse(text, request=True)
     except BadUrl as error:
@@ -83,7 +86,11 @@ def request_uri_error(text: str) -> str:
 
 
 def parse(text: str) -> GoUrl:
-    """Parse a URL as url.Parse does. Raises BadUrl."""
+    """Parse a URL as url.Parse does.
+
+    Raises:
+        BadUrl: the text is not a URL; with Go's text.
+    """
     rest, mark, fragment = text.partition("#")
     url = _parse(rest, request=False)
     if mark:
@@ -93,7 +100,10 @@ def parse(text: str) -> GoUrl:
 
 
 def query_values(query: str) -> dict[str, list[str]]:
-    """Return the parameters of a query as URL.Query does. Invalid parameters are ignored."""
+    """Return all values of each parameter of a raw query, decoded, as URL.Query does.
+
+    Invalid parameters are ignored.
+    """
     values: dict[str, list[str]] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _ESCAPE.search(pair):
@@ -158,9 +168,12 @@ def _authority(scheme: str, text: str) -> tuple[str, str]:
 
 
 def _host(scheme: str, host: str) -> str:
-    """Return the unescaped host.
+    """Return the host of a URL without escapes, including its port.
 
-    The host is a name, or an IPv6 address in brackets with an optional zone after "%25". It may have a port.
+    The host is a name, or an IPv6 address in brackets with an optional zone after "%25".
+
+    Raises:
+        BadUrl: the host is invalid.
     """
     bracket = host.rfind("[")
     if bracket > 0:
@@ -188,6 +201,13 @@ def _unescaped_host(host: str, *, zone: bool = False) -> str:
     """Return a host without escapes.
 
     Only characters outside of ASCII may be escaped; in a zone also a space and characters valid in hosts.
+
+    Args:
+        host: the host, or a part of it.
+        zone: whether it is the zone of an IPv6 address.
+
+    Raises:
+        BadUrl: the host has a character or an escape that is not allowed.
     """
     for match in re.finditer(r"%(.{0,2})|.", host):
         if match[1] is not None:

@@ -63,11 +63,14 @@ class _Reader:
         self.data = data
 
     def next_is(self, tag: int) -> bool:
-        """Return whether the next element has the tag."""
+        """Return whether the next element has this tag. The element is not removed."""
         return self.data[:1] == bytes([tag])
 
     def read_element(self, tag: int) -> bytes | None:
-        """Return the content of the next element, or None if its tag is another one or it is malformed."""
+        """Remove the next element and return its content.
+
+        The result is None, and nothing is removed, if the element has another tag or is malformed.
+        """
         try:
             header = _header(self.data, 0)
         except _HeaderError:
@@ -80,7 +83,10 @@ class _Reader:
 
 
 def certificate_error(der: bytes) -> str:
-    """Return the error text for a certificate that could not be parsed."""
+    """Return Go's error text for a DER certificate that Python's library could not parse.
+
+    It is `x509: malformed certificate` if no error is found in the outer structures.
+    """
     outer = _Reader(der)
     content = outer.read_element(_SEQUENCE)
     if content is None:
@@ -94,7 +100,7 @@ def certificate_error(der: bytes) -> str:
 
 
 def _head_error(tbs: _Reader, certificate: _Reader) -> str:
-    """Check version, serial number and algorithms. Returns the error text or ""."""
+    """Return the error of version, serial number or algorithms of a certificate, or "". Reads them from `tbs`."""
     if tbs.next_is(_VERSION):
         version = _Reader(tbs.read_element(_VERSION) or b"").read_element(_INTEGER)
         if not version or version[0] & 0x80:
@@ -123,9 +129,9 @@ def _parts_error(tbs: _Reader) -> str:
 
 
 def request_error(der: bytes) -> str:
-    """Return the error text for a certificate request that could not be parsed.
+    """Return Go's error text for a DER certificate request that Python's library could not parse.
 
-    Errors deep inside get a general text.
+    Only the outer structures are examined; for errors further inside, the text is a general one.
     """
     try:
         return _structure_error(der)
@@ -134,7 +140,7 @@ def request_error(der: bytes) -> str:
 
 
 def _structure_error(der: bytes) -> str:
-    """Check the outer structures of a request.
+    """Return the error in the outer structures of a certificate request, or a general text.
 
     Raises:
         _HeaderError: a header is malformed.
@@ -152,7 +158,11 @@ def _structure_error(der: bytes) -> str:
 
 
 def _unread(data: bytes) -> str:
-    """Return the error for bytes that must contain another element; "" if they do."""
+    """Return the error for bytes that must begin with a complete element, or "" if they do.
+
+    Raises:
+        _HeaderError: the header of the element is malformed.
+    """
     if not data:
         return "asn1: syntax error: sequence truncated"
     header = _header(data, 0)

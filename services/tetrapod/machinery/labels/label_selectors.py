@@ -13,7 +13,10 @@ from tetrapod.machinery.labels.selectors import EVERYTHING, NOTHING, Labels, Req
 
 
 def from_set(labels: Labels | None) -> Selector:
-    """Return a selector of objects that have all of these labels. The labels are not validated."""
+    """Return a selector of objects that have all of these labels, or of all objects if there are none.
+
+    The labels are not validated.
+    """
     return Selector(Requirement(key, "=", (value,)) for key, value in labels.items()) if labels else EVERYTHING
 
 
@@ -42,7 +45,10 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
 
 
 def format_label_selector(selector: Mapping[str, Any] | None) -> str:
-    """Return a LabelSelector object as tables show it: `<none>` if it is empty, `<error>` if it is invalid."""
+    """Return a LabelSelector object in text form, as tables show it.
+
+    The result is `<none>` if the selector is empty or None, and `<error>` if it is invalid.
+    """
     try:
         return str(from_label_selector(selector)) or "<none>"
     except ValueError:

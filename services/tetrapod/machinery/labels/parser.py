@@ -35,7 +35,9 @@ _tokens = re.compile("[^ \t\r\n=!(),><\0]+|==|!=|[=!(),><]").findall
 
 @bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 12 * len(text) + 500)
 def parse(text: str) -> Selector:
-    """Parse a selector in text form. Results are cached, because several steps of a request parse the same selector.
+    """Parse a selector in text form; an empty text selects every object.
+
+    Results are cached, because several steps of a request parse the same selector.
 
     Raises:
         ValueError: the selector is invalid (with upstream's text) or has too many terms.
@@ -69,7 +71,11 @@ class _Parser:
         return token
 
     def parse(self) -> list[Requirement]:
-        """Return the requirements of the selector."""
+        """Return the requirements of the selector, in the order of the text.
+
+        Raises:
+            ValueError: the selector is invalid; with upstream's text.
+        """
         requirements: list[Requirement] = []
         while True:
             kind, text = self._peek()
@@ -126,7 +132,7 @@ class _Parser:
         return values
 
     def _identifiers(self) -> set[str]:
-        """Read the values of `in` or `notin` up to the closing parenthesis.
+        """Read the values of `in` or `notin` up to the closing parenthesis, which is not read.
 
         As upstream, a missing value between commas is an empty string.
         """
@@ -163,7 +169,10 @@ class _Parser:
 
 
 def scan(text: str) -> list[Token]:
-    """Return all tokens, END last. A NUL character ends the text, as in upstream's lexer."""
+    """Return the tokens of a selector, the last with the kind END.
+
+    A NUL character ends the text, as in upstream's lexer.
+    """
     kind_of = _KINDS.get
     tokens = [(kind_of(token, IDENTIFIER), token) for token in _tokens(text.partition("\0")[0])]
     tokens.append((END, ""))

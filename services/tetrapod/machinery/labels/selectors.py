@@ -1,4 +1,4 @@
-"""`Requirement` and `Selector`: conditions on labels, validated as upstream and compiled to closures.
+"""Conditions on labels (`Requirement`) and their conjunctions (`Selector`), compiled to functions that match labels.
 
 Upstream: k8s.io/apimachinery/pkg/labels/selector.go, including its error texts.
 """
@@ -26,7 +26,10 @@ def _int64(text: str) -> int | None:
 
 
 class Requirement:
-    """A condition on one label. `requirement` creates a validated one; the constructor trusts its arguments."""
+    """A condition on one label, such as `app=web`. `matches(labels)` returns whether labels satisfy it.
+
+    The constructor does not validate its arguments; the function `requirement` does.
+    """
 
     __slots__ = ("key", "matches", "op", "values")
 
@@ -66,7 +69,7 @@ class Requirement:
 
 
 def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Labels], bool]:
-    """Return a function that matches labels.
+    """Return a function that returns whether labels satisfy a condition.
 
     Each operator has its own function, because matching is the hot path of lists and watches with a selector.
     """
@@ -96,7 +99,7 @@ def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Label
 
 
 class Selector:
-    """A conjunction of requirements, sorted by key; immutable. `Selector([])` selects everything."""
+    """A conjunction of requirements, sorted by key; immutable. Without requirements it selects every object."""
 
     __slots__ = ("requirements",)
 
@@ -105,7 +108,7 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Return whether the selector selects everything."""
+        """Return whether the selector selects every object."""
         return not self.requirements
 
     def matches(self, labels: Labels | None) -> bool:
@@ -118,7 +121,9 @@ class Selector:
         return True
 
     def requires_exact_match(self, key: str) -> str | None:
-        """Return the only value that a label may have, if the first requirement on it is an equality, else None.
+        """Return the only value that a label may have, or None if it may have several.
+
+        Only the first requirement on the label counts: it must be an equality, or `in` with one value.
 
         Upstream: RequiresExactMatch.
         """
@@ -142,7 +147,7 @@ class Selector:
 
 
 class _Nothing(Selector):
-    """The selector of a missing LabelSelector object."""
+    """The selector of a missing LabelSelector object, which selects no object."""
 
     __slots__ = ()
 
@@ -160,17 +165,17 @@ NOTHING: Final[Selector] = _Nothing([])
 
 
 def requirement(key: str, op: str, values: list[str], path: str = "", *, key_is_valid: bool = False) -> Requirement:
-    """Return a validated requirement.
+    """Return a requirement, after validating its parts.
 
     Args:
         key: the label's name.
         op: the operator.
         values: the values that the operator compares with.
-        path: the field's path for errors.
+        path: the field's path for errors; "" for a selector in text form.
         key_is_valid: whether the caller has validated the key.
 
     Raises:
-        ValueError: all errors, aggregated as upstream does.
+        ValueError: the key, the operator or a value is invalid; the text has all errors, as upstream aggregates them.
     """
     errors: list[FieldError] = []
     key_path, values_path = (field.child(path, "key"), field.child(path, "values")) if path else ("<nil>", "values")

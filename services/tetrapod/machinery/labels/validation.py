@@ -14,12 +14,15 @@ from tetrapod.machinery.labels.selectors import Labels
 
 
 def validate_label_name(name: str, path: str) -> list[FieldError]:
-    """Validate a label key, which must be a qualified name."""
+    """Return the errors of a label key, which must be a qualified name; [] if it is valid."""
     return [field.invalid(path, name, text) for text in names.is_qualified_name(name)]
 
 
 def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
-    """Validate the keys and values of labels. Errors are in the order of the labels; upstream's order is random."""
+    """Return the errors of the keys and values of labels.
+
+    They are in the order of the labels; upstream's order is random.
+    """
     errors: list[FieldError] = []
     for key, value in (labels or {}).items():
         errors += validate_label_name(key, path)
@@ -30,10 +33,13 @@ def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
 def validate_label_selector(
     selector: Mapping[str, Any] | None, path: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:
-    """Validate a LabelSelector object.
+    """Return the errors of a LabelSelector object; [] if it is valid or None.
 
     Args:
-        allow_invalid_values: accept invalid values, for updates of objects that already have them.
+        selector: the object.
+        path: its path, for the errors.
+        allow_invalid_values: accept invalid values in `matchExpressions`, for updates of objects that already have
+            them.
     """
     if selector is None:
         return []
@@ -47,7 +53,13 @@ def validate_label_selector(
 def validate_label_selector_requirement(
     expression: Mapping[str, Any], path: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:
-    """Validate one of `matchExpressions`: its operator, the number of its values, its key, and the values."""
+    """Return the errors of one of `matchExpressions`: its operator, the number of its values, its key, and the values.
+
+    Args:
+        expression: the requirement.
+        path: its path, for the errors.
+        allow_invalid_values: do not check the values, for updates of objects that already have invalid ones.
+    """
     errors: list[FieldError] = []
     op, values = expression.get("operator", ""), expression.get("values") or []
     if op in ("In", "NotIn"):
