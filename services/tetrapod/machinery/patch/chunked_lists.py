@@ -1,6 +1,6 @@
-"""Lists in pieces, for patches with thousands of insertions and removals.
+"""Lists in pieces, for patches with thousands of insertions and removals in a long list.
 
-Each operation moves the elements of one piece only.
+Each operation moves only the elements of one piece.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ fastest with a million elements.
 
 
 class Pieces:
-    """The elements of a list in pieces. Indexes are those of the whole list."""
+    """A list whose elements are stored in several lists (pieces). Indexes are those of the whole list, from 0."""
 
     def __init__(self, elements: list[Any]) -> None:
         self._pieces = [elements[i : i + PIECE] for i in range(0, len(elements), PIECE)] or [[]]
@@ -44,7 +44,7 @@ class Pieces:
             del self._pieces[number]
 
     def insert(self, index: int, value: Any) -> None:
-        """Insert a value before the element at an index."""
+        """Insert a value before the element at an index. The length of the list as index appends the value."""
         number, offset = self._place(index)
         piece = self._pieces[number]
         piece.insert(offset, value)
@@ -57,9 +57,9 @@ class Pieces:
         self.insert(self._length, value)
 
     def _place(self, index: int) -> tuple[int, int]:
-        """Return the number of the piece with an element and the index within it.
+        """Return the number of the piece with the element at an index, and the element's index within that piece.
 
-        The end of the list is the end of the last piece.
+        For the length of the list, it is the end of the last piece.
         """
         if 2 * index > self._length:
             start = self._length

@@ -1,8 +1,10 @@
 """JSON patch (RFC 6902) with the deviations of evanphx/json-patch, on which clients rely.
 
-The PATCH endpoint, mutating webhooks and mutating policies call it. The deviations: `replace` of a missing member
-creates it, a `test` for null passes if the member is missing, an index may be negative, and the text before the first
-`/` of a path is ignored.
+The PATCH endpoint, mutating webhooks and mutating policies call it. These are the deviations:
+- `replace` of a missing member creates it.
+- A `test` for null passes if the member is missing.
+- An index may be negative.
+- The text before the first `/` of a path is ignored.
 
 Upstream: gopkg.in/evanphx/json-patch.v4/patch.go and k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
@@ -29,18 +31,18 @@ _MAX_DIGITS: Final = 18
 
 
 class JSONPatchError(Exception):
-    """An operation that cannot be applied.
+    """The error for an operation that cannot be applied.
 
     The text is that of evanphx, which the API server does not show to its clients.
     """
 
 
 class TestFailed(JSONPatchError):
-    """A `test` operation that found a different value."""
+    """The error for a `test` operation that finds a different value."""
 
 
 def parse(body: Any) -> list[dict[str, Any]]:
-    """Validate the decoded body of a JSON patch request and return its operations.
+    """Validate the decoded body of a JSON patch request and return its operations; [] for null.
 
     Raises:
         StatusError: 400 if it is not a list of operations, 413 if it has too many.
@@ -74,7 +76,11 @@ def parse(body: Any) -> list[dict[str, Any]]:
 
 
 def apply(document: Any, operations: Any) -> Any:
-    """Return the patched document. The given one is not modified. `operations` is the decoded request body.
+    """Return the patched document. The given one is not modified.
+
+    Args:
+        document: the decoded object.
+        operations: the decoded body of the request.
 
     Raises:
         StatusError: 400 and 413 as in `parse`; 422 if an operation fails. Like upstream, that error does not tell the
@@ -90,6 +96,12 @@ def apply(document: Any, operations: Any) -> Any:
 
 def apply_operations(document: Any, operations: list[dict[str, Any]]) -> Any:
     """Return the patched document, for callers that report the cause of a failure (webhooks, policies).
+
+    The given document is not modified, but the result may share parts of it.
+
+    Args:
+        document: the decoded object.
+        operations: the operations, whose fields are of the right types (`parse`).
 
     Raises:
         JSONPatchError: an operation cannot be applied, or the result is nested too deeply.
@@ -109,10 +121,10 @@ def apply_operations(document: Any, operations: list[dict[str, Any]]) -> Any:
 
 
 class _Document:
-    """The document being patched. Containers are copied before their first change.
+    """A document being patched. Objects and lists are copied before their first change.
 
-    From its first insertion or removal on, a long list has its elements in pieces, until it is copied or the patch is
-    complete. Only then is the list in the document updated.
+    After its first insertion or removal, a long list is held as `Pieces`, until it is copied or the patch is complete.
+    Only then is the list in the document updated.
     """
 
     def __init__(self, root: Any) -> None:
@@ -122,14 +134,18 @@ class _Document:
         self._copied_bytes = 0
 
     def finish(self) -> Any:
-        """Assemble all lists from their pieces and return the document."""
+        """Update all lists that are held as `Pieces`, and return the document."""
         for elements, pieces in self._in_pieces.values():
             elements[:] = pieces
         self._in_pieces.clear()
         return self.root
 
     def run(self, operation: dict[str, Any]) -> None:
-        """Apply one operation."""
+        """Apply one operation.
+
+        Raises:
+            JSONPatchError: the operation cannot be applied.
+        """
         kind = operation.get("op")
         match kind:
             case "add":
@@ -238,7 +254,16 @@ class _Document:
             raise TestFailed(f"testing value {path} failed: test failed")
 
     def _get(self, path: str, missing: str, failed: str) -> Any:
-        """Return the value at a path, or None if a member is missing. A missing index is an error."""
+        """Return the value at a path, or None if the object there has no such member.
+
+        Args:
+            path: the path.
+            missing: the error text for a container on the path that does not exist; the path is appended.
+            failed: the error text for an index that does not exist.
+
+        Raises:
+            JSONPatchError: a container on the path, or the index, does not exist.
+        """
         container, key = self._find(path, missing + path, write=False)
         if isinstance(container, dict):
             return container.get(key)
@@ -246,9 +271,15 @@ class _Document:
         return elements[_index(key, len(elements), f"{failed}: '{path}'")]
 
     def _find(self, path: str, missing: str, *, write: bool) -> tuple[Any, str]:
-        """Return the container that the last token of a path refers to, and that token.
+        """Return the object or list that contains the last part of a path, and that part without escapes.
 
-        With `write` the container may be modified.
+        Args:
+            path: the path.
+            missing: the error text for a container that does not exist.
+            write: whether the caller may modify the container; it and those above it are then copied if necessary.
+
+        Raises:
+            JSONPatchError: there is no such container.
         """
         tokens = path.split("/")
         if len(tokens) < 2:
@@ -273,7 +304,7 @@ class _Document:
         return container, _unescape(tokens[-1])
 
     def _own(self, container: Any) -> Any:
-        """Return a container that may be modified: itself, or a copy on the first change."""
+        """Return an object or list that may be modified: itself if it is a copy already, else a shallow copy."""
         if id(container) in self._owned:
             return container
         owned_copy = container.copy()
@@ -288,12 +319,15 @@ class _Document:
                 self._disown(child)
 
     def _elements(self, container: list[Any]) -> list[Any] | Pieces:
-        """Return the elements of a list, which may be held in pieces."""
+        """Return the elements of a list: its `Pieces` if it is held so, else the list itself."""
         held = self._in_pieces.get(id(container))
         return container if held is None else held[1]
 
     def _changing(self, container: list[Any]) -> list[Any] | Pieces:
-        """Return the elements of a list whose length is about to change."""
+        """Return the elements of a list whose length is about to change.
+
+        A long list is held as `Pieces` from now on.
+        """
         elements = self._elements(container)
         if isinstance(elements, list) and len(elements) >= _LONG:
             elements = Pieces(container)
@@ -302,7 +336,7 @@ class _Document:
         return elements
 
     def _put_together(self, value: Any) -> None:
-        """Assemble all lists in a value from their pieces. Containers that are not owned have none."""
+        """Update all lists within a value that are held as `Pieces`. Only copies can be."""
         if id(value) not in self._owned:
             return
         if (held := self._in_pieces.pop(id(value), None)) is not None:
@@ -311,7 +345,7 @@ class _Document:
             self._put_together(child)
 
     def _equal(self, left: Any, right: Any) -> bool:
-        """Compare as JSON texts: 1 differs from 1.0 and from true."""
+        """Return whether two values are the same JSON: 1 differs from 1.0 and from true."""
         if isinstance(left, dict):
             same_keys = isinstance(right, dict) and len(left) == len(right)
             return same_keys and all(key in right and self._equal(value, right[key]) for key, value in left.items())
@@ -330,7 +364,16 @@ def _text(operation: dict[str, Any], name: str, kind: str) -> str:
 
 
 def _index(token: str, length: int, failed: str) -> int:
-    """Return a list index below `length`. Negative indexes count from the end."""
+    """Return a list index from 0 to `length` - 1. Negative indexes of the path count from the end.
+
+    Args:
+        token: the last part of a path.
+        length: the number of indexes that are allowed.
+        failed: the beginning of the error text.
+
+    Raises:
+        JSONPatchError: the text is not an index, or is out of range.
+    """
     digits = token[1:] if token[:1] in ("-", "+") else token
     if not (digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) <= _MAX_DIGITS):
         raise JSONPatchError(f"{failed}: value was not a proper array index: '{token}'")
@@ -341,5 +384,8 @@ def _index(token: str, length: int, failed: str) -> int:
 
 
 def _unescape(token: str) -> str:
-    """Replace `~0` and `~1` in one pass from the left, like Go's strings.NewReplacer: "~01" becomes "~1", not "/"."""
+    """Replace `~0` by `~` and `~1` by `/` in one pass from the left, as Go's strings.NewReplacer does.
+
+    So "~01" becomes "~1", not "/".
+    """
     return _ESCAPED.sub(lambda escaped: "~" if escaped[1] == "0" else "/", token) if "~" in token else token

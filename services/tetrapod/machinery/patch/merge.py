@@ -1,6 +1,6 @@
 """JSON merge patch (RFC 7386) as evanphx/json-patch applies it. The PATCH endpoint calls it.
 
-It has evanphx's one deviation from the RFC: nulls inside a list of the patch are pruned, unless that list replaces an
+It has evanphx's one deviation from the RFC: nulls inside a list of the patch are removed, unless that list replaces an
 object.
 
 Upstream: gopkg.in/evanphx/json-patch.v4/merge.go.
@@ -32,7 +32,7 @@ def parse(body: Any) -> Object:
 
 
 def apply(document: Object, patch: Any) -> Object:
-    """Return the merged object. The arguments are not modified.
+    """Return the merged object. The arguments are not modified, but the result shares parts of them.
 
     Raises:
         StatusError: 400 if the patch is not an object.
@@ -55,7 +55,7 @@ def _merge_objects(current: Object, patch: Object) -> Object:
 
 
 def prune_nulls(value: Any) -> Any:
-    """Return a copy without members that are null. Null items of lists are kept."""
+    """Return a copy of a value without object members that are null, at any depth. Null items of lists are kept."""
     if isinstance(value, dict):
         return {k: prune_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):

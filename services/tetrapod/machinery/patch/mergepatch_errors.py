@@ -1,7 +1,7 @@
 """Errors of strategic merge patch, with upstream's texts.
 
-Upstream answers errors that interpretStrategicMergePatchError does not handle with code 500. They are client errors, so
-this package answers 400 with the same text.
+Upstream responds with a 500 to errors that interpretStrategicMergePatchError does not handle. The client causes them,
+so this package responds with a 400 and the same text.
 
 Upstream: k8s.io/apimachinery/pkg/util/mergepatch/errors.go; k8s.io/apiserver/pkg/endpoints/handlers/patch.go,
 interpretStrategicMergePatchError.
@@ -29,20 +29,20 @@ UNSUPPORTED: Final[Callable[[], StatusError]] = partial(bad_request, "strategic 
 
 
 def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
-    """Return the error for a list in a list."""
+    """Return the 422 for a list whose elements are lists."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
 def no_merge_key(element: Object, merge_key: str) -> StatusError:
-    """Return the error for a list element without the merge key."""
+    """Return the 400 for a list element without the merge key."""
     return bad_patch(f"map: {plain(element)} does not contain declared merge key: {merge_key}")
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
-    """Return the error for an unknown value of the `$patch` directive."""
+    """Return the 400 for an unknown value of the `$patch` directive."""
     return bad_patch(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:
-    """Return the error for a value of the wrong type."""
+    """Return the 400 for a value of the wrong type. Both types are named as in Go."""
     return bad_patch(f"expected a {expected}, but received a {'%!s(<nil>)' if actual == '<nil>' else actual}")

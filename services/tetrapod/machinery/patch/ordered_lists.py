@@ -20,25 +20,34 @@ without a place depends on its pivots.
 
 
 def identity(value: Any) -> Hashable:
-    """Return the identity of a scalar: its type and value, so that 1, 1.0 and true differ."""
+    """Return a hashable key that is equal for equal values of one type, so that 1, 1.0 and true differ."""
     return (type(value), syntax(value) if isinstance(value, dict | list) else value)
 
 
 def keys_of(values: Iterable[Any]) -> set[Hashable]:
-    """Return the identities of the values."""
+    """Return the keys by which values are compared (`identity`)."""
     return {identity(v) for v in values}
 
 
 def distinct(values: list[Any]) -> list[Any]:
-    """Return the values without duplicates, each at its first position."""
+    """Return the values without duplicates, each at the position of the first one."""
     return list({identity(v): v for v in values}.values())
 
 
 def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key: str, of_maps: bool) -> list[Any]:
-    """Return `merged` in order: elements in `wanted` in that order, and between them the others in the order of `live`.
+    """Return the elements of a merged list in their final order.
+
+    Elements that `wanted` has come in its order, and the others between them in the order of `live`.
+
+    Args:
+        merged: the elements of the result.
+        wanted: the list of the patch, or of its `$setElementOrder` directive.
+        live: the existing list.
+        merge_key: the field that identifies elements, or "".
+        of_maps: whether the elements are maps.
 
     Raises:
-        StatusError: 400 if an element has no merge key.
+        StatusError: 400 if an element has no merge key, or is not a map as the others.
     """
     key = _key_function(merge_key) if of_maps and merge_key else identity
     if of_maps and merge_key:
@@ -63,10 +72,17 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
 
 
 def _check_all_are_maps(wanted: list[Any], present: set[Hashable], merge_key: str) -> None:
-    """Raise an error for an element of the order list that is not a map.
+    """Check that the elements of an order list are maps, as far as upstream reads it.
 
-    Upstream searches the order list for each element, and reports values of a wrong type that it meets before finding
-    the element.
+    Upstream searches the order list for each merged element, and reports values of a wrong type before that element.
+
+    Args:
+        wanted: the order list.
+        present: the keys of the merged elements.
+        merge_key: the field that identifies elements.
+
+    Raises:
+        StatusError: 400 if an element that upstream reads is not a map.
     """
     remaining = set(present)
     for i, value in enumerate(wanted):

@@ -2,7 +2,7 @@
 
 The PATCH endpoint calls it for built-in types. Maps are merged. A list is replaced unless its field has the strategy
 `merge`: then maps are merged by their merge key, and primitives as a set (`ordered_lists.py`). Directives are `$patch`,
-`$retainKeys`, `$setElementOrder/F` and `$deleteFromPrimitiveList/F`.
+`$retainKeys`, `$setElementOrder/F` and `$deleteFromPrimitiveList/F`, where F is a field.
 
 Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
 """
@@ -40,12 +40,12 @@ that each merge one list again take quadratic time; upstream has no limit.
 
 
 class _Steps:
-    """The remaining budget of repeated steps of one merge.
+    """The remaining budget of steps in which one patch merges elements that it has merged before.
 
-    Other steps are free, because the size of the body bounds them.
+    Other steps are free, because the size of the body limits them.
 
     Args:
-        left: the shared budget, or None for steps that are not charged.
+        left: the budget, a list of one number that is shared with other `_Steps`; None for steps that are free.
     """
 
     def __init__(self, left: list[int] | None = None) -> None:
@@ -53,11 +53,11 @@ class _Steps:
         self._left = [MAX_REPEATED_STEPS] if left is None else left
 
     def repeated(self) -> _Steps:
-        """Return charged steps, for merging an element that was merged before."""
+        """Return an object whose steps count against the same budget, for merging an element once more."""
         return _Steps(self._left)
 
     def spend(self, count: int) -> None:
-        """Take steps from the budget if they are charged.
+        """Subtract steps from the budget, unless they are free.
 
         Raises:
             StatusError: 413 if the budget is exhausted.
@@ -84,7 +84,11 @@ def parse(body: Any) -> Object:
 def apply(original: Object, patch: Any, node: SchemaNode) -> Object:
     """Return the merged object. `original` is not modified.
 
-    `patch` is modified: the parts remain that upstream shows in an error about the merged object.
+    Args:
+        original: the existing object.
+        patch: the decoded body. It is modified: the parts remain that upstream shows in an error about the merged
+            object.
+        node: the schema of the kind.
 
     Raises:
         StatusError: 400 or 422 if the patch misuses a directive or a merge list; 413 if it takes too many steps.
@@ -152,7 +156,15 @@ def _merge_lists(
     """Merge two lists with elements of one kind, in the order of the patch and then of the original.
 
     Args:
+        original: the existing list.
+        patch: the list of the patch.
+        node: the schema of the elements.
+        merge_key: the field that identifies elements which are maps.
+        steps: the budget of repeated steps.
         deleting: whether the patch lists primitives to delete.
+
+    Raises:
+        StatusError: 400, 413 or 422 if the lists cannot be merged.
     """
     if not original and not patch:
         return original
@@ -171,7 +183,12 @@ def _merge_lists(
 
 
 def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Apply the elements `$patch: delete` and `$patch: replace`. Return the two lists that remain to be merged."""
+    """Apply the elements `$patch: delete` and `$patch: replace` of a patch's list.
+
+    Returns:
+        The list without the deleted elements and the patch without directives, which remain to be merged. With
+        `$patch: replace` these are the new elements and [].
+    """
     kept: list[Any] = []
     deleted: set[Hashable] = set()
     replace = False
@@ -233,7 +250,10 @@ def _retain_keys(merged: Object, patch: Object) -> None:
 
 
 def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode | None, steps: _Steps) -> None:
-    """Merge the list that `$setElementOrder/F` orders, and remove the list and the directive from the patch."""
+    """Apply the directive `key` (`$setElementOrder/F`): merge field F in the order of its list.
+
+    The field and the directive are removed from the patch, and `merged` is modified.
+    """
     order = patch.pop(key)
     if not isinstance(order, list):
         raise bad_argument_type("[]interface {}", type_name(order))
@@ -264,7 +284,11 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
 
 
 def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
-    """Raise an error unless the elements of the patch are in the order list, in the same order."""
+    """Check that the elements of the patch's list are in the order list, in the same order.
+
+    Raises:
+        StatusError: 400 if they are not.
+    """
     if not order or not changes:
         return
     remaining = [c for c in changes if not (_is_directive(c) and c[DIRECTIVE] == "delete")] if merge_key else changes
@@ -297,9 +321,12 @@ def _merge_value(element: Any, merge_key: str) -> Hashable:
 
 
 def _child(node: SchemaNode | None, name: str) -> tuple[SchemaNode | None, str, str]:
-    """Return the node of a field, its merge strategy, and its merge key.
+    """Return the schema of a field, its merge strategy (without `retainKeys`; "" if there is none), and its merge key.
 
-    If the field is a list, the node is that of its items. The merge strategy is the one apart from retainKeys.
+    For a list, the schema is that of its items. All are empty if `node` is None.
+
+    Raises:
+        StatusError: 400 if the type has no such field.
     """
     if node is None:
         return None, "", ""
@@ -321,9 +348,10 @@ def _field_of(key: str, prefix: str) -> str:
 
 
 def _element_is_map(*lists: list[Any]) -> bool:
-    """Return whether the lists hold maps.
+    """Return whether the elements of the lists are maps.
 
-    Raise an error unless all elements have the same type, or if they are lists.
+    Raises:
+        StatusError: 400 if the elements are not all of one type, 422 if they are lists.
     """
     names = {type_name(v): None for elements in lists for v in elements}
     if next(iter(names), "") == "[]interface {}":
@@ -338,7 +366,10 @@ def _is_directive(value: Any) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """Return the value of a new field without null members, and without elements and members that are directives."""
+    """Return the value of a new field without null members and without `$patch` directives.
+
+    Elements and members that are objects with such a directive are removed. The value is modified.
+    """
     _drop_nulls(value)
     return _without_directives(value)
 
