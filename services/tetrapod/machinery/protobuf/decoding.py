@@ -1,6 +1,6 @@
 """Decoding of request bodies to objects in JSON form.
 
-The reader of a message is compiled at first use. Empty values that Go writes are kept; the typed decoder
+The function that reads a message is compiled at first use. Empty values that Go writes are kept; the typed decoder
 (machinery/schema/decode.py) then removes those that JSON would omit. Unknown fields are ignored. A message that occurs
 twice is merged, as generated code does. Readers pass positions within one buffer, from which only values are copied.
 """
@@ -87,15 +87,22 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
 
 @cache
 def _reader(message: str) -> Message:
-    """Return the reader of a message. Readers of fields are compiled when their tag first occurs."""
+    """Return the function that reads a message. Functions that read fields are compiled when their tag first occurs.
+
+    Raises:
+        UnknownMessageError: there is no such message.
+    """
     declared = {field.number: field for field in fields(message)}
     name = message.rpartition(".")[2]
     known: dict[int, Read] = {}
 
     def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
-        """Return the reader of a field whose tag occurs for the first time.
+        """Return the function that reads a field whose tag (`key`) occurs for the first time.
 
-        If the field is unknown, the position after the field is returned.
+        If the message has no such field, skip it and return the position after it.
+
+        Raises:
+            DecodeError: the tag has a wrong wire type, or the field is malformed.
         """
         field = declared.get(key >> 3)
         if field is None or key & 7 == END_GROUP:
@@ -142,7 +149,7 @@ _WIRE_TYPES: Final = {"bool": VARINT, "int32": VARINT, "int64": VARINT, "double"
 
 
 def _field(field: Field, owner: str) -> Read:
-    """Return the reader of a field. `owner` is the name of its message."""
+    """Return the function that reads a field. `owner` is the name of its message."""
     if field.label == "inline":
         return _inline(field)
     if field.label == "map":
@@ -199,7 +206,7 @@ def _merged(field: Field) -> Read:
 
 
 def _inline(field: Field) -> Read:
-    """Return the reader of an embedded struct, whose fields are stored in its owner."""
+    """Return the function that reads an embedded struct, whose fields are stored in its owner."""
     type_ = field.type
 
     def read(data: bytes, position: int, end: int, obj: Object, depth: int) -> int:
@@ -211,7 +218,7 @@ def _inline(field: Field) -> Read:
 
 
 def _map(field: Field) -> Read:
-    """Return the reader of a map's entry. A missing value becomes the empty value of its type."""
+    """Return the function that reads one entry of a map. A missing value becomes the empty value of its type."""
     name = field.name
     read_key = _single("key", _string)
     read_value = _field(Field(2, "value", field.type, ""), "")
@@ -264,7 +271,7 @@ def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
 
 
 def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
-    """Return where the value begins and ends, instead of the value."""
+    """Return the positions where a value begins and ends, instead of the value."""
     return position, stop
 
 

@@ -26,13 +26,27 @@ ITEM: Final = b"\x12"
 
 
 def item(message: str, obj: Object) -> bytes:
-    """Return an object encoded as field 2, which is both an item of a list and the `raw` of runtime.Unknown."""
+    """Return an object encoded as a field with number 2, including its tag.
+
+    That is both an item of a list and the `raw` of runtime.Unknown.
+
+    Args:
+        message: the name of the object's message.
+        obj: the object.
+
+    Raises:
+        UnknownMessageError: there is no such message.
+    """
     return delimited(ITEM, body(message)(obj))
 
 
 @cache
 def body(message: str) -> Encode:
-    """Return the encoder of a message, without a tag. Raises UnknownMessageError."""
+    """Return the function that encodes an object to the bytes of a message, without a tag.
+
+    Raises:
+        UnknownMessageError: there is no such message.
+    """
     if special := body_of(message):
         return special
     if message in NULLABLE:
@@ -44,7 +58,10 @@ def body(message: str) -> Encode:
 
 
 def _struct(message: str) -> Encode:
-    """Return an encoder that writes the fields of an object in the object's order."""
+    """Return a function that encodes the fields that an object has, in the object's order.
+
+    Unknown fields are left out.
+    """
     declared = {field.name: field for field in fields(message) if field.label != "inline"}
     inline = [_inline(field) for field in fields(message) if field.label == "inline"]
     known: dict[str, Encode] = {}
@@ -68,7 +85,10 @@ def _struct(message: str) -> Encode:
 
 
 def _document(message: str) -> Encode:
-    """Return an encoder that writes every field, in the order of their numbers, except for null pointers."""
+    """Return a function that encodes every field in the order of their numbers, as Go does.
+
+    Missing fields are encoded as their zero value, unless they are pointers in Go.
+    """
     pointers = NULLABLE.get(message) or METADATA.get(message, frozenset())
     encoders: list[tuple[str, bytes, Encode]] = []
     for field in sorted(fields(message)):
@@ -85,14 +105,19 @@ def _document(message: str) -> Encode:
 
 
 def _absent(field: Field, encode: Encode) -> bytes:
-    """Return the bytes of a field that is missing in the JSON but is not a pointer in Go."""
+    """Return the bytes of a field that is missing in the JSON object but is not a pointer in Go.
+
+    Args:
+        field: the field.
+        encode: encodes a value of the field.
+    """
     if field.type in _SCALARS:
         return encode(ZEROES[field.type])
     return delimited(tag(field.number, BYTES), b"") if body_of(field.type) else encode({})
 
 
 def _inline(field: Field) -> Encode:
-    """Return the encoder of an embedded struct, which takes its fields from its owner."""
+    """Return the function that encodes an embedded struct, whose fields belong to its owner in JSON."""
     head = tag(field.number, BYTES)
 
     def encode(owner: Object) -> bytes:

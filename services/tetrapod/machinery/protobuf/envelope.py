@@ -1,7 +1,7 @@
 """The envelope runtime.Unknown, and responses, lists and watch frames built from objects that are already encoded.
 
-An object's bytes are kept as an `item` (encoding.py): field 2, which is both the raw message of the envelope and an
-item of a list, so that nothing is encoded twice.
+An encoded object is kept as an `item` (encoding.py): field 2, which is both the raw message of the envelope and an item
+of a list, so that nothing is encoded twice.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go (Encode, RawSerializer); length-delimited
 frames of framer.go.
@@ -33,7 +33,7 @@ def encode(obj: Object) -> bytes:
 
 
 def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
-    """Return a response body with an encoded object (`raw` is an `item`)."""
+    """Return a response body for an object that was encoded by `encoding.item` (`raw`)."""
     return _head((api_version, kind)) + raw + _TAIL
 
 
@@ -47,7 +47,17 @@ def _head(type_: tuple[str, str]) -> bytes:
 def list_parts(
     api_version: str, kind: str, metadata: Object, items: Sequence[bytes]
 ) -> tuple[bytes, Sequence[bytes], bytes]:
-    """Return the bytes before the items of a list, the items, and the bytes after them."""
+    """Return the parts of the response body of a list: the bytes before its items, the items, and the bytes after them.
+
+    Args:
+        api_version: the `apiVersion` of the list.
+        kind: the kind of the list.
+        metadata: the metadata of the list.
+        items: the objects, encoded by `encoding.item`.
+
+    Raises:
+        UnknownMessageError: the list has no protobuf form.
+    """
     message = message_of(api_version, kind)
     head = body(message)({"metadata": metadata})
     number = next(field.number for field in fields(message) if field.name == "items")
@@ -62,6 +72,11 @@ LENGTH_BYTES: Final = 4
 
 
 def frame(event_type: str, enveloped: bytes) -> bytes:
-    """Return a meta.v1 WatchEvent, which has no envelope of its own, with its length before it."""
+    """Return a watch event, preceded by its length: a meta.v1 WatchEvent, which has no envelope of its own.
+
+    Args:
+        event_type: the type, such as ADDED.
+        enveloped: the object as a response body (`envelope`).
+    """
     event = delimited(b"\x0a", event_type.encode()) + delimited(b"\x12", delimited(b"\x0a", enveloped))
     return len(event).to_bytes(LENGTH_BYTES, "big") + event

@@ -30,14 +30,13 @@ _PACKAGES: Final = {
 
 
 class UnknownMessageError(KeyError):
-    """A kind that has no protobuf form."""
+    """The error for a kind or message that has no protobuf form."""
 
 
 class Field(NamedTuple):
     """A field of a message.
 
-    `label` is one of:
-
+    `name` is its JSON name. `type` is a scalar such as "int32", or the name of a message. `label` is one of:
     - "": a single value
     - "repeated": a list
     - "map": a map from strings to `type`

@@ -1,4 +1,4 @@
-"""Types whose JSON form differs from their message.
+"""Types whose JSON form differs from the fields of their message.
 
 They are times, quantities, int-or-string, raw JSON, lists with a Go type of their own, and the alternatives in a CRD's
 schema.
@@ -86,7 +86,10 @@ BODIES: Final[Mapping[str, Callable[[Any], bytes]]] = {
 
 
 def body_of(message: str) -> Callable[[Any], bytes] | None:
-    """Return the encoder of a special type, or None if the message has the fields of the JSON form."""
+    """Return the function that encodes a value of a special type to the bytes of its message.
+
+    The result is None for other messages.
+    """
     return _strings if message.endswith(_LISTS) else BODIES.get(message)
 
 
@@ -156,7 +159,10 @@ _VALUES: Final[Mapping[str, Callable[[Object], Any]]] = {
 
 
 def value_of(message: str) -> Callable[[Object], Any] | None:
-    """Return the function from a decoded message to its JSON value, or None if they are the same."""
+    """Return the function that converts a decoded message of a special type to its JSON value.
+
+    The result is None for other messages. The function raises `DecodeError` for a time that JSON cannot express.
+    """
     return _to_items if message.endswith(_LISTS) else _VALUES.get(message)
 
 
@@ -164,7 +170,8 @@ def parse_json(data: bytes, depth: int) -> Any:
     """Return the JSON value in the bytes of a RawExtension, FieldsV1 or JSON. Empty bytes are null.
 
     Args:
-        depth: the deepest nesting that is allowed.
+        data: the bytes.
+        depth: the most levels of objects and lists.
 
     Raises:
         DecodeError: the bytes are not JSON, or nest deeper.

@@ -33,23 +33,23 @@ def varint(number: int) -> bytes:
 
 
 def tag(number: int, wire_type: int) -> bytes:
-    """Return the tag of a field."""
+    """Return the tag that precedes a field of a number and a wire type."""
     return varint(number << 3 | wire_type)
 
 
 def delimited(head: bytes, data: bytes) -> bytes:
-    """Return a length-delimited field with the tag `head`."""
+    """Return a length-delimited field: its tag (`head`), the length of the data, and the data."""
     size = len(data)
     return head + (_SMALL[size] if size < 2048 else _varint(size)) + data
 
 
 def end_of_input() -> DecodeError:
-    """Return the error for data that ends within a value."""
+    """Return the error for data that ends within a value or a message."""
     return DecodeError("unexpected EOF")
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number at a position, as an unsigned 64-bit integer, and the position after it.
+    """Return the number of the varint at a position, as an unsigned 64-bit integer, and the position after it.
 
     Raises:
         DecodeError: the number has more than ten bytes.
@@ -71,10 +71,16 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Return where the bytes of a length-delimited field begin and end.
+    """Return the positions where the bytes of a length-delimited field begin and end.
+
+    Args:
+        data: the data.
+        position: the position of the length, after the tag.
+        end: the end of the message.
 
     Raises:
         DecodeError: the field extends beyond its message.
+        IndexError: the data ends within the length.
     """
     size = data[position]
     if size < 0x80:
@@ -90,10 +96,18 @@ def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
-    """Return the position after an unknown field, given its tag (`key`).
+    """Return the position after an unknown field.
+
+    Args:
+        data: the data.
+        position: the position after the tag.
+        end: the end of the message.
+        key: the tag.
+        message: the name of the message, for errors.
 
     Raises:
         DecodeError: the field is malformed.
+        IndexError: the data ends within the field.
     """
     depth = 0
     while True:
