@@ -1,4 +1,1 @@
-"""Serialization of objects.
-
-`json` and `yaml` convert between bytes and objects, and `recognize` reads apiVersion and kind.
-"""
+"""Conversion between bytes and objects: `json` and `yaml` decode and encode, `type_meta` reads apiVersion and kind."""

@@ -1,4 +1,4 @@
-"""Objects that keep their members as they were written, including duplicates.
+"""JSON objects that keep their members as they were written, including duplicates.
 
 Go's JSON patches insert the text of a value (encoding/json.RawMessage) into the text of a document and decode the
 result. Errors in the value are therefore errors of the document.
@@ -14,9 +14,9 @@ from tetrapod.machinery.serializer.json import Pairs, cleaned, pairs
 
 
 class Written(dict[str, Any]):
-    """A decoded object that can be encoded as it was written, with duplicate members.
+    """A decoded JSON object that `dumps` encodes as it was written, with duplicate members (`members`).
 
-    As a dict it has the last of several members with the same name. Copies are plain dicts.
+    As a dict it has the last of several members with the same name. Copies are plain dicts, without duplicates.
     """
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
@@ -25,12 +25,16 @@ class Written(dict[str, Any]):
 
 
 def as_written(data: bytes) -> Any:
-    """Return a JSON value with its objects as `Written`. `data` must be valid JSON."""
+    """Return a decoded JSON value in which all objects are `Written`. `data` must be valid JSON.
+
+    Raises:
+        DecodeError: the data is not JSON.
+    """
     return _written(pairs(data))
 
 
 def dumps(value: Any) -> bytes:
-    """Encode a JSON value, with the duplicate members of `Written` objects."""
+    """Encode a value as JSON, with the duplicate members of `Written` objects in it."""
     return orjson.dumps(value, default=_fragment, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
 
 

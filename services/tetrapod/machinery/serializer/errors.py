@@ -1,4 +1,4 @@
-"""The errors and the result type of the decoders."""
+"""The errors of the decoders of JSON and YAML, and their result type."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 
 class DecodeError(ValueError):
-    """A body that is not valid JSON or YAML. The text is upstream's."""
+    """The error for a body that cannot be decoded, such as invalid JSON, YAML or protobuf. The text is upstream's."""
 
 
 class NumberError(DecodeError):
-    """A well-formed body with a number that does not fit a float64.
+    """The error for well-formed JSON with a number that does not fit a float64.
 
-    Upstream detects it only when it fills the typed object.
+    Upstream detects it only when it decodes the number into a typed object.
     """
 
 
 class Decoded(NamedTuple):
-    """A decoded body and its duplicate fields, as strict decoding reports them."""
+    """A decoded body (`obj`), and the texts of its duplicate fields as strict decoding reports them."""
 
     obj: Any
     duplicates: list[str]

@@ -4,7 +4,9 @@ This includes cases that upstream's decoder distinguishes and Python's decoders 
 
 `decode` is called for every request body. orjson decodes it; if re-encoding gives the same bytes, there were no
 duplicate fields and no number changed. Otherwise a pass with the standard library detects duplicate fields, numbers
-beyond 64 bits, lone surrogates and invalid UTF-8, which take a slow path. Follows sigs.k8s.io/json.
+beyond 64 bits, lone surrogates and invalid UTF-8, which are decoded in a slower way.
+
+Upstream: sigs.k8s.io/json.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ _surrogate = re.compile("[\ud800-\udfff]").search
 
 
 def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
-    """Decode a body.
+    """Decode a JSON body, and find its duplicate fields.
 
     Args:
+        data: the body.
         unstructured: whether the body is a custom resource, for which the last of several duplicate fields wins.
             Upstream decodes built-in kinds into structs, so duplicate fields with objects are merged.
 
     Raises:
-        DecodeError: the body is not JSON, or (NumberError) a number does not fit a float64.
+        DecodeError: the body is not JSON or nests too deeply, or (NumberError) a number does not fit a float64.
     """
     try:
         obj = orjson.loads(data)
@@ -55,7 +58,7 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
 
 
 class _UnusualError(Exception):
-    """Raised for input that only the slow path decodes correctly."""
+    """The exception for input that only the slower way decodes correctly."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,20 +75,23 @@ def _small(digits: str) -> int:
 
 
 def _no_float(_: str) -> None:
-    """Ignore a number: the plain decoder only checks. Calls of Python functions let other threads run."""
+    """Return None for a number with a fraction, because the plain decoder only checks.
+
+    It is a Python function because calls of those let other threads run.
+    """
 
 
 _plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small, parse_float=_no_float)
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object as a list of its fields in document order, including duplicates."""
+    """A decoded JSON object as a list of its fields in document order, including duplicates."""
 
 
 def _pairs(fields: list[tuple[str, Any]]) -> Pairs:
-    """Return an object.
+    """Return an object as `Pairs`.
 
-    A Python function, so that other threads run while a long document is decoded; a class is called by C alone.
+    It is a Python function, so that other threads run while a long document is decoded; a class is called by C alone.
     """
     return Pairs(fields)
 
@@ -112,7 +118,10 @@ _pairs_decoder: Final = json.JSONDecoder(
 
 
 def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Replace each invalid byte by one replacement character, as Go does. Python's own handler merges some."""
+    """Return one replacement character for an invalid byte, as in Go, and the position after it.
+
+    Python's own error handler replaces some sequences of several bytes by one character.
+    """
     assert isinstance(error, UnicodeDecodeError)  # the handler is used for decoding only
     return "\ufffd", error.start + 1
 
@@ -121,10 +130,12 @@ codecs.register_error("tetrapod.byte", _replace_bytes)
 
 
 def pairs(data: bytes) -> Any:
-    """Decode a document with its objects as `Pairs`.
+    """Decode a JSON document with its objects as `Pairs`.
+
+    Invalid UTF-8 is replaced by U+FFFD, and lone surrogates are kept.
 
     Raises:
-        DecodeError: the body is not JSON.
+        DecodeError: the document is not JSON or nests too deeply, or (NumberError) a number does not fit a float64.
     """
     try:
         return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
@@ -150,7 +161,11 @@ def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
 
 
 def _build(value: Any, path: str, duplicates: dict[str, None], unstructured: bool, depth: int) -> Any:
-    """Return the decoded value, and add the paths of its duplicate fields to `duplicates`."""
+    """Return the value of a document that `pairs` decoded, and add the paths of its duplicate fields to `duplicates`.
+
+    Raises:
+        RecursionError: the value nests deeper than MAX_DEPTH.
+    """
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, Pairs):
@@ -184,7 +199,7 @@ def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Replace lone surrogates by replacement characters."""
+    """Return a text in which U+FFFD replaces each lone surrogate, and surrogate pairs are joined."""
     if _surrogate(text):
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
@@ -203,9 +218,12 @@ def cleaned(value: Any) -> Any:
 
 
 def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
-    """Return all errors of strict decoding of a built-in kind, in document order and without duplicates.
+    """Return the errors of strict decoding of a built-in kind: unknown and duplicate fields, in document order.
+
+    At most 100 distinct errors are returned.
 
     Args:
+        data: the body, which is valid JSON.
         unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not
             checked.
     """
@@ -236,14 +254,17 @@ _FIRST: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")
 
 
 def ordered(obj: Object) -> Object:
-    """Return a shallow copy of the object with kind, apiVersion and metadata first."""
+    """Return a shallow copy of an object with kind, apiVersion and metadata first, and other fields in their order."""
     first: Object = {key: obj[key] for key in _FIRST if key in obj}
     first.update(obj)
     return first
 
 
 def encode(obj: Object) -> bytes:
-    """Encode an object as JSON: kind, apiVersion and metadata first, the rest in its order."""
+    """Encode an object as JSON: kind, apiVersion and metadata first, and other fields in their order.
+
+    Floats are written as Go does.
+    """
     return without_exponents(orjson.dumps(ordered(obj)))
 
 
@@ -258,7 +279,10 @@ _ESCAPED: Final = {
 
 
 def go_escaped(data: bytes) -> bytes:
-    """Escape the characters that Go's json.Marshal escapes for HTML. In JSON they can occur only within strings."""
+    """Return a JSON text with the characters escaped that Go's json.Marshal escapes for HTML.
+
+    In valid JSON they can occur only within strings.
+    """
     if b"<" not in data and b">" not in data and b"&" not in data and b"\xe2\x80" not in data:
         return data  # Searching for each character costs a tenth of searching for the pattern.
     return _HTML.sub(lambda found: _ESCAPED[found[0]], data)

@@ -1,4 +1,4 @@
-"""Objects that keep their JSON text, for runtime.RawExtension.
+"""JSON objects that keep their text, for runtime.RawExtension.
 
 Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, or in
 characters that Go's encoder would escape, are therefore different.
@@ -19,13 +19,13 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Verbatim(dict[str, Any]):
-    """An object whose JSON text (`text`) differs from the text that Go's encoder would produce."""
+    """A decoded object that keeps its JSON text (`text`), because Go's encoder would produce another text."""
 
     text = ""
 
 
 def remember(obj: Object, name: str, body: bytes) -> None:
-    """Replace `obj[name]` by a `Verbatim` with its JSON text, if Go's encoder would produce another text.
+    """Replace `obj[name]` by a `Verbatim` if Go's encoder would not produce the text that the client sent.
 
     Nothing changes if the member is missing or not an object, or if the body is not valid UTF-8.
 
@@ -47,7 +47,10 @@ def remember(obj: Object, name: str, body: bytes) -> None:
 
 
 def carry(obj: Object, copy: Object) -> Object:
-    """Return `copy`, with its members replaced by a `Verbatim` where those of `obj` are one."""
+    """Return `copy` after replacing its members by a `Verbatim` where those of `obj` are one, with their text.
+
+    `copy` is modified, and must have these members.
+    """
     for name, value in obj.items():
         if isinstance(value, Verbatim):
             copy[name] = verbatim = Verbatim(copy[name])

@@ -19,7 +19,7 @@ _SHOWN: Final = 30
 
 
 def recognize(obj: Any) -> tuple[Object, str, str]:
-    """Return the object (an empty one for null), its apiVersion and its kind. Both may be empty.
+    """Return the decoded object ({} for null), its apiVersion and its kind, each "" if it is unset.
 
     Raises:
         DecodeError: the body is not an object, apiVersion or kind is not a string, or apiVersion is malformed.
@@ -48,7 +48,7 @@ _PREFIX: Final = "couldn't get version/kind; json parse error: "
 
 
 def syntax_text(error: DecodeError) -> str:
-    """Return the error text for a body with a JSON syntax error."""
+    """Return the text of the 400 for a body with a JSON syntax error: upstream's prefix and the error."""
     return f"{_PREFIX}{error}"
 
 
@@ -63,7 +63,7 @@ def _json_type(value: Any) -> str:
 
 
 def summary(data: bytes) -> str:
-    """Return the beginning of a body, in hexadecimal unless it looks like JSON."""
+    """Return the first 30 bytes of a body for an error text, in hexadecimal unless they look like JSON."""
     if not data:
         return "<empty>"
     more = " ..." if len(data) > _SHOWN else ""

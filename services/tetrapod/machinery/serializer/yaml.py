@@ -1,6 +1,6 @@
 """Decoding and encoding of YAML bodies, as sigs.k8s.io/yaml does it.
 
-Most bodies that are sent as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by
+Most bodies that clients send as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by
 yaml_events.py. Encoding is in yaml_output.py.
 """
 
@@ -13,9 +13,9 @@ from tetrapod.machinery.serializer.errors import Decoded
 
 
 def decode(data: bytes) -> Decoded:
-    """Decode the first document.
+    """Decode the first document of a YAML body. An empty body is null.
 
-    An empty body is null. Duplicates are reported as `line 6: key "k" already set in map`.
+    Duplicate fields are reported as `line 6: key "k" already set in map`.
 
     Raises:
         DecodeError: the body is not YAML, or has values that JSON cannot express.
@@ -29,7 +29,10 @@ def decode(data: bytes) -> Decoded:
 
 
 def strict_text(duplicates: list[str]) -> str:
-    """Return the text of the strict decoding error for duplicate keys. Warnings use the single texts."""
+    """Return the text of the strict decoding error for duplicate keys, given the text of each.
+
+    Warnings use the single texts.
+    """
     texts, left_out = recorded(duplicates)
     return "yaml: unmarshal errors:\n  " + "\n  ".join([*texts, more(left_out)] if left_out else texts)
 

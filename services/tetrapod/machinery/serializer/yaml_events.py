@@ -55,7 +55,7 @@ class _Node:
 
 
 def decode(data: bytes) -> Decoded:
-    """Decode the first document.
+    """Decode the first document of a YAML body; a body without one is null.
 
     Raises:
         DecodeError: the body is not YAML, or has values that JSON cannot express.
@@ -77,7 +77,7 @@ def decode(data: bytes) -> Decoded:
 
 
 def _where(error: yaml.MarkedYAMLError) -> str:
-    """Return the line of an error as text.
+    """Return the line of an error as `line N: `, or "" if it is unknown or go-yaml omits it.
 
     go-yaml counts lines from 0 for errors of the parser and from 1 for those of the scanner, and omits line 0.
     """
@@ -88,7 +88,11 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 def _compose(events: Iterator[Any]) -> _Node | None:
-    """Return the tree of the first document, built without recursion."""
+    """Return the root node of the first document, built without recursion, or None if there is no document.
+
+    Raises:
+        DecodeError: an alias refers to an unknown anchor, or the nodes nest too deeply.
+    """
     anchors: dict[str, _Node] = {}
     open_nodes: list[_Node] = []
     for event in events:
@@ -123,7 +127,10 @@ def _compose(events: Iterator[Any]) -> _Node | None:
 
 
 def _free(root: _Node) -> None:
-    """Free the nodes one by one. Freed all at once, a million of them keep all other threads waiting for 100 ms."""
+    """Free the nodes of a tree one by one.
+
+    Freed all at once, a million of them keep all other threads waiting for 100 ms.
+    """
     pending = [root]
     while pending:
         node = pending.pop()
@@ -133,9 +140,9 @@ def _free(root: _Node) -> None:
 
 
 class _Builder:
-    """Conversion of nodes to JSON values.
+    """The conversion of one document's nodes to JSON values. `duplicates` has the texts of its duplicate keys.
 
-    Aliases are expanded each time; they are counted to limit the size of the result.
+    Aliases are expanded each time they occur; they are counted to limit the size of the result.
     """
 
     def __init__(self) -> None:
@@ -210,7 +217,11 @@ class _Builder:
             values.update(self.build(source, depth + 1))
 
     def _key(self, node: _Node) -> tuple[str, str]:
-        """Return a key as JSON and in the form of Go's %#v."""
+        """Return a mapping's key as JSON, and as Go's %#v prints it.
+
+        Raises:
+            DecodeError: the key is not a scalar, or is null.
+        """
         target: _Node = node.value if node.kind == "alias" else node
         if target.kind != "scalar":
             raise DecodeError(f"yaml: invalid map key: {_plain_key(target)}")
@@ -236,7 +247,7 @@ class _Builder:
 
 
 def _sorted(keys: Collection[str]) -> list[str]:
-    """Sort keys, many of them in parts (sample sort).
+    """Return keys in sorted order. Many keys are sorted in parts (sample sort).
 
     One sort of 250,000 keys keeps all other threads waiting for 120 ms.
     """
@@ -268,7 +279,11 @@ def _is_merge(node: _Node) -> bool:
 
 
 def _scalar(node: _Node) -> Any:
-    """Return the value of a scalar, before it is converted to JSON."""
+    """Return the value of a scalar node by its tag or its text: a string, number, boolean or None.
+
+    Raises:
+        DecodeError: the text does not match the tag.
+    """
     event = node.event
     if event.tag == _BINARY_TAG:
         try:
@@ -284,9 +299,12 @@ def _scalar(node: _Node) -> Any:
 
 
 def _json_number(value: Any) -> Any:
-    """Return the value after a round trip through JSON.
+    """Return a scalar's value after a round trip through JSON.
 
-    8.0 becomes 8, integers beyond int64 become floats, and NaN and infinities are rejected.
+    8.0 becomes 8, and integers beyond int64 become floats. Values that are not numbers are returned as they are.
+
+    Raises:
+        DecodeError: the value is NaN or infinite.
     """
     if isinstance(value, float):
         if math.isnan(value) or math.isinf(value):

@@ -25,9 +25,9 @@ _date = re.compile(
 
 
 def _quoted(text: str) -> bool:
-    """Return whether a string must be quoted, because it would otherwise be read as another type.
+    """Return whether a string must be quoted, because YAML parsers would otherwise read it as another type.
 
-    go-yaml does not quote `<<`, and then cannot read the key that it wrote.
+    `<<` is quoted too. go-yaml does not quote it, and then cannot read the key that it wrote.
     """
     return (
         text == "<<"
@@ -37,7 +37,7 @@ def _quoted(text: str) -> bool:
 
 
 def _timestamp(text: str) -> bool:
-    """Return whether go-yaml's resolve.go reads the text as a timestamp.
+    """Return whether go-yaml would read a text as a timestamp (resolve.go).
 
     A timestamp is a date, alone, with a time and a zone after `T`, or with a time without zone after a space.
     """
@@ -64,7 +64,7 @@ def _days(year: int, month: int) -> int:
 
 
 def _compare(one: str, other: str) -> int:
-    """Compare two keys.
+    """Return a negative number, zero or a positive number if one key comes before, equals or comes after the other.
 
     Letters come after other characters, and runs of digits are compared by value (`a9` before `a10`).
     """
@@ -112,9 +112,9 @@ _by_go: Final = functools.cmp_to_key(_compare)
 
 
 class _Dumper(yaml.CSafeDumper):
-    """A dumper that writes scalars plain wherever the grammar of YAML allows it, and without aliases.
+    """PyYAML's dumper without aliases, which writes scalars unquoted wherever the grammar of YAML allows it.
 
-    `_quoted` handles the other cases.
+    `_string` sets the style of strings that must be quoted.
     """
 
     yaml_implicit_resolvers: dict[Any, Any] = {}

@@ -1,7 +1,4 @@
-"""Resolution of plain YAML scalars by the rules of go-yaml v2 (resolve.go).
-
-These are the rules of YAML 1.1 with exceptions.
-"""
+"""Resolution of YAML scalars to values by the rules of go-yaml v2 (resolve.go): those of YAML 1.1 with exceptions."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _BASES: Final = ((2, 16), (3, 2), (4, 8), (5, 10))
 
 
 def resolve(text: str) -> Any:
-    """Return the value of a plain scalar without a tag."""
+    """Return the value of a plain scalar without a tag: None, a boolean, a number, or the text itself."""
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]
@@ -52,10 +49,14 @@ def _number(text: str) -> Any:
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
-    """Return the value of a scalar with an explicit tag. Unknown tags leave the text as it is.
+    """Return the value of a scalar with an explicit tag, or the text itself if the tag is unknown.
+
+    Args:
+        text: the text of the scalar.
+        tag: the full tag, such as `tag:yaml.org,2002:int`.
 
     Raises:
-        ValueError: the text is not a value of that type.
+        ValueError: the text is not a value of that type; with upstream's text.
     """
     kind = tag.removeprefix(_PREFIX)
     if kind == tag or kind in ("str", "timestamp", "merge"):
