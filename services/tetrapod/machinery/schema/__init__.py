@@ -1,1 +1,1 @@
-"""Structural schemas: decoding, defaulting, pruning and validation."""
+"""Structural schemas: decoding, defaulting, pruning and validation of objects, and validation of the schemas."""

@@ -1,7 +1,7 @@
 """Validation of the CEL rules (`x-kubernetes-validations`) in the schema of a CustomResourceDefinition.
 
-Reports rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no old
-value can be found. `crd_schema.validate` calls it.
+Errors are rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no
+old value can be found. `crd_schema.validate` calls this module.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation (validation.go, cel_validation.go).
 """
@@ -34,7 +34,7 @@ _ADVICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema within the whole openAPIV3Schema, and what the schemas above it determine.
+    """The position of a schema within the whole openAPIV3Schema, and facts that follow from the schemas above it.
 
     Attributes:
         path: the field path of the schema, for errors.
@@ -55,7 +55,7 @@ class _Place:
 
 
 class RuleErrors:
-    """The checks of all CEL rules of one openAPIV3Schema.
+    """The checks of all CEL rules of one openAPIV3Schema. Call `check` first, then `total_errors`.
 
     Args:
         show: formats a rule as the value that an error quotes.
@@ -73,14 +73,14 @@ class RuleErrors:
         self.errors: list[FieldError] = []
 
     def check(self, schema: Object, path: str) -> list[FieldError]:
-        """Return the errors of every rule in a whole openAPIV3Schema at `path`."""
+        """Return the errors of every rule in a whole openAPIV3Schema at `path`, except those about the summed cost."""
         self._schema(schema, _Place(path, root=True))
         return self.errors
 
     def total_errors(self, path: str) -> list[FieldError]:
-        """Return errors if the summed cost of all rules exceeds the limit.
+        """Return the errors about the summed cost of all rules that `check` has seen; [] if it is within the limit.
 
-        There is one error for each of the most expensive rules and one for the schema.
+        There is one error for each of the most expensive rules (at most four) and one for the schema at `path`.
         """
         if self._total <= TOTAL_LIMIT:
             return []
@@ -133,9 +133,10 @@ class RuleErrors:
             self.errors.append(invalid(child(at, "optionalOldSelf"), rule["optionalOldSelf"], text))
 
     def _cost(self, program: Program | None, place: _Place, decl: DeclType) -> int:
-        """Return the estimated cost of a rule multiplied by the maximum number of its values.
+        """Return the estimated cost of a rule for one object, or 0 if the rule did not compile.
 
-        The result is 0 if the rule did not compile.
+        It is the cost of one evaluation, multiplied by the maximum number of values in an object that the rule applies
+        to.
         """
         from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
 
@@ -147,7 +148,12 @@ class RuleErrors:
     def _observe(self, at: str, name: str, cost: int) -> None:
         """Add a cost to the total, and report it if it exceeds the limit of one expression.
 
-        The four highest costs are remembered.
+        The four highest costs are kept for `total_errors`.
+
+        Args:
+            at: the path of the expression.
+            name: its name in the error.
+            cost: its estimated cost.
         """
         if self._limited and cost > EXPRESSION_LIMIT:
             self.errors.append(forbidden(at, _cost_text(name, cost, EXPRESSION_LIMIT)))
@@ -157,7 +163,7 @@ class RuleErrors:
 
 
 def has_rules(schema: Object) -> bool:
-    """Return whether the schema, or one below it in items, additionalProperties or properties, has CEL rules."""
+    """Return whether a schema, or one below it in items, additionalProperties or properties, has CEL rules."""
     todo: list[Any] = [schema]
     while todo:
         current = todo.pop()
@@ -173,7 +179,11 @@ def has_rules(schema: Object) -> bool:
 
 
 def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
-    """Yield the schemas directly below, each with its name in the CEL type and its place, in upstream's order."""
+    """Yield the schemas directly below a schema, in upstream's order.
+
+    Each comes with its name in the CEL type (`@elem` for items and additionalProperties) and its place. It may be None
+    or a value of a wrong type.
+    """
     max_elements = _most(schema)
     cardinality = (
         None if place.cardinality is None or max_elements is None else min(place.cardinality * max_elements, _MAX)

@@ -1,7 +1,7 @@
 """Compilation of the CEL rules (`x-kubernetes-validations`) of one schema.
 
-Used when a CustomResourceDefinition is validated and when custom resources are validated against it. The CEL engine is
-imported only when there are rules to compile.
+It is used when a CustomResourceDefinition is validated and when custom resources are validated against it. The CEL
+engine is imported only when there are rules to compile.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go.
 """
@@ -38,10 +38,11 @@ class CompiledRule:
 
     Attributes:
         declared: the rule as it is written in the schema.
-        program: the compiled rule, or None if the rule is empty or did not compile (then `error` is set).
+        program: the compiled rule, or None if the rule is empty or did not compile.
+        error: the error text of a rule that did not compile, or "".
         uses_old: whether the rule refers to `oldSelf`.
-        message: the compiled messageExpression, or None if the rule has none or it did not compile (then
-            `message_error` is set).
+        message: the compiled messageExpression, or None if the rule has none or it did not compile.
+        message_error: the error text of a messageExpression that did not compile, or "".
         field_path: the resolved fieldPath of the rule, or "".
     """
 
@@ -68,7 +69,7 @@ def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[C
         schema: the schema that the rules' fieldPath is resolved against.
 
     Returns:
-        One result for each rule, in the same order.
+        One result for each rule, in the same order. Rules that do not compile have an `error`.
     """
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.environment import Environment

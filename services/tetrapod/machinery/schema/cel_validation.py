@@ -38,15 +38,17 @@ _UNMATCHED: Final = "call arguments did not match a supported operator, function
 
 
 class _Stop(Exception):
-    """Raised to end the validation: no further rule is evaluated."""
+    """The exception that ends the validation: no further rule is evaluated."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The state of one validation: its errors and warnings, and the remaining cost budget.
+    """The state of the validation of one object: its errors and warnings, and the remaining cost budget.
 
     Attributes:
+        budget: the CEL cost that may still be spent; negative after the validation has ended early.
         on_loop: whether the validation runs on the event loop. It then raises TakesTooLong instead of taking long.
+        errors: the errors so far.
     """
 
     budget: int = BUDGET
@@ -61,14 +63,16 @@ class Run:
         """Count the characters of rules that are about to be compiled.
 
         Raises:
-            TakesTooLong: compiling them takes too long for the event loop.
+            TakesTooLong: the run is on the event loop, and compiling the rules takes too long for it.
         """
         self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
         if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
             raise TakesTooLong
 
     def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
-        """Evaluate a program. Return its value or its error, and the cost.
+        """Evaluate a program, and return its value, its error and the cost. One of value and error is None.
+
+        The cost is not subtracted from the budget.
 
         Raises:
             TakesTooLong: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
@@ -94,7 +98,7 @@ class RuleValidator:
     Args:
         node: the schema that gives the values their CEL type.
         root: whether the values are whole resources, with apiVersion, kind and metadata.
-        rules: the schema that has the rules, if it is not `node`: a branch of an allOf.
+        rules: the schema that has the rules, if it is not `node` but a branch of its allOf.
     """
 
     def __init__(self, node: SchemaNode, *, root: bool = False, rules: SchemaNode | None = None) -> None:
@@ -107,8 +111,13 @@ class RuleValidator:
 
         Args:
             path: the field path of the value.
+            obj: the value.
             old: the existing value on update, or None.
-            ratchet: which failures are tolerated because the value did not change.
+            run: the state of the validation. Its budget is negative if the validation ended early.
+            ratchet: which failures become warnings because the value did not change.
+
+        Raises:
+            TakesTooLong: the run is on the event loop, and the validation takes too long for it.
         """
         try:
             self._validate(path, obj, old, run, ratchet)
@@ -259,11 +268,12 @@ class RuleValidator:
         )
 
     def _message(self, rule: CompiledRule, values: _Values, run: Run) -> tuple[str, str]:
-        """Evaluate the messageExpression of a rule.
+        """Evaluate the messageExpression of a rule, and subtract its cost from the budget.
 
         Returns:
-            The message and an error. The message is "" if the expression failed or its result is not a usable text. The
-            error is "" unless it ends the whole validation.
+            The message and an error. The message is "" if the rule has no expression, if it failed or if its result is
+            not a
+            usable text. The error is "" unless it ends the whole validation.
         """
         from tetrapod.machinery.cel.errors import CostLimitExceeded
 
@@ -289,9 +299,15 @@ class RuleValidator:
 
 
 class _Values:
-    """The CEL variables for the rules of one schema, built once for all of them.
+    """The values of the CEL variables for the rules of one schema.
+
+    Rules with optionalOldSelf get those of `optional`, all others those of `plain`.
 
     Args:
+        node: the schema.
+        obj: the new value.
+        old: the existing value, or None.
+        root: whether the value is a whole resource.
         wanted: whether any of the rules refers to `oldSelf`.
     """
 
@@ -311,7 +327,7 @@ class _Values:
 
 
 def _safe(make: Any) -> Any:
-    """Build a CEL value. If that fails, return a lazy value that fails when a rule uses it."""
+    """Return the CEL value that `make` returns, or if that fails a lazy value that fails when a rule uses it."""
     from tetrapod.machinery.cel.errors import EvaluationError
     from tetrapod.machinery.cel.values import Lazy
 
@@ -360,6 +376,10 @@ def _failure(reason: str | None, at: str, value: Any, detail: str, *, shown: boo
     """Return the field error for a failed rule, of the type that the rule's `reason` names.
 
     Args:
+        reason: the reason, or None for "invalid".
+        at: the field path.
+        value: the value that failed.
+        detail: the message.
         shown: whether the error quotes the value.
     """
     match reason:

@@ -1,6 +1,6 @@
 """Validation of custom resources against the anyOf, oneOf, allOf and not of their schema.
 
-If several alternatives fail, the errors of the one that passed the most checks are reported.
+If a value fails all alternatives of anyOf or oneOf, the errors of the one that passed the most checks are reported.
 
 Upstream: k8s.io/kube-openapi/pkg/validation/validate/schema_props.go.
 """
@@ -19,7 +19,12 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Combinations:
-    """The alternatives of one schema. They are compiled when the first value is validated."""
+    """The anyOf, oneOf, allOf and not of one schema. They are compiled when the first value is validated.
+
+    Args:
+        rules: the keywords of the schema (`SchemaNode.validations`).
+        validator: returns the validator of a schema, a function like `schema.validation.Validator`.
+    """
 
     def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[..., int]]) -> None:
         self._validator = validator
@@ -29,7 +34,10 @@ class Combinations:
         self._not = build(rules["not"]) if rules.get("not") is not None else None
 
     def check(self, value: Any, path: Path, errors: list[FieldError]) -> int:
-        """Validate a value, append the errors, and return the number of checks that passed."""
+        """Validate a value and append the errors to `errors`.
+
+        Return the number of checks that passed, as upstream counts them.
+        """
         passed = 1
         if self._any:
             passed += self._check_any(value, path, errors)
@@ -44,7 +52,8 @@ class Combinations:
     def _try(self, node: SchemaNode, value: Any, path: Path) -> tuple[int, list[FieldError]]:
         """Validate a value against one alternative. Return the number of passed checks and the errors.
 
-        Ratcheting does not apply here, because upstream does not pass its options to the alternatives.
+        Errors of unchanged values are not tolerated (ratcheting), because upstream does not pass its options to
+        alternatives.
         """
         alternative_errors: list[FieldError] = []
         return self._validator(node)(value, path, alternative_errors, None), alternative_errors

@@ -1,7 +1,7 @@
 """Correlation of new and old values on update, for validation ratcheting.
 
-Properties are matched by name, and elements of map lists by their keys. Elements of other lists and fields that the
-schema does not specify have no old value.
+Properties are matched by name, and elements of lists of type map by their keys. Elements of other lists and fields that
+the schema does not specify have no old value.
 
 Upstream: apiserver/pkg/cel/common/equality.go, CorrelatedObject; maplist.go for the lists;
 apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ratchetingOptions.
@@ -26,7 +26,14 @@ _SCALARS: Final = (str, int, float, bool)
 
 
 class Correlation:
-    """A new value with the old value that it corresponds to, and the schema of both."""
+    """A new value together with the old value that it corresponds to.
+
+    Args:
+        node: the schema of both values.
+        new: the new value.
+        old: the old value.
+        spent: receives the duration of each comparison in seconds; None means a new list.
+    """
 
     def __init__(self, node: SchemaNode, new: Any, old: Any, spent: list[float] | None = None) -> None:
         self.spent = [] if spent is None else spent
@@ -37,7 +44,7 @@ class Correlation:
         self._below: dict[str | int, Correlation] = {}
 
     def key(self, name: str) -> Correlation | None:
-        """Return the correlation of a property.
+        """Return the correlation of a property, the same object at each call.
 
         The result is None if one of the values lacks the property or the schema does not specify it.
         """
@@ -54,10 +61,9 @@ class Correlation:
         return None if node is None else self._remember(name, node, self._new[name], self._old[name])
 
     def index(self, place: int) -> Correlation | None:
-        """Return the correlation of the element at index `place` of the new list.
+        """Return the correlation of the element at index `place` of the new list, the same object at each call.
 
-        Returns:
-            None if the old map list has no element with its keys.
+        The result is None if the values are not lists of type map, or the old one has no element with the same keys.
         """
         if (known := self._below.get(place)) is not None:
             return known
@@ -68,7 +74,10 @@ class Correlation:
 
     @cached_property
     def unchanged(self) -> bool:
-        """Whether the new value equals the old one."""
+        """Whether the new value equals the old one.
+
+        It is computed once; the elements of lists of type map may be in any order.
+        """
         began = time.perf_counter()
         equal = self._compare()
         self.spent.append(time.perf_counter() - began)
@@ -88,7 +97,7 @@ class Correlation:
 
     @cached_property
     def _elements(self) -> Mapping[str, Any] | None:
-        """The elements of the old list by their keys, or None if this is not a map list."""
+        """The elements of the old list by their keys, or None if the values are not lists of type map."""
         if self._node.list_type != "map" or not isinstance(self._new, list) or not isinstance(self._old, list):
             return None
         return by_keys(self._node, self._old)
@@ -104,7 +113,8 @@ class Ratchet:
 
     Attributes:
         current: the correlation of the value, or None if it has no old value.
-        nearest: the correlation of the nearest ancestor that has an old value; it decides if `current` is None.
+        nearest: the correlation of the nearest ancestor that has an old value, or None; it decides if `current` is
+            None.
     """
 
     current: Correlation | None = None
@@ -112,12 +122,15 @@ class Ratchet:
 
     @property
     def forgives(self) -> bool:
-        """Whether failures of the value are tolerated."""
+        """Whether failures of the value are tolerated, because it did not change.
+
+        If it has no old value, its nearest ancestor that has one must not have changed.
+        """
         decisive = self.current or self.nearest
         return decisive is not None and decisive.unchanged
 
     def key(self, name: str) -> Ratchet:
-        """Return the ratchet of a property."""
+        """Return the ratcheting decision for a property of the value."""
         if self.current is None:
             return self
         if self.nearest is None and name in TYPE_META:
@@ -125,16 +138,22 @@ class Ratchet:
         return Ratchet(self.current.key(name), self.current)
 
     def index(self, place: int) -> Ratchet:
-        """Return the ratchet of the element at index `place`."""
+        """Return the ratcheting decision for the element at index `place` of the value, a list."""
         return self if self.current is None else Ratchet(self.current.index(place), self.current)
 
     def beside(self) -> Ratchet:
-        """Return the ratchet for the rules of an allOf."""
+        """Return the ratcheting decision for the rules in an allOf of the value's schema.
+
+        Only an ancestor decides it.
+        """
         return Ratchet(None, self.nearest)
 
 
 def keys_of(node: SchemaNode, item: Any) -> str | None:
-    """Return the keys of an element of a map list as one string, or None if a key is missing or is not a scalar."""
+    """Return the values of an element's keys in a list of type map as one text.
+
+    The result is None if a key is missing or not a scalar, or if the list is not of type map.
+    """
     if node.list_type != "map" or not node.list_map_keys or not isinstance(item, dict):
         return None
     values = [item.get(name) for name in node.list_map_keys]
@@ -142,5 +161,8 @@ def keys_of(node: SchemaNode, item: Any) -> str | None:
 
 
 def by_keys(node: SchemaNode, items: list[Any]) -> dict[str, Any]:
-    """Return the elements of a map list by their keys. The first of several elements with the same keys wins."""
+    """Return the elements of a list of type map by the text of their keys (`keys_of`).
+
+    Of several elements with the same keys, the first is returned. Elements without keys are left out.
+    """
     return {keys: item for item in reversed(items) if (keys := keys_of(node, item)) is not None}

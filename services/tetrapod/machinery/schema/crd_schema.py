@@ -35,12 +35,12 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The strictness of the validation. An update does not reject what an older server accepted.
+    """The strictness of the validation. An update does not reject schemas that an older server accepted.
 
     Attributes:
         valid_types: whether the type must be a known one.
         atomic_sets: whether items of sets must be atomic.
-        keyed_lists: whether the keys of map lists must be required or have a default.
+        keyed_lists: whether the keys of lists of type map must be required or have a default.
         pruned_defaults: whether defaults with unknown fields are rejected.
         no_defaults: the reason why defaults are forbidden at this place, or None if they are allowed.
         inside_meta: whether the schema lies within apiVersion, kind or metadata.
@@ -62,9 +62,10 @@ _STRICT: Final = Rules()
 def validate(
     schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict
 ) -> list[FieldError]:
-    """Return the errors of a whole schema.
+    """Return the errors of a whole openAPIV3Schema.
 
     Args:
+        schema: the schema. The metadata of resources within its defaults is decoded in place.
         path: the field path of the schema, for example `spec.versions[0].schema.openAPIV3Schema`.
         rules: the strictness.
         show_rule: formats a CEL rule as the value that an error quotes.
@@ -91,7 +92,7 @@ def validate(
 
 
 def unrecognized_formats(schema: Object) -> list[str]:
-    """Return the formats in a schema that are not validated, in order.
+    """Return the formats in a schema and all schemas below it that are not validated, in document order.
 
     A schema may contain them, but the client gets a warning.
 
@@ -105,7 +106,9 @@ def unrecognized_formats(schema: Object) -> list[str]:
 
 
 def unkeyed_sets(schema: Object) -> set[str]:
-    """Return the types of the items of `set` lists that are not scalars. Such items have no identity across updates.
+    """Return the types ("object", "array") of the items of lists of type set in a schema that are not scalars.
+
+    Such items have no identity across updates, so the client gets a warning.
 
     Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
     getNonScalarListTypeSetWarnings.
@@ -119,7 +122,7 @@ def unkeyed_sets(schema: Object) -> set[str]:
 
 
 def walk(schema: Object) -> Iterator[Object]:
-    """Yield a schema and all schemas within it, in document order."""
+    """Yield a schema and all schemas within it, in document order. Values that are not objects are left out."""
     todo: list[Any] = [schema]
     while todo:
         current = todo.pop()
@@ -131,7 +134,10 @@ def walk(schema: Object) -> Iterator[Object]:
 
 
 def _below(schema: Object) -> list[Any]:
-    """Return the values of all keywords that contain schemas: schemas, lists of schemas, or values of a wrong type."""
+    """Return the values of all keywords that contain schemas.
+
+    They are schemas and lists of schemas, or values of a wrong type.
+    """
     below: list[Any] = []
     for name in _PARTS:
         part = schema.get(name)
@@ -144,8 +150,12 @@ def _schema_errors(schema: Any, path: str, rules: Rules, faulty: list[str], *, r
     """Return the errors of a schema and of all schemas below it, except those of CEL rules.
 
     Args:
+        schema: the schema; any value that is not an object has no errors.
+        path: its field path.
+        rules: the strictness.
         faulty: receives the path of every schema that has an error of its own. The error may be about a field of that
             schema.
+        root: whether it is the root schema.
     """
     if not isinstance(schema, dict):
         return []

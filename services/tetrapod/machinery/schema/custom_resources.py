@@ -12,9 +12,11 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, keep_nulls: bool = False) -> list[str]:
-    """Convert a custom resource, in place, to the form that is stored and returned to clients.
+    """Convert a custom resource of a request, in place, to the form that is stored and returned to clients.
 
     Args:
+        node: the schema.
+        obj: the custom resource.
         preserve_unknown: whether unknown fields are kept (preserveUnknownFields of the CRD).
         keep_nulls: whether nulls that the schema forbids are kept. Upstream does not decode the result of an apply
             again, so it keeps them.
@@ -36,7 +38,7 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
 
 
 def coerce(node: SchemaNode, obj: Object) -> None:
-    """Convert a stored or converted custom resource in place: like `decode`, but without defaults.
+    """Convert a custom resource from storage or a conversion webhook in place: like `decode`, but without defaults.
 
     Raises:
         DecodeError: the metadata is malformed.
@@ -49,9 +51,9 @@ def coerce(node: SchemaNode, obj: Object) -> None:
 
 
 def decode_unknown(obj: Object) -> list[str]:
-    """Decode, in place, an object that claims another kind.
+    """Decode the metadata of an object whose kind is not that of the endpoint, in place, and return its unknown fields.
 
-    Only its metadata can be decoded. Return the paths of unknown fields.
+    No schema applies to other fields of such an object.
 
     Raises:
         DecodeError: the metadata is malformed.

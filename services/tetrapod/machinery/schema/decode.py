@@ -1,15 +1,15 @@
 """Decoding of built-in objects: the combined effect of Go's JSON decoder, the versioned defaults and the encoder.
 
 One compiled pass over the parsed JSON has five effects:
-
 - Types are checked. A wrong type raises `DecodeError` (a 400).
 - Unknown fields are reported.
 - Nulls and empty values of fields with `omitempty` are dropped. Fields without it get their zero values.
 - Quantities, times and base64 are brought into canonical form.
 - The defaults of the schema are set.
 
-Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom
-resources keep the values that clients send (see pruning.py and defaulting.py).
+It is for built-in types only: custom resources keep the values that clients send (see pruning.py and defaulting.py).
+
+Upstream: sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CORE: Final = "io.k8s.api.core.v1."
 
 
 def decode(node: SchemaNode, obj: Object) -> list[str]:
-    """Convert `obj`, in place, to the form that kube-apiserver would have after decoding and encoding it.
+    """Convert an object in place to the form that kube-apiserver would have after decoding and encoding it.
 
     Returns:
         The paths of unknown fields, which are dropped, in document order.
@@ -57,9 +57,9 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
 
 
 def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
-    """Return the first error in `obj` (changed in place) in the order of its members, or None.
+    """Return the first error of an object in the order of its members, or None if it matches its type.
 
-    Unknown fields are not errors.
+    The object is changed in place, as by `decode`. Unknown fields are dropped, and are not errors.
     """
     unknown_fields.drop(node, obj)
     try:
@@ -70,9 +70,14 @@ def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
 
 
 def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
-    """Return the error that Go's decoder would report among several.
+    """Return the error that Go's decoder would report among several in an object.
 
-    It is the first that aborts decoding, otherwise the first of all.
+    It is the first that aborts decoding, otherwise the first of all. The object is modified.
+
+    Args:
+        walk: the decoder of the object.
+        obj: the object.
+        first: the first error.
     """
     error: DecodeError = first
     while isinstance(error, Mismatch) and not error.ends and error.place is not None:
@@ -94,14 +99,17 @@ def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
 
 
 def zero(node: SchemaNode) -> Any:
-    """Return the zero value of a type as Go encodes it."""
+    """Return the zero value of a type as Go encodes it: "", 0, false, a struct with such values, or None."""
     if node.type == "object" and node.properties:
         return object_walk(node)({})
     return zero_of_scalar(node)
 
 
 def object_walk(node: SchemaNode) -> Walk:
-    """Return the decoder of a struct. It is compiled once for all references to the type."""
+    """Return the decoder of a struct: a function that decodes an object in place and returns it.
+
+    It is compiled once for all references to the type. It raises `Mismatch` or `UnknownField`.
+    """
     walk = node.compiled.get("decode")
     if walk is None:
         walk = node.compiled["decode"] = _compile_object(node)
@@ -128,6 +136,7 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
     """Return the decoder of a struct.
 
     Args:
+        node: the schema of the struct.
         plain: the Python types of fields whose non-empty values of that type need no decoding.
         walks: the decoders of all fields.
         always: functions that make the values of fields that are written even if they are absent.
@@ -171,7 +180,10 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
 
 
 def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: SchemaNode) -> Walk:
-    """Return a decoder that compiles the decoder of a field when its first value is decoded."""
+    """Return a decoder of a field that compiles the actual decoder when it is first called.
+
+    It stores the actual decoder in `walks`, in its own place.
+    """
 
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
@@ -189,7 +201,7 @@ _KINDS: Final = {"array": list, "object": dict, "string": str}
 
 
 def _keeping_empty(walk: Walk, kind: type) -> Walk:
-    """Wrap a decoder so that it keeps an empty value of the given type."""
+    """Return a decoder that keeps an empty value of the type `kind`, and otherwise does what `walk` does."""
     return lambda value: value if value.__class__ is kind and not value else walk(value)
 
 
@@ -225,7 +237,10 @@ def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _pointer(walk: Walk) -> Walk:
-    """Wrap a decoder so that null makes the field absent, as for a Go pointer with `omitempty`."""
+    """Return a decoder for which null makes the field absent, as for a Go pointer with `omitempty`.
+
+    Other values are decoded by `walk`.
+    """
     return lambda value: ABSENT if value is None else walk(value)
 
 
@@ -256,7 +271,8 @@ def _nothing(value: Any, child: SchemaNode) -> Any:
     """Return ABSENT for the null or empty value of a field that is a list or a map.
 
     Args:
-        value: a falsy value; the function does not handle others.
+        value: a value that is null, empty, 0, "" or false.
+        child: the schema of the field.
 
     Raises:
         Mismatch: the value is 0, "" or false, or an empty collection of the wrong type.
@@ -313,7 +329,7 @@ def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
-    """Return the decoder of a list or map element.
+    """Return the decoder of the elements of a list or map.
 
     Elements are never dropped: empty ones are kept, and null becomes the zero value.
     """
@@ -334,10 +350,11 @@ def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _keeping_members(walk: Walk, kinds: dict[str, type]) -> Walk:
-    """Wrap the decoder of a struct so that it keeps empty values of the given members.
+    """Return a decoder of a struct that keeps empty values of some members, and otherwise does what `walk` does.
 
     Args:
-        kinds: the Python type that the empty value of each member has.
+        walk: the decoder of the struct.
+        kinds: the members, each with the Python type of its empty value.
     """
 
     def keeping(value: Any) -> Any:

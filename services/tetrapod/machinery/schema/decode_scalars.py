@@ -44,7 +44,10 @@ def scalar(node: SchemaNode) -> Walk:
 
 
 def zero_of_scalar(node: SchemaNode) -> Any:
-    """Return the zero value of any type that is not a struct. It is None for times, raw values, lists and maps."""
+    """Return the zero value of any type that is not a struct, as JSON.
+
+    It is None for times, raw values, lists and maps.
+    """
     if node.format == "quantity":
         return "0"
     if node.int_or_string:
@@ -55,7 +58,10 @@ def zero_of_scalar(node: SchemaNode) -> Any:
 
 
 def go_type(node: SchemaNode) -> str:
-    """Return the Go type as the decoder names it: `v1.PodSpec`, `[]string`, `map[string]string`, `int32`."""
+    """Return the Go type of a schema as the decoder's errors name it.
+
+    Examples are `v1.PodSpec`, `[]string`, `map[string]string` and `int32`.
+    """
     if node.type == "array" and node.items is not None:
         return "[]" + go_type(node.items)
     if node.type == "object" and node.additional_properties is not None:
@@ -121,9 +127,12 @@ _CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
 
 
 def _bytes(value: Any) -> Any:
-    """Decode base64 as Go's StdEncoding does (line ends are ignored) and return its canonical form.
+    """Return the canonical form of base64, decoded as Go's StdEncoding does (line ends are ignored).
 
     A list of bytes is also accepted.
+
+    Raises:
+        DecodeError: the value is not base64.
     """
     if value.__class__ is list:
         return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()
@@ -150,10 +159,10 @@ _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 def _base64_with_line_ends(text: str) -> bytes:
-    """Decode base64 that may contain line ends.
+    """Return the bytes of base64 that may contain line ends.
 
     Raises:
-        DecodeError: with the byte position at which Go's decoder stops.
+        DecodeError: the text is invalid; with the byte position at which Go's decoder stops.
     """
     quantum = 0  # the number of characters in the current group of four
     for position, char in enumerate(text):
@@ -170,10 +179,15 @@ def _base64_with_line_ends(text: str) -> bytes:
 
 
 def _base64_padded(text: str, position: int, quantum: int) -> bytes:
-    """Decode base64 whose padding starts at `position`, after `quantum` characters of the last group.
+    """Return the bytes of base64 with padding.
+
+    Args:
+        text: the whole text.
+        position: the index of the first `=`.
+        quantum: the number of characters before it in the last group of four.
 
     Raises:
-        DecodeError: where Go's decoder returns an error, with the same byte position.
+        DecodeError: the padding is invalid; with the byte position at which Go's decoder stops.
     """
     remaining = [(i, char) for i, char in enumerate(text[position + 1 :], position + 1) if char not in "\r\n"]
     if quantum == 2:

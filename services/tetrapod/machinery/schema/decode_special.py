@@ -18,7 +18,12 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:
-    """Return the decoder of a definition that has its own marshaler, otherwise None."""
+    """Return the decoder of a definition that has its own marshaler, or None for other definitions.
+
+    Args:
+        node: the schema of the definition.
+        field_walk: returns the decoder of a field; the union types call it for the schemas in them.
+    """
     name = node.definition.rpartition(".")[2]
     if name in _WALKS:
         return _WALKS[name]
@@ -32,7 +37,13 @@ def _quantity(value: Any) -> Any:
 
 
 def resource_amount(value: Any) -> Any:
-    """Decode a quantity of a core ResourceList. SetDefaults_ResourceList rounds such quantities up to thousandths."""
+    """Return the canonical form of a quantity in a ResourceList of the core group.
+
+    SetDefaults_ResourceList rounds such quantities up to thousandths.
+
+    Raises:
+        EndingError: the value is not a quantity; the message is upstream's.
+    """
     return _canonical(value, _in_thousandths)
 
 
@@ -65,7 +76,11 @@ def canonical_quantity(text: str) -> str:
 
 @bounded(count=8192, size=2 << 20, largest=512)
 def _in_thousandths(text: str) -> str:
-    """Return the canonical form of a quantity, rounded up to thousandths."""
+    """Return the canonical form of a quantity, rounded up to thousandths.
+
+    Raises:
+        EndingError: the text is not a quantity; the message is upstream's.
+    """
     canonical = canonical_quantity(text)
     return (
         str(Quantity.parse(canonical).round_up(-3)) if canonical[-1] in "nu" or "e-" in canonical.lower() else canonical
@@ -110,9 +125,12 @@ _WALKS: Final[dict[str, Walk]] = {
 
 
 def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk:
-    """Return the decoder of a union type of CRD schemas, depending on `name`.
+    """Return the decoder of a union type of CRD schemas.
 
-    The types are JSONSchemaPropsOrBool, JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray.
+    Args:
+        name: JSONSchemaPropsOrBool, JSONSchemaPropsOrArray or JSONSchemaPropsOrStringArray.
+        node: the schema of the union type, whose `items` is that of JSONSchemaProps.
+        field_walk: returns the decoder of a field.
     """
     assert node.items is not None
     schema = node.items

@@ -1,6 +1,8 @@
 """Decoders of times: RFC 3339 as Go's `time.Parse` reads it, with its error messages.
 
-Follows `parse` in Go's time/format.go for the two layouts that metav1.Time and metav1.MicroTime use.
+The two layouts are those of metav1.Time and metav1.MicroTime.
+
+Upstream: Go's time/format.go, parse.
 """
 
 from __future__ import annotations
@@ -31,7 +33,12 @@ _OFFSET: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 
 
 def time(value: Any) -> Any:
-    """Decode a metav1.Time into canonical form. Return None for null and for Go's zero time."""
+    """Return the canonical form of a metav1.Time, in UTC and whole seconds, or None for null and for Go's zero time.
+
+    Raises:
+        Mismatch: the value is not a string.
+        EndingError: the string is not an RFC 3339 time.
+    """
     if value is None or (value.__class__ is str and _CANONICAL.fullmatch(value)):
         return value
     moment = _parse(value, _SECONDS)
@@ -39,10 +46,9 @@ def time(value: Any) -> Any:
 
 
 def micro_time(value: Any) -> Any:
-    """Decode a metav1.MicroTime into canonical form, which is in UTC with microseconds.
+    """Return the canonical form of a metav1.MicroTime, which is in UTC with microseconds.
 
-    Returns:
-        None for null and for Go's zero time.
+    The result is None for null and for Go's zero time.
 
     Raises:
         Mismatch: the value is not a string.
@@ -55,7 +61,12 @@ def micro_time(value: Any) -> Any:
 
 
 def _parse(value: Any, layout: str) -> datetime | None:
-    """Parse a time and return it in UTC, or None for Go's zero time."""
+    """Parse a time in a layout and return it in UTC, or None for Go's zero time.
+
+    Raises:
+        Mismatch: the value is not a string.
+        EndingError: the string does not match the layout.
+    """
     if value.__class__ is not str:
         raise Mismatch(value, "string", ends=True)
     remaining, numbers = value, []
@@ -87,7 +98,11 @@ def _parse(value: Any, layout: str) -> datetime | None:
 
 
 def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
-    """Parse the time zone. Return the text after it and the offset."""
+    """Parse the time zone at the beginning of `rest`, and return the text after it and the offset from UTC.
+
+    Raises:
+        EndingError: the text is not a time zone.
+    """
     if rest.startswith("Z"):
         return rest[1:], timedelta()
     match = _OFFSET.match(rest)
@@ -111,7 +126,7 @@ def _refused(value: str, why: str) -> EndingError:
 
 
 def _quote(text: str) -> str:
-    """Quote a string like `time.quote` in Go: bytes outside printable ASCII are written in hexadecimal."""
+    """Quote a string like `time.quote` in Go: bytes outside of printable ASCII are written in hexadecimal."""
     parts = (
         "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace")) if char >= "\x80" or char < " " else char
         for char in text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""Validation of the defaults in a CRD's schema: they must be valid, also by CEL rules, and must not need pruning.
+"""Validation of the defaults in a CRD's schema: they must match their schema and its CEL rules, and not need pruning.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting (validation.go, surroundingobject.go).
 """
@@ -24,7 +24,7 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema within a resource.
+    """The position of a schema within the nearest resource that encloses it.
 
     Attributes:
         root: the schema of the resource.
@@ -46,6 +46,8 @@ def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list
     stored.
 
     Args:
+        schema: the schema.
+        path: its field path.
         pruned: whether defaults with unknown fields are rejected.
     """
     root = {**schema, _EMBEDDED: True}
@@ -55,7 +57,7 @@ def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list
 class _Checks:
     """The state that the checks of all defaults share.
 
-    It records whether unknown fields are rejected, and the remaining CEL cost budget.
+    `pruned` is whether unknown fields are rejected, and `budget` the remaining CEL cost.
     """
 
     def __init__(self, pruned: bool) -> None:
@@ -63,7 +65,10 @@ class _Checks:
         self.budget = BUDGET
 
     def rule_errors(self, node: SchemaNode, value: Any, at: str, *, root: bool) -> list[FieldError]:
-        """Return the CEL rule errors of a default. It must be valid both as an unchanged value and as a new one."""
+        """Return the errors of a default under the CEL rules of its schema.
+
+        It must be valid both as an unchanged value and as a new one. The cost is subtracted from the budget.
+        """
         rules = RuleValidator(node, root=root)
         if rules.empty:
             return []
@@ -137,9 +142,10 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
 
 
 def _value_errors(s: Object, at: str) -> list[FieldError]:
-    """Return the errors of a default against its own schema.
+    """Return the errors of a default against its own schema, without CEL rules.
 
     Errors without a field are reported at the default. Int-or-strings are validated by their anyOf alone.
+
     Upstream: Structural.ToKubeOpenAPI.
     """
     errors = validation.validate(build(_without_int_or_string(s)), s["default"], at)
@@ -158,7 +164,7 @@ def _without_int_or_string(s: Object) -> Object:
 
 
 def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:
-    """Return the object in which `value` lies at the end of `steps`."""
+    """Return the object that contains `value` at the end of `steps` and nothing else; a step of None is a list."""
     for step in reversed(steps):
         value = [value] if step is None else {step: value}
     surrounding: Object = value

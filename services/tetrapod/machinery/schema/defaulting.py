@@ -17,19 +17,22 @@ Defaulter: TypeAlias = Callable[[Any], None]
 
 
 def apply(node: SchemaNode, obj: Any) -> None:
-    """Set, in place, the defaults of fields that are absent, or that are null although the schema forbids null."""
+    """Set, in place, the defaults of fields that are absent, or that are null although the schema forbids null.
+
+    The fields are those of the value and of all objects within it.
+    """
     walk = _defaulter(node)
     if walk is not None:
         walk(obj)
 
 
 def has_defaults(node: SchemaNode) -> bool:
-    """Return whether there is a default at or below the node."""
+    """Return whether a schema or a schema below it has a default."""
     return _defaulter(node) is not None
 
 
 def drop_nulls(node: SchemaNode, value: Any) -> None:
-    """Remove, in place, members that are null although their schema is not nullable.
+    """Remove, in place, members at any depth that are null although their schema is not nullable.
 
     Call it after `apply`. List elements are kept.
     """
@@ -60,7 +63,7 @@ def _defaulter(node: SchemaNode) -> Defaulter | None:
 
 
 def _compile(node: SchemaNode) -> Defaulter | None:
-    """Return the defaulter of a node, or None if neither it nor a node below it has a default.
+    """Return a function that sets the defaults in a value, or None if no schema at or below the node has a default.
 
     The recursion ends because structural schemas are trees.
     """

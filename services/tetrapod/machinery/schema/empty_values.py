@@ -8,7 +8,7 @@ keep them, and custom resources are never passed to this module.
 
 For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then
 `omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not
-nil. It is hidden from readers.
+nil. `hide` removes it from the objects that readers get.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator
 
 
 def forget(node: SchemaNode, obj: Object) -> None:
-    """Set empty lists and maps of fields without omitempty to null, in a decoded built-in object, in place."""
+    """Set empty lists and maps of fields without omitempty to null, in place, in a decoded built-in object.
+
+    Objects of kinds that are stored as JSON are not changed.
+    """
     if not node.definition.startswith(JSON_STORED):
         walk = _walk(node)
         if walk is not None:
@@ -105,7 +108,13 @@ def forget(node: SchemaNode, obj: Object) -> None:
 
 
 def omit(node: SchemaNode, obj: Object) -> list[Kept]:
-    """Remove, in place, the empty values that `decode` kept until the object is stored. Return them for `put_back`."""
+    """Remove, in place, the empty values that `decode` kept for validation, except those that are needed later.
+
+    Those are an empty caBundle, which is stored, and an empty overhead, which admission rejects.
+
+    Returns:
+        The removed values with their paths, for `put_back`.
+    """
     return [
         _take(obj, place)
         for place, field, _ in list(_empties(node, obj, (), False))
@@ -114,15 +123,18 @@ def omit(node: SchemaNode, obj: Object) -> list[Kept]:
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Kept]:
-    """Remove, in place, all empty values that readers must not see, including stored ones. Return them for `put_back`.
+    """Remove, in place, all empty values that readers must not see, including stored ones.
 
-    Values within lists that are owned as a whole (atomic lists) are kept.
+    Values within lists that are owned as a whole (atomic lists and sets) are kept.
+
+    Returns:
+        The removed values with their paths, for `put_back`.
     """
     return [_take(obj, place) for place, _, whole in list(_empties(node, obj, (), False)) if not whole]
 
 
 def put_back(obj: Object, kept: list[Kept]) -> None:
-    """Restore the values that `omit` or `hide` removed."""
+    """Restore, in place, the values that `omit` or `hide` removed from the same object."""
     for (*above, name), value in kept:
         _at(obj, above)[name] = value
 
@@ -182,8 +194,8 @@ _Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[t
 def _telling(node: SchemaNode) -> _Telling:
     """Return three lists for a struct, computed once.
 
-    They are the fields whose empty values are distinguished from absent ones, the fields that have such members, and
-    the fields below which there are such fields.
+    They are the fields whose empty values are distinguished from absent ones, the fields that have such members (with
+    these), and the fields at or below which there are such fields (with their schemas).
     """
     compiled = node.compiled
     if "told" not in compiled:
@@ -207,7 +219,10 @@ def _is_told(parent: SchemaNode, name: str) -> bool:
 
 
 def _walk(node: SchemaNode) -> Forget | None:
-    """Return the walk that `forget` runs for a node, compiled once, or None if nothing below can become null."""
+    """Return the function that `forget` runs for a schema, or None if nothing at or below it can become null.
+
+    It is compiled once.
+    """
     compiled = node.compiled
     if "emptied" not in compiled:
         compiled["emptied"] = None
@@ -252,7 +267,10 @@ def _elements(element: SchemaNode) -> Forget:
 
 
 def _below(node: SchemaNode) -> Forget:
-    """Return the compiled walk of a node below which something can become null."""
+    """Return the function that `forget` runs for a schema, below which something can become null.
+
+    It is compiled once.
+    """
     walk: Forget | None = node.compiled.get("emptied")
     if walk is None:
         walk = node.compiled["emptied"] = _compile(node)
@@ -268,7 +286,13 @@ def _nullable(parent: SchemaNode, name: str) -> bool:
 
 
 def _reaches(node: SchemaNode, wanted: Callable[[SchemaNode, str], bool], seen: set[str]) -> bool:
-    """Return whether `wanted` is true for a field at or below a node."""
+    """Return whether `wanted(parent, name)` is true for any field at or below a schema.
+
+    Args:
+        node: the schema.
+        wanted: is given the schema of a struct and the name of one of its fields.
+        seen: the definitions that were visited, which ends the recursion.
+    """
     if node.definition:
         if node.definition in seen:
             return False

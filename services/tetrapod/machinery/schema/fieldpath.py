@@ -15,13 +15,17 @@ from tetrapod.machinery.gvk import Object
 
 
 class PathError(ValueError):
-    """An invalid path. The text is upstream's."""
+    """The error for an invalid path. The text is upstream's."""
 
 
 def resolve(text: str, schema: Object | None, *, arrays: bool = True) -> tuple[str, Object | None]:
-    """Return the normal form of a path, and the schema of the field that it refers to (None if that has no schema).
+    """Return the normal form of a path, and the schema of the field that it refers to.
+
+    The schema is None if the field has none.
 
     Args:
+        text: the path.
+        schema: the schema of the object in which the path begins.
         arrays: whether the notation with brackets is allowed.
 
     Raises:

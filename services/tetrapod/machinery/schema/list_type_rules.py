@@ -19,12 +19,14 @@ _NESTED_SET: Final = {"array": (_LIST, (None, "atomic")), "object": (_MAP, ("ato
 
 
 def list_type_errors(schema: Object, path: str, *, atomic_sets: bool, keyed_lists: bool) -> list[FieldError]:
-    """Return the errors of the list and map types of one schema.
+    """Return the errors of the list and map types of one schema, without those below it.
 
     Args:
+        schema: the schema.
+        path: its field path.
         atomic_sets: whether items of sets must be atomic.
-        keyed_lists: whether keys of map lists must be required or have a default, and items of sets and map lists must
-            not be nullable.
+        keyed_lists: whether keys of lists of type map must be required or have a default, and items of sets and lists
+            of type map must not be nullable.
     """
     errors: list[FieldError] = []
     kind, list_type, map_type = schema.get("type") or "", schema.get(_LIST), schema.get(_MAP)
@@ -55,7 +57,12 @@ def _wrong_type(kind: str, path: str, text: str) -> FieldError:
 
 
 def set_item_errors(items: Object, path: str) -> list[FieldError]:
-    """Return the error of the items schema of a set whose items are lists or maps that are not atomic."""
+    """Return an error if the items of a set are lists or maps that are not atomic, else [].
+
+    Args:
+        items: the schema of the items.
+        path: its field path.
+    """
     name, allowed = _NESTED_SET.get(items.get("type") or "", ("", ()))
     if not name or items.get(name) in allowed:
         return []
@@ -98,7 +105,16 @@ def _key_errors(properties: dict[str, Any], keys: list[str], path: str) -> list[
 
 
 def keyed_list_errors(items: Object, keys: list[str], list_type: str, path: str) -> list[FieldError]:
-    """Return errors if keys of a map list can be absent or null, or if items of a set or map list can be null."""
+    """Return errors if keys of a list of type map, or items of a list of type map or set, are not reliable.
+
+    Keys must be required or have a default, and neither keys nor items may be null.
+
+    Args:
+        items: the schema of the items.
+        keys: the keys; [] for a set.
+        list_type: the list type, "map" or "set".
+        path: the field path of `items`.
+    """
     errors = []
     if items.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), f"cannot be nullable when {_LIST} is {list_type}"))

@@ -1,4 +1,4 @@
-"""Validation of custom resources against x-kubernetes-list-type: sets and map lists must not contain duplicates.
+"""Validation of custom resources against x-kubernetes-list-type: lists of type set and map must not have duplicates.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go.
 """
@@ -16,7 +16,13 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """Return an error for each duplicate in sets and map lists at and below a node."""
+    """Return an error for each value that occurs several times in a list of type set or map, at or below a value.
+
+    Args:
+        node: the schema of the value.
+        value: the value.
+        path: its field path.
+    """
     if not _has_list_types(node):
         return []
     errors: list[FieldError] = []
@@ -51,7 +57,7 @@ def _set_errors(values: list[Any], path: str) -> list[FieldError]:
 
 
 def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldError]:
-    """Return the errors of a map list.
+    """Return the errors of a list of type map.
 
     A null counts as an item without keys. If an item is not an object, only the first such item is reported.
     """
@@ -65,7 +71,7 @@ def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldErr
 
 
 def _duplicates(values: list[Any], path: str) -> list[FieldError]:
-    """Return one error for each repeated value, at its first repetition."""
+    """Return one error for each repeated value, at its second occurrence."""
     seen: dict[bytes, int] = {}
     errors = []
     for index, value in enumerate(values):

@@ -25,7 +25,7 @@ _unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
 
 
 def as_filled(obj: Any, node: SchemaNode) -> Object:
-    """Return a copy of the object with its numbers converted to the types of their fields."""
+    """Return a copy of an object with its numbers converted to the types of their fields."""
     encoded = orjson.dumps(obj)
     copied: Object = orjson.loads(encoded)
     return _filled(copied, node) if _unusual(encoded) else copied

@@ -24,7 +24,10 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class CoerceError(Exception):
-    """An embedded resource with a malformed apiVersion, kind or metadata. `error` has the field."""
+    """The error for an embedded resource with a malformed apiVersion, kind or metadata.
+
+    `error` has the path and the detail.
+    """
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -32,7 +35,9 @@ class CoerceError(Exception):
 
 
 def coerce_root(obj: Object) -> list[str]:
-    """Decode `metadata` of a custom resource in place. Return the paths of unknown fields.
+    """Decode `metadata` of a custom resource in place, and return the paths of unknown fields, which are dropped.
+
+    A null is removed.
 
     Raises:
         DecodeError: a value does not have the type of its field.
@@ -44,7 +49,9 @@ def coerce_root(obj: Object) -> list[str]:
 
 
 def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
-    """Decode the metadata of embedded resources in place. Return the paths of unknown fields.
+    """Decode the metadata of embedded resources at any depth in place, and return the paths of unknown fields.
+
+    Unknown fields are dropped, and null becomes {}.
 
     Raises:
         CoerceError: apiVersion, kind or metadata of an embedded resource is malformed.
@@ -57,9 +64,14 @@ def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
 
 
 def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """Return the errors of embedded resources.
+    """Return the errors of embedded resources at any depth.
 
     Embedded resources must have an apiVersion and a kind. If they have metadata, it must be valid.
+
+    Args:
+        node: the schema of the value.
+        value: the custom resource, or a part of it.
+        path: the field path of the value.
     """
     if not _has_embedded(node):
         return []
@@ -79,7 +91,7 @@ def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[Fiel
 
 
 def _has_embedded(node: SchemaNode) -> bool:
-    """Return whether there is an embedded resource at or below a node. The answer is cached in the node."""
+    """Return whether a schema or one below it is that of an embedded resource. The result is cached in the node."""
     known: bool | None = node.compiled.get("embedded")
     if known is None:
         below = [*node.properties.values(), *(n for n in (node.items, node.additional_properties) if n is not None)]

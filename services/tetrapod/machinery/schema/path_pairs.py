@@ -1,4 +1,4 @@
-"""Paths of values as pairs (parent path, step). They are cheap to build and are formatted only for errors."""
+"""Field paths of values as pairs (parent path, step). They are cheap to build and are formatted only for errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ Path: TypeAlias = tuple[Any, ...]
 
 
 def text_of(path: Path) -> str:
-    """Return the path as text, for example `spec.list[0].name`. As in kube-openapi, dots in keys are not escaped."""
+    """Return a path as text, for example `spec.list[0].name`. As in kube-openapi, dots in keys are not escaped.
+
+    The result has at most MAX_PATH characters.
+    """
     steps: list[str | int] = []
     while path:
         path, step = path

@@ -1,4 +1,4 @@
-"""Pruning of custom resources: fields that the schema does not specify are removed.
+"""Pruning of custom resources: the removal of fields that the schema does not specify.
 
 The metadata of the object and of embedded resources is handled by objectmeta.py.
 
@@ -17,9 +17,13 @@ META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
-    """Prune an object in place. Return the sorted paths of the removed fields, as fieldValidation reports them.
+    """Remove fields that the schema does not specify, in place, and return their paths, sorted.
+
+    The list is one for `error_limits.recorded`: beyond MAX_ERRORS paths it has placeholders.
 
     Args:
+        node: the schema.
+        obj: the custom resource.
         root: whether the object is a resource, whose apiVersion, kind and metadata are kept. If False, they are kept
             only in resources that the schema embeds.
     """
@@ -59,7 +63,7 @@ def _prune_object(node: SchemaNode | None, value: dict[str, Any], path: str, pru
 
 
 def _skip(node: SchemaNode, value: Any, path: str, pruned: list[str], resource: bool) -> None:
-    """Keep unknown fields at this level, but prune below the fields that the schema specifies."""
+    """Keep unknown fields of a value, but prune the values of the fields that its schema specifies."""
     if value.__class__ is dict:
         for key, item in value.items():
             if resource and key in META_FIELDS:

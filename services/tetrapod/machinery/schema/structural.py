@@ -1,7 +1,7 @@
 """Conversion of the openAPIV3Schema of a CRD version to a `SchemaNode`.
 
-It ignores what it does not understand; structural_rules.py checks whether a schema is structural. Nodes below are built
-on first access.
+It ignores unknown and invalid keywords; structural_rules.py checks whether a schema is structural. Nodes below are
+built on first access.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (convert.go).
 """
@@ -37,7 +37,7 @@ _ATTRIBUTES: Final = tuple(name for name in SchemaNode.__slots__ if name != "com
 
 
 def build(schema: Mapping[str, Any]) -> SchemaNode:
-    """Return the node of a schema. The node keeps `schema`, which must not be changed afterwards."""
+    """Return the node of a schema, a new one at each call. It keeps `schema`, which must not be changed afterwards."""
     return _Lazy(schema)
 
 

@@ -48,7 +48,10 @@ _INT: Final = "x-kubernetes-int-or-string"
 
 
 def unsupported(schema: Object) -> str:
-    """Return the reason why a schema cannot be converted to a structural one, or "" if it can."""
+    """Return the reason why a schema cannot be converted to a structural one, or "" if it can.
+
+    Upstream reports only the first such reason, in place of errors of the structure.
+    """
     if not _UNSUPPORTED_NAMES.isdisjoint(schema):
         for name, shown in _UNSUPPORTED:
             value = schema.get(name)
@@ -75,16 +78,18 @@ def _below(schema: Object) -> list[Object]:
 
 
 def validate_structural(schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of a schema that is not structural, sorted by their text."""
+    """Return the errors of a schema that make it not structural, sorted by their text; [] if it is structural."""
     errors = _invariants(schema, ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(errors, key=str)
 
 
 def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
-    """Return the errors of a schema and of those below it that concern the structure.
+    """Return the errors of a schema and of those below it about types, extensions and value validations.
 
     Args:
-        level: ROOT, ITEM or FIELD.
+        s: the schema.
+        level: ROOT, ITEM or FIELD, for the schema's place.
+        path: its field path.
     """
     errors: list[FieldError] = []
     kind, items, properties, additional = (
@@ -110,7 +115,7 @@ def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
 
 
 def _is_all_of_pattern(s: Object) -> bool:
-    """Return whether the schema has the form of an int-or-string with its anyOf inside allOf."""
+    """Return whether the first allOf of a schema contains the anyOf of an int-or-string."""
     all_of = s.get("allOf") or []
     return bool(all_of) and all_of[0].get("anyOf") == _INT_OR_STRING
 
@@ -162,7 +167,7 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
 
 
 def _says_more_than_names(metadata: Object) -> bool:
-    """Return whether the schema of metadata restricts more than name and generateName."""
+    """Return whether the schema of metadata restricts fields other than name and generateName."""
     for name, value in metadata.items():
         if name in ("type", "default") or value in (None, False, "", [], {}):
             continue
@@ -176,8 +181,10 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
     """Return the errors of the value validations of a schema: allOf, anyOf, oneOf, not and pattern.
 
     Args:
-        skip_any: whether anyOf is the one of an int-or-string and is not checked.
-        skip_all: whether the first allOf contains the anyOf of an int-or-string.
+        s: the schema.
+        path: its field path.
+        skip_any: whether anyOf is that of an int-or-string and is not checked.
+        skip_all: whether the first allOf contains the anyOf of an int-or-string, which is not checked.
     """
     errors: list[FieldError] = []
     if not skip_any:
@@ -200,7 +207,13 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
 
 
 def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """Return the errors of a schema within allOf, anyOf, oneOf or not. It may only restrict values."""
+    """Return the errors of a schema within allOf, anyOf, oneOf or not, which may only restrict values.
+
+    Args:
+        s: the schema.
+        path: its field path.
+        skip_any: whether its anyOf is that of an int-or-string and is not checked.
+    """
     errors = _values(s, path, skip_any=skip_any)
     if isinstance(s.get("items"), dict):
         errors += _nested(s["items"], child(path, "items"))
@@ -219,9 +232,13 @@ def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]
 
 
 def _completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list[FieldError]:
-    """Return an error for each field or item that the structure `s` does not specify.
+    """Return an error for each field or item that a value validation restricts but the structure does not specify.
 
-    Only the fields and items that a value validation of `v` restricts are checked.
+    Args:
+        v: the schema whose allOf, anyOf, oneOf and not are checked.
+        s: the structure: the same schema, or the one at the same place outside of value validations; None is an error.
+        s_path: the field path of `s`.
+        v_path: the field path of `v`.
     """
     if s is None:
         return [required(s_path, f"because it is defined in {v_path}")]

@@ -1,7 +1,8 @@
 """Detection of fields that a built-in type does not have.
 
-The fields are returned as paths (`spec.containers[0].imagePolicy`) in document order. Values of a wrong type are
-ignored here, because decoding reports them.
+The fields are returned as paths (`spec.containers[0].imagePolicy`) in document order, in a list for
+`error_limits.recorded`: beyond MAX_ERRORS paths it has placeholders. Values of a wrong type are ignored here, because
+decoding reports them.
 
 Upstream: the strict errors of sigs.k8s.io/json. For custom resources see pruning.py.
 """
@@ -16,14 +17,14 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def find(node: SchemaNode, value: Any) -> list[str]:
-    """Return the paths of unknown fields in a value of a built-in type."""
+    """Return the paths of the unknown fields in a value of a built-in type."""
     paths: list[str] = []
     _walk(node, value, "", paths, drop=False)
     return paths
 
 
 def drop(node: SchemaNode, value: Any) -> list[str]:
-    """Remove the unknown fields of a value and return their paths."""
+    """Remove the unknown fields of a value of a built-in type in place, and return their paths."""
     paths: list[str] = []
     _walk(node, value, "", paths, drop=True)
     return paths

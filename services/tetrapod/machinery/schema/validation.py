@@ -49,11 +49,17 @@ _FORMATS: Final = {int: "int64", float: "float64"}
 
 
 def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | None = None) -> list[FieldError]:
-    """Return the errors of a value, without duplicates (upstream: Result.AddErrors).
+    """Return the errors of a value, without duplicates; [] if it matches its schema.
+
+    After about MAX_ERRORS errors, validation ends and the last one is UNCOUNTED.
 
     Args:
+        node: the schema.
+        obj: the value.
         path: a prefix for the fields of the errors.
         before: the correlation with the existing object on update; errors of unchanged values are tolerated.
+
+    Upstream: Result.AddErrors.
     """
     errors: list[FieldError] = []
     validator(node)(obj, (), errors, None)
@@ -69,7 +75,10 @@ def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | N
 
 
 def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation) -> int:
-    """Validate a value and discard its errors if it did not change.
+    """Validate a value with `check`, and append its errors to `errors` unless the value did not change.
+
+    Returns:
+        The number of checks that passed.
 
     Upstream: apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go, ratchetingValueValidator.
     """
@@ -81,12 +90,15 @@ def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError
 
 
 def joined(path: str, field: str) -> str:
-    """Return the field below a path. For an item of a list upstream writes `default.[0]`."""
+    """Return the path of a field below a path, or the path if the field is "".
+
+    For an item of a list upstream writes `default.[0]`.
+    """
     return f"{path}.{field.removeprefix('.')}" if field else path
 
 
 def validator(node: SchemaNode) -> Validator:
-    """Return the compiled validator of a node."""
+    """Return the function that validates values against a schema, which is compiled once."""
     compiled: Validator | None = node.compiled.get("validate")
     if compiled is None:
         compiled = node.compiled["validate"] = _compile(node)

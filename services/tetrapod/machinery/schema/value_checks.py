@@ -25,19 +25,31 @@ _INT64: Final = 1 << 63
 
 
 def composite(text: str) -> FieldError:
-    """Return an error without a field, as upstream does for composite errors."""
+    """Return an error with a text and without a field.
+
+    Upstream reports anyOf, oneOf, allOf, not and the range of number types in this way.
+    """
     return FieldError("FieldValueInvalid", "<nil>", text, "")
 
 
 def invalid_type(path: Path, expected: str, value: Any) -> FieldError:
-    """Return the error for a value that does not have the expected type."""
+    """Return the error for a value that does not have the expected type.
+
+    Args:
+        path: the path of the value.
+        expected: the names of the types, or of the format.
+        value: the value, or the name of its type, which the error quotes.
+    """
     name = text_of(path)
     shown = format_text(value) if isinstance(value, str) else cut(orjson.dumps(value).decode(), MAX_VALUE)
     return FieldError("FieldValueTypeInvalid", name, f"{name} in body must be of type {expected}: {shown}", value)
 
 
 def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldError]) -> None:
-    """Check length and pattern, reporting the first that fails, and then the format."""
+    """Append the errors of a string to `errors`.
+
+    They are the first of maxLength, minLength and pattern that fails, and that of the format.
+    """
     rules = node.validations
     if rules:
         error = _string_error(rules, value, path)
@@ -76,7 +88,8 @@ def _invalid(path: Path, value: Any, detail: str) -> FieldError:
 def is_float_integer(value: float) -> bool:
     """Return whether a float counts as an integer, like IsFloat64AJSONInteger of go-openapi/swag.
 
-    A small deviation is tolerated, because quotients of decimal fractions are seldom exact.
+    A small deviation is tolerated, because quotients of decimal fractions are seldom exact. Floats beyond 2^53-1 do not
+    count.
     """
     if not abs(value) <= _MAX_EXACT:
         return False
@@ -85,7 +98,7 @@ def is_float_integer(value: float) -> bool:
 
 
 def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> int:
-    """Check the range of the type, then multipleOf, minimum and maximum. The value is an int or a float.
+    """Append the errors of an int or a float to `errors`: range of the type, multipleOf, minimum and maximum.
 
     Returns:
         The number of passed checks, which is always 1.
@@ -112,10 +125,18 @@ def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldE
 def _bound(
     node: SchemaNode, bound: float, value: float, name: str, path: Path, errors: list[FieldError]
 ) -> tuple[float, bool]:
-    """Return the limit to compare with, and whether the comparison is between integers.
+    """Return the limit to compare a value with, and whether the comparison is between integers.
 
-    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is an
-    error.
+    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is
+    appended to `errors`.
+
+    Args:
+        node: the schema.
+        bound: the limit as declared.
+        value: the value to compare.
+        name: the name of the limit in the error.
+        path: the path of the value.
+        errors: receives the error.
     """
     if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
@@ -146,7 +167,14 @@ def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[Fie
 
 
 def _out_of_range(node: SchemaNode, value: float, prefix: str, path: Path) -> str | None:
-    """Return an error text if the value does not fit the type and format of the schema, otherwise None."""
+    """Return an error text if a number does not fit the type and format of the schema, otherwise None.
+
+    Args:
+        node: the schema.
+        value: the number.
+        prefix: the beginning of the text, such as "Checked".
+        path: the path of the value.
+    """
     if node.int_or_string:
         return None
     form = string_formats.of_type(node.type, node.format)
@@ -176,7 +204,10 @@ def _go_number(value: float) -> str:
 
 
 def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
-    """Return an error unless the value equals one of the enum. Null never matches, not even a null in the enum."""
+    """Return an error unless a value equals one of the schema's enum, or None.
+
+    Null is never equal, not even to null.
+    """
     assert node.enum is not None
     if any(_converted(value, allowed.__class__) == [allowed] for allowed in node.enum if allowed is not None):
         return None
@@ -188,7 +219,10 @@ def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
 
 
 def sorted_keys(value: Any) -> Any:
-    """Return the value with sorted keys, because Go prints maps sorted, also in errors."""
+    """Return a copy of an object or list with sorted keys, and other values as they are.
+
+    Go prints maps sorted, also in errors.
+    """
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) if isinstance(value, dict | list) else value
 
 
