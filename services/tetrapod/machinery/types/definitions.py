@@ -31,7 +31,7 @@ _ANYTHING |= {APIEXTENSIONS + "JSONSchemaPropsOrStringArray"}
 
 @cache
 def load(definition: str) -> SchemaNode:
-    """Return the node of a definition ("io.k8s.api.core.v1.PodSpec").
+    """Return the schema of a definition ("io.k8s.api.core.v1.PodSpec"), which is cached and shared.
 
     Raises:
         KeyError: the definition does not exist.
@@ -52,7 +52,7 @@ def load(definition: str) -> SchemaNode:
 
 @cache
 def schema_for(gvk: GroupVersionKind) -> SchemaNode:
-    """Return the node of a built-in kind.
+    """Return the schema of a built-in kind, which is cached and shared.
 
     Raises:
         KeyError: the kind does not exist.
@@ -61,7 +61,7 @@ def schema_for(gvk: GroupVersionKind) -> SchemaNode:
 
 
 def definition_of(gvk: GroupVersionKind) -> str:
-    """Return the name of the definition of a built-in kind.
+    """Return the name of the definition of a built-in kind, such as "io.k8s.api.core.v1.Pod".
 
     Raises:
         KeyError: the kind does not exist.
@@ -74,7 +74,7 @@ def definition_of(gvk: GroupVersionKind) -> str:
 
 
 def kinds_of(api_version: str) -> dict[str, str]:
-    """Return the definition of each kind in a built-in group-version, empty if the group-version is unknown.
+    """Return the definition's name of each kind in a built-in group-version, or {} if the group-version is unknown.
 
     Kinds that every group-version has, such as Status, are left out.
     """
@@ -82,10 +82,13 @@ def kinds_of(api_version: str) -> dict[str, str]:
 
 
 def raw(definition: str) -> dict[str, Any]:
-    """Return a fresh copy of a definition's data.
+    """Return a new copy of a definition's generated data.
 
     It has the keywords of OpenAPI, with these differences: `$ref` is the name of a definition; `p` is the presence of a
-    field (see `shapes.node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
+    field (see `schema_node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
+
+    Raises:
+        KeyError: the definition does not exist.
     """
     package, _, name = definition.rpartition(".")
     schema: dict[str, Any] = orjson.loads(_package(package)[name])
@@ -93,7 +96,7 @@ def raw(definition: str) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Return the names of all definitions."""
+    """Return the names of all definitions, sorted."""
     packages = (file.name.removesuffix(".types") for file in _data().iterdir() if file.name.endswith(".types"))
     return sorted(f"{package}.{name}" for package in packages for name in _package(package))
 
@@ -118,9 +121,9 @@ def _package(package: str) -> dict[str, bytes]:
 
 
 class _Reference(SchemaNode):
-    """A field whose type is another definition.
+    """The schema of a field whose type is another definition.
 
-    It has the attributes of that definition's node, overridden by those of the field. They are filled in at first
+    It has the attributes of that definition's schema, overridden by those of the field. They are filled in at first
     access.
     """
 
@@ -145,7 +148,10 @@ _leaves: dict[str, SchemaNode] = {}
 
 
 def _node(schema: dict[str, Any]) -> SchemaNode:
-    """Return the node of a schema within a definition. Equal leaves share one node."""
+    """Return the schema for a part of a definition's data, which is modified.
+
+    Equal schemas without parts are one object.
+    """
     reference = schema.pop("$ref", None)
     if reference is not None:
         if not schema:
@@ -171,7 +177,7 @@ def _from_schema(schema: dict[str, Any]) -> SchemaNode:
 
 
 def _put_keywords(node: SchemaNode, schema: dict[str, Any]) -> None:
-    """Set a node's attributes from the keywords of a schema."""
+    """Set the attributes of a schema node from the OpenAPI keywords in a definition's data."""
     if "properties" in schema:
         node.properties = {name: _node(child) for name, child in schema["properties"].items()}
     if "items" in schema:

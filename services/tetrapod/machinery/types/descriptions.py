@@ -1,4 +1,4 @@
-"""Descriptions of built-in types and their fields, for `kubectl explain`.
+"""Descriptions of built-in types and their fields, for OpenAPI documents and `kubectl explain`.
 
 Most are not committed: hatch_build.py writes them from a build requirement to a zip file with a member for each Go
 package. Without the file, these descriptions are empty. Texts that the requirement lacks are committed: above all the
@@ -23,9 +23,9 @@ COLUMN_TEXTS = "column_texts.json"
 
 
 def load(package: str) -> Descriptions:
-    """Return the descriptions of the definitions in a Go package (`io.k8s.api.core.v1`).
+    """Return the descriptions of the definitions in a Go package (`io.k8s.api.core.v1`); {} if there are none.
 
-    They are read again at each call, because documents are rarely built.
+    They are read from the file at each call, because documents are rarely built.
     """
     file = files(__package__).joinpath("data", FILE)
     if not file.is_file():
@@ -39,7 +39,10 @@ def load(package: str) -> Descriptions:
 
 
 def load_ends() -> dict[str, dict[str, str]]:
-    """Return the texts to append to descriptions, by definition and field; "" is the definition itself."""
+    """Return the texts to append to descriptions (such as those of enum values), by definition and field.
+
+    The text for the definition itself is under "".
+    """
     ends: dict[str, dict[str, str]] = {}
     for text, *paths in orjson.loads(files(__package__).joinpath("data", ENUM_TEXTS).read_bytes()):
         for path in paths:
@@ -51,7 +54,10 @@ def load_ends() -> dict[str, dict[str, str]]:
 
 
 def column_texts(resource: str) -> dict[str, str]:
-    """Return the descriptions of the columns of a built-in resource (`deployments.apps`), by column name."""
+    """Return the descriptions of the columns of a built-in resource (`deployments.apps`), by column name.
+
+    The result is empty if there are none.
+    """
     texts, columns = _columns()
     return {name: texts[number] for name, number in columns.get(resource, {}).items()}
 
@@ -63,7 +69,7 @@ def _columns() -> tuple[list[str], dict[str, dict[str, int]]]:
 
 
 class Texts:
-    """The descriptions for one document; each package is read only once."""
+    """A reader of descriptions for one document, which reads each Go package only once."""
 
     def __init__(self) -> None:
         self._packages: dict[str, Descriptions] = {}
@@ -73,7 +79,7 @@ class Texts:
         return load_ends()
 
     def of(self, definition: str) -> tuple[str, dict[str, str]]:
-        """Return the description of a definition and those of its fields."""
+        """Return the description of a definition ("" if there is none) and those of its fields, by field name."""
         package, _, name = definition.rpartition(".")
         if package not in self._packages:
             self._packages[package] = load(package)

@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import GroupVersionKind
 
 @dataclass(frozen=True, slots=True)
 class SubresourceFacts:
-    """A subresource. Its kind may be in another group-version than its parent's."""
+    """A subresource as discovery reports it. Its kind may be in another group-version than that of its resource."""
 
     name: str
     kind: GroupVersionKind
@@ -23,7 +23,7 @@ class SubresourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFacts:
-    """A resource of one group-version."""
+    """A resource of one group-version as discovery reports it."""
 
     name: str
     kind: GroupVersionKind
@@ -46,12 +46,12 @@ class GroupFacts:
 
 @cache
 def groups() -> tuple[GroupFacts, ...]:
-    """Return the groups in discovery's order, the legacy group first."""
+    """Return the built-in groups in discovery's order, beginning with the legacy group ""."""
     return tuple(GroupFacts(entry["group"], tuple(entry["versions"])) for entry in _read())
 
 
 def resource_facts(group: str, version: str) -> tuple[ResourceFacts, ...]:
-    """Return the resources of a group-version in discovery's order; empty if the group-version is not built in."""
+    """Return the resources of a group-version in discovery's order; () if the group-version is not built in."""
     for entry in _read():
         if entry["group"] == group and version in entry["versions"]:
             return tuple(_resource(group, version, item) for item in entry["versions"][version])
@@ -83,7 +83,10 @@ def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceFacts:
 def _kind(group: str, version: str, item: dict[str, Any]) -> GroupVersionKind:
     """Return the kind of a resource or subresource.
 
-    The item has a group and version only if they differ from `group` and `version` (`autoscaling/v1 Scale`).
+    Args:
+        group: the group of the resource.
+        version: the version of the resource.
+        item: its data, which has a group and version only if those of the kind differ (`autoscaling/v1 Scale`).
     """
     if "version" in item:
         return GroupVersionKind(item.get("group", ""), item["version"], item["kind"])
