@@ -1,7 +1,8 @@
 """`JwtAuthenticator`: authenticates users by the ID tokens of one issuer.
 
-Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, jwtAuthenticator. A TokenReview shows the error
-texts.
+Its error texts are upstream's, because a TokenReview shows them.
+
+Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, jwtAuthenticator.
 """
 
 from __future__ import annotations
@@ -47,7 +48,17 @@ class JwtAuthenticator:
     """The authenticator for one entry of `jwt` in an AuthenticationConfiguration.
 
     `run` fetches the issuer's discovery document in the background, because the issuer may be a workload of this
-    cluster. The constructor raises ValueError with upstream's text if the configuration is invalid.
+    cluster. Until then, tokens of the issuer are rejected.
+
+    Args:
+        config: the entry.
+        pool: sends requests to the issuer.
+        algorithms: the accepted signing algorithms.
+        disallowed: issuer URLs that the entry must not have.
+        clock: returns seconds since the epoch.
+
+    Raises:
+        ValueError: the entry is invalid; the text is upstream's.
     """
 
     def __init__(
@@ -81,7 +92,7 @@ class JwtAuthenticator:
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
-        """Fetch the issuer's discovery document, with exponential backoff, until it succeeds."""
+        """Fetch the issuer's discovery document, with exponential backoff, then set `ready` and return."""
         wait = _FIRST_WAIT
         while self._verifier is None:
             try:
@@ -96,7 +107,7 @@ class JwtAuthenticator:
         self.ready.set()
 
     def discovery_error(self) -> str:
-        """Return why the authenticator cannot be used yet; "" if it can."""
+        """Return why tokens cannot be verified yet, or "" if the discovery document has been fetched."""
         if self._verifier is not None:
             return ""
         return f"oidc: authenticator for issuer {go_quote(self.issuer)} is not healthy: {self._unhealthy}"
@@ -226,9 +237,13 @@ class JwtAuthenticator:
 
 
 def _string(expression: Expression, evaluate: Callable[[Expression], Any], what: str) -> str:
-    """Evaluate an expression that must return a string.
+    """Evaluate an expression that must return a string, and return the string.
 
-    `what` names the mapping in error texts. Raises InvalidToken.
+    Args:
+        what: the mapping, for errors, such as "username".
+
+    Raises:
+        InvalidToken: the evaluation fails or returns another type.
     """
     words = f"oidc: error evaluating {what} claim expression"
     try:

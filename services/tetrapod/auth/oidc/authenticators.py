@@ -1,8 +1,9 @@
-"""`JwtAuthenticators`: the authenticators of the current AuthenticationConfiguration, replaced when its file changes.
+"""`JwtAuthenticators`: the authenticators of the current AuthenticationConfiguration.
+
+They are replaced when the file changes, but only after all issuers of the new ones have answered.
 
 Upstream: newJWTAuthenticator and authenticationConfigUpdater of pkg/kubeapiserver/authenticator/config.go, and the
-reload of pkg/kubeapiserver/options/authentication.go. New authenticators are used only after all their issuers have
-answered.
+reload of pkg/kubeapiserver/options/authentication.go.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _PATIENCE: Final = 60.0
 class JwtAuthenticators:
     """A `TokenAuthenticator` for all issuers of the configuration.
 
-    The constructor raises ValueError if the first configuration is invalid.
+    Raises:
+        ValueError: from the constructor: the first configuration is invalid.
     """
 
     def __init__(self, options: JwtOptions, pool: BackendPool, *, clock: Callable[[], float] = time.time) -> None:
@@ -62,10 +64,16 @@ class JwtAuthenticators:
         self._cached: list[TokenAuthenticator] = [CachedTokenAuthenticator(one) for one in made]
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Authenticate a token by the first issuer that accepts it.
+        """Return the user of the first issuer that accepts the token; None if all ignore it.
 
-        The result is valid for all audiences of this API server, because the issuer's audiences are separate. The first
-        InvalidToken ends the search.
+        The result is valid for all requested audiences of this API server, because the issuer's audiences are separate.
+        The first InvalidToken ends the search.
+
+        Args:
+            audiences: the requested audiences; () for all of this API server.
+
+        Raises:
+            InvalidToken: the token's issuer is configured, but the token is not valid.
         """
         accepted = tuple(a for a in audiences or self._options.audiences if a in self._options.audiences)
         if not accepted:
@@ -77,7 +85,7 @@ class JwtAuthenticators:
         return None
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start fetching the issuers' keys and, if there is a file, watching it."""
+        """Start fetching the issuers' discovery documents and, if there is a configuration file, watching it."""
         self._start(self._made)
         if self._options.file:
             RELOADS.applied(self._data)
@@ -87,7 +95,11 @@ class JwtAuthenticators:
         self._tasks = [asyncio.create_task(one.run(), name=f"jwt-authenticator/{one.issuer}") for one in made]
 
     async def reload(self) -> None:
-        """Read the file and replace the authenticators if its content has changed and is valid."""
+        """Read the configuration file, and replace the authenticators if it has changed and is valid.
+
+        The current ones are kept if it has not, or if an issuer does not answer within 60 seconds. Failures are logged
+        and counted.
+        """
         try:
             data = await asyncio.to_thread(_read, self._options.file)
         except (OSError, UnicodeDecodeError) as error:
@@ -138,9 +150,9 @@ def _read(path: str) -> str:
 
 
 async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
-    """Return the errors of the authenticators that are not ready, or "" if all are ready.
+    """Wait until all authenticators are ready, at most 60 seconds, and return the errors of those that are not.
 
-    The function waits up to `_PATIENCE` seconds for the authenticators.
+    The result is "" if all are ready.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):

@@ -25,14 +25,14 @@ _LIMIT: Final = 1 << 20
 
 
 class BadClaim(Exception):
-    """A claim that is missing or of the wrong type."""
+    """The error for a claim that is missing or of the wrong type."""
 
 
 def parse_object(data: bytes) -> Object:
-    """Parse a JSON object.
+    """Parse JSON bytes that must be an object.
 
     Raises:
-        ValueError: not a JSON object; the text is Go's.
+        ValueError: they are not a JSON object; the text is Go's.
     """
     value = json_serializer.decode(data, unstructured=True).obj
     if not isinstance(value, dict):
@@ -41,10 +41,10 @@ def parse_object(data: bytes) -> Object:
 
 
 def segment(text: str) -> bytes:
-    """Decode one part of a token (base64url without padding).
+    """Decode one part of a token from base64url without padding.
 
     Raises:
-        ValueError: invalid base64url; the text is Go's.
+        ValueError: it is invalid base64url; the text is Go's.
     """
     if (bad := _NOT_BASE64.search(text)) is not None or len(text) % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {len(text) - 1 if bad is None else bad.start()}")
@@ -52,7 +52,11 @@ def segment(text: str) -> bytes:
 
 
 def untrusted_issuer(token: str) -> str | None:
-    """Return the issuer of a token without verifying it: "" if it names none, None if it is not a JWT."""
+    """Return the claim `iss` of a token without verifying the token.
+
+    Returns:
+        "" if the token names no issuer; None if it is not a JWT.
+    """
     parts = token.split(".")
     if len(parts) != 3 or len(token) > _LIMIT:
         return None
@@ -68,12 +72,12 @@ def untrusted_issuer(token: str) -> str | None:
 
 
 def same_issuer(configured: str, claimed: str) -> bool:
-    """Return whether a token's issuer is the configured one; as in go-oidc, Google's may come without a scheme."""
+    """Return whether a token's issuer is the configured one. As in go-oidc, Google's may come without a scheme."""
     return configured == claimed or (configured == GOOGLE and claimed == _GOOGLE_WITHOUT_SCHEME)
 
 
 def go_kind(value: Any) -> str:
-    """Return the JSON type of a value as Go's error texts name it."""
+    """Return the JSON type of a decoded value as Go's error texts name it, such as "array"."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -82,9 +86,13 @@ def go_kind(value: Any) -> str:
 
 
 def string_of(value: Any, into: str = "value") -> str:
-    """Return a string, "" for null.
+    """Return the value if it is a string, "" for None.
 
-    Raises BadClaim for other types. `into` describes the Go target in the error text.
+    Args:
+        into: the Go target in the error text.
+
+    Raises:
+        BadClaim: it has another type.
     """
     if value is None:
         return ""
@@ -94,17 +102,29 @@ def string_of(value: Any, into: str = "value") -> str:
 
 
 def token_string(claims: Object, name: str) -> str:
-    """Return a claim that every ID token may have (struct idToken of go-oidc); "" if it is missing. Raises BadClaim."""
+    """Return a string claim of go-oidc's struct idToken, such as `iss`; "" if it is missing.
+
+    Raises:
+        BadClaim: it has another type.
+    """
     return string_of(claims.get(name), f"struct field idToken.{name}")
 
 
 def string_claim(claims: Object, name: str) -> str:
-    """Return a string claim. Raises BadClaim if it is missing or has another type."""
+    """Return a string claim; "" if it is null.
+
+    Raises:
+        BadClaim: it is missing or has another type.
+    """
     return string_of(_present(claims, name))
 
 
 def bool_claim(claims: Object, name: str) -> bool:
-    """Return a boolean claim. Raises BadClaim if it is missing or has another type."""
+    """Return a boolean claim; False if it is null.
+
+    Raises:
+        BadClaim: it is missing or has another type.
+    """
     value = _present(claims, name)
     if value is None:
         return False
@@ -114,9 +134,10 @@ def bool_claim(claims: Object, name: str) -> bool:
 
 
 def strings_claim(claims: Object, name: str) -> list[str]:
-    """Return a claim that is a list of strings or a single string.
+    """Return a claim that is a list of strings or a single string, as a list; [] if it is null.
 
-    Raises BadClaim if it is missing or has another type.
+    Raises:
+        BadClaim: it is missing or has another type.
     """
     value = _present(claims, name)
     if value is None:
@@ -133,7 +154,11 @@ def _present(claims: Object, name: str) -> Any:
 
 
 def audience_of(claims: Object) -> list[str]:
-    """Return the `aud` claim, a string or a list, as a list. Raises BadClaim."""
+    """Return the claim `aud`, a string or a list of strings, as a list; [] if it is missing.
+
+    Raises:
+        BadClaim: it has another type.
+    """
     value = claims.get("aud")
     if value is None:
         return []
@@ -145,7 +170,11 @@ def audience_of(claims: Object) -> list[str]:
 
 
 def seconds_of(claims: Object, name: str) -> float | None:
-    """Return a time claim (`exp`, `nbf`) in seconds since the epoch, or None if it is missing. Raises BadClaim."""
+    """Return a time claim (`exp`, `nbf`) in whole seconds since the epoch, or None if it is missing.
+
+    Raises:
+        BadClaim: it is not a number or is too large.
+    """
     value = claims.get(name)
     if value is None:
         return None
@@ -163,7 +192,11 @@ def seconds_of(claims: Object, name: str) -> float | None:
 
 
 def shown_time(seconds: float | None) -> str:
-    """Format a time as Go prints it in UTC; None is Go's zero time."""
+    """Return a time as Go prints it in UTC.
+
+    Args:
+        seconds: seconds since the epoch; None is Go's zero time.
+    """
     if seconds is None:
         return "0001-01-01 00:00:00 +0000 UTC"
     try:

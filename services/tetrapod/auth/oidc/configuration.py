@@ -27,7 +27,7 @@ ALL_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "
 
 @dataclass(frozen=True, slots=True)
 class OidcFlags:
-    """The values of the --oidc-* flags."""
+    """The values of the --oidc-* flags, with the content of the CA file."""
 
     issuer_url: str = ""
     client_id: str = ""
@@ -48,6 +48,7 @@ class JwtOptions:
         config: the AuthenticationConfiguration, read from `file` or made from the flags.
         file: the path of the configuration file; "" if the flags are used.
         data: the content of the file, to detect changes.
+        algorithms: the accepted signing algorithms.
     """
 
     config: Object
@@ -59,10 +60,10 @@ class JwtOptions:
 
 
 def load_configuration(data: bytes) -> Object:
-    """Parse an AuthenticationConfiguration file.
+    """Decode an AuthenticationConfiguration file. `validate` checks its values.
 
     Raises:
-        ValueError: the file is invalid; the text is upstream's.
+        ValueError: the file is empty or cannot be decoded; the text is upstream's.
     """
     if not data:
         raise ValueError("empty config data")
@@ -73,9 +74,9 @@ def load_configuration(data: bytes) -> Object:
 
 
 def from_flags(flags: OidcFlags) -> Object:
-    """Convert the flags to a configuration as upstream does.
+    """Return the AuthenticationConfiguration that upstream makes of the flags.
 
-    Without an issuer or a client id it has no authenticators.
+    Without an issuer or a client id the result is {}, which has no authenticators.
     """
     if not flags.issuer_url or not flags.client_id:
         return {}
@@ -90,7 +91,7 @@ def from_flags(flags: OidcFlags) -> Object:
 
 
 def _username_prefix(flags: OidcFlags) -> str:
-    """Return the prefix of user names: by default the issuer, except for the claim `email`; `-` disables it."""
+    """Return the prefix of user names: by default the issuer and "#", or "" for the claim `email`; "-" means none."""
     if flags.username_prefix == "-":
         return ""
     if not flags.username_prefix and flags.username_claim != "email":

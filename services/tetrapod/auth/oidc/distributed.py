@@ -1,7 +1,8 @@
-"""Distributed claims: groups that the token does not contain, but for which it names an endpoint.
+"""`ClaimResolver`: distributed claims, groups that a token does not contain but for which it names an endpoint.
 
-Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Connect Core 1.0, section 5.6.2). The
-endpoint must return a JWT that its own issuer has signed for the same audiences.
+The endpoint must return a JWT that its own issuer has signed for the same audiences.
+
+Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Connect Core 1.0, section 5.6.2).
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ from tetrapod.machinery.gvk import Object
 
 
 class ClaimResolver:
-    """The resolver of one claim of one authenticator. An issuer's keys are fetched when its first token arrives."""
+    """The resolver of one distributed claim for the tokens of one authenticator.
+
+    The keys of an endpoint's issuer are fetched when its first token arrives.
+
+    Args:
+        claim: the name of the claim.
+        fetcher: sends the requests.
+        expected: the audiences and algorithms of the endpoint's tokens.
+    """
 
     def __init__(self, claim: str, fetcher: Fetcher, expected: Expectations) -> None:
         self._claim, self._fetcher, self._expected = claim, fetcher, expected
         self._verifiers: dict[str, TokenVerifier] = {}
 
     async def expand(self, claims: Object) -> None:
-        """Fetch the claim and store it in `claims`, if the token says that it is elsewhere.
+        """Fetch the claim and store it in `claims`, if the token names an endpoint for it. Otherwise do nothing.
 
         Raises:
             BadToken: the claim cannot be fetched or its token is invalid.

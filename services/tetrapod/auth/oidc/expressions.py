@@ -1,7 +1,10 @@
-"""CEL expressions over `claims` and `user`, compiled once and evaluated for every token that is not cached.
+"""CEL expressions over the variables `claims` and `user`.
+
+They are compiled once and evaluated for every token that is not cached. All numbers are doubles, because Go decodes
+JSON that way.
 
 Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue with its unescaping
-in plugin/pkg/authenticator/token/oidc/oidc.go. All numbers are doubles, because Go decodes JSON that way.
+in plugin/pkg/authenticator/token/oidc/oidc.go.
 """
 
 from __future__ import annotations
@@ -26,19 +29,27 @@ _NO_BOOL: Final = "must evaluate to bool"
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be compiled, has the wrong type, or fails; the text is upstream's."""
+    """The error for an expression that does not compile, has the wrong type or fails; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression. `about` is the message of a validation rule, or the key of an extra mapping."""
+    """A compiled expression.
+
+    Attributes:
+        about: the message of a validation rule, or the key of an extra mapping; "" for other expressions.
+    """
 
     text: str
     program: Program
     about: str = ""
 
     def evaluate(self, variable: str, value: Any) -> Any:
-        """Evaluate the expression with one variable.
+        """Evaluate the expression with one variable, and return the CEL value.
+
+        Args:
+            variable: "claims" or "user".
+            value: the result of `claims_value` or `user_value`.
 
         Raises:
             ExpressionError: the evaluation fails.
@@ -50,7 +61,12 @@ class Expression:
 
 
 def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Expression:
-    """Compile an expression over `claims`; a `rule` must return a bool.
+    """Compile an expression over `claims`.
+
+    Args:
+        text: the expression.
+        about: see `Expression`.
+        rule: whether it must return a bool.
 
     Raises:
         ExpressionError: the expression does not compile or has the wrong type.
@@ -59,7 +75,11 @@ def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Express
 
 
 def compile_user(text: str, about: str = "") -> Expression:
-    """Compile a validation rule over `user`. Raises ExpressionError."""
+    """Compile a validation rule over `user`, which must return a bool.
+
+    Raises:
+        ExpressionError: the expression does not compile or has the wrong type.
+    """
     return _compile(_user_environment(), text, about, True)
 
 
@@ -93,7 +113,7 @@ def _user_environment() -> Environment:
 
 
 class _Unescaping(ObjectLike):
-    """A map whose keys can also be escaped identifiers of CEL: `claims.kubernetes__dot__io`."""
+    """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`."""
 
     __slots__ = ("_converted", "_members")
 
@@ -128,12 +148,12 @@ def _value(value: Any) -> Any:
 
 
 def claims_value(claims: Object) -> Any:
-    """Return the value of the variable `claims`."""
+    """Return the CEL value of the variable `claims` for the claims of a token."""
     return _Unescaping(claims)
 
 
 def user_value(user: UserInfo) -> Any:
-    """Return the value of the variable `user`."""
+    """Return the CEL value of the variable `user`."""
     extra = {key: list(texts) for key, texts in user.extra.items()}
     return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": _Unescaping(extra)}
 
@@ -142,9 +162,12 @@ Evaluate = Callable[[Expression], Any]
 
 
 def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
-    """Check that all rules are true.
+    """Check that all validation rules are true.
 
     As upstream (checkValidationRulesEvaluation), all are evaluated before the first failure is reported.
+
+    Args:
+        evaluate: evaluates a rule.
 
     Raises:
         ExpressionError: a rule fails, is false, or does not return a bool.
@@ -157,7 +180,7 @@ def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
 
 
 def string_list(value: Any) -> tuple[str, ...]:
-    """Convert the result of an expression, a string or a list of strings, to a tuple.
+    """Convert the result of an expression to a tuple: a string, a list of strings, or null.
 
     Empty strings and null are left out.
 

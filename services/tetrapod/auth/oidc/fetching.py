@@ -1,6 +1,6 @@
-"""GET requests to an identity provider.
+"""`Fetcher`: GET requests to an identity provider.
 
-Like Go's http.Client, they use TLS with the issuer's CAs, follow redirects and end within 30 seconds.
+Like those of Go's http.Client, they use TLS with the issuer's CAs, follow redirects and end within 30 seconds.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _BODY_LIMIT: Final = 4 << 20
 
 
 class FetchError(Exception):
-    """A failed request; the text is Go's: `Get "https://…": …`."""
+    """The error of a failed request; the text is Go's: `Get "https://…": …`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A response, with lower-case header names."""
+    """A response. The names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,19 +36,26 @@ class Fetched:
 
 
 class Fetcher:
-    """A client for one issuer.
+    """A client for the URLs of one issuer.
 
-    `rewrites` maps URLs to the ones that are fetched instead (discoveryURL); error texts name the original URL.
+    Args:
+        pool: sends the requests.
+        authorities: a PEM bundle of CAs; "" for those of the system.
+        rewrites: the URLs to fetch in place of others (discoveryURL). Errors name the original URL.
     """
 
     def __init__(self, pool: BackendPool, authorities: str = "", rewrites: Mapping[str, str] | None = None) -> None:
         self._pool, self._tls, self._rewrites = pool, ClientTLS(ca_data=authorities), dict(rewrites or {})
 
     async def get(self, url: str, bearer: str = "") -> Fetched:
-        """Fetch a URL, with a bearer token if one is given.
+        """Fetch a URL and return the response, of any status, after following up to 10 redirects.
+
+        Args:
+            url: the URL.
+            bearer: a bearer token; "" for none. It is not sent to targets of redirects.
 
         Raises:
-            FetchError: no complete response within `TIMEOUT`.
+            FetchError: there is no complete response within 30 seconds.
         """
         try:
             async with asyncio.timeout(TIMEOUT):

@@ -1,7 +1,10 @@
-"""The key set of an issuer, fetched again when a token is signed by an unknown key, and the verification of signatures.
+"""`RemoteKeySet`: the cached key set of an issuer, and the verification of signatures by it.
 
-Upstream: go-oidc's jwks.go. A key verifies only the asymmetric algorithms of its type that the authenticator allows. A
-public key is never used as a shared secret, and `none` is rejected.
+The keys are fetched again when no cached key verifies a token and the cached ones have expired. A key verifies only the
+asymmetric algorithms of its type that the authenticator allows. A public key is never used as a shared secret, and
+`none` is rejected.
+
+Upstream: go-oidc's jwks.go.
 """
 
 from __future__ import annotations
@@ -35,12 +38,19 @@ _DIRECTIVE: Final = re.compile(r'\s*([A-Za-z-]+)\s*(?:=\s*"?([^",]*)"?)?\s*(?:,|
 
 
 class BadSignature(Exception):
-    """No key of the issuer verifies the signature, or the keys cannot be fetched."""
+    """The error if no key of the issuer verifies a signature, or the keys cannot be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A public key of a JWKS."""
+    """A public key of a JWKS.
+
+    Attributes:
+        id: `kid`, or "".
+        type: `kty`: "RSA" or "EC".
+        curve: `crv`, or "" for RSA.
+        key: the key.
+    """
 
     id: str
     type: str
@@ -48,7 +58,7 @@ class Key:
     key: PublicKey
 
     def verifies(self, algorithm: str) -> bool:
-        """Return whether the key may verify signatures of `algorithm`."""
+        """Return whether the key's type and curve fit the algorithm, such as "RS256"."""
         if self.type == "EC":
             return _CURVES.get(self.curve) == algorithm
         return algorithm[:2] in _TYPES[self.type]
@@ -65,9 +75,13 @@ ReportKeySet = Callable[[bytes | None], None]
 
 
 class RemoteKeySet:
-    """The cached key set at one URL.
+    """The key set at one URL, cached as its response allows.
 
-    `clock` returns wall-clock time, because the issuer's Cache-Control headers give the expiry.
+    Args:
+        fetcher: fetches the keys.
+        url: the JWKS URL.
+        report: called after every fetch; see `ReportKeySet`.
+        clock: returns seconds since the epoch, because the issuer's Cache-Control headers give the expiry.
     """
 
     def __init__(
@@ -83,7 +97,13 @@ class RemoteKeySet:
         self._fetching: asyncio.Task[_Known] | None = None
 
     async def verify(self, token: str, header: Mapping[str, Any]) -> None:
-        """Verify the signature of a token, fetching the keys if the cached ones do not verify it and have expired.
+        """Verify the signature of a token.
+
+        If no cached key verifies it and the cached keys have expired, they are fetched.
+
+        Args:
+            token: the token.
+            header: its decoded header.
 
         Raises:
             BadSignature: no key verifies it, or the keys cannot be fetched.
@@ -100,7 +120,11 @@ class RemoteKeySet:
             raise BadSignature(_BAD_SIGNATURE)
 
     async def _refresh(self) -> _Known:
-        """Fetch the keys. Concurrent callers share one request."""
+        """Fetch the keys and return them. Concurrent callers share one request.
+
+        Raises:
+            FetchError: the keys cannot be fetched or are malformed.
+        """
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch())
             self._fetching.add_done_callback(self._fetched)
@@ -131,10 +155,10 @@ class RemoteKeySet:
 
 
 def parse_keys(body: bytes) -> list[Key]:
-    """Parse a JWKS. Keys other than RSA and EC are skipped, including shared secrets.
+    """Return the RSA and EC keys of a JWKS. Other keys, including shared secrets, and unusable ones are skipped.
 
     Raises:
-        ValueError: not a key set.
+        ValueError: the data is not a key set.
     """
     listed = parse_object(body).get("keys") or []
     if not isinstance(listed, list):
@@ -172,7 +196,12 @@ def _verified(token: str, header: Mapping[str, Any], keys: Sequence[Key]) -> boo
 def expires(answer: Fetched, now: float) -> float:
     """Return until when a response may be cached, by the rules for shared caches (github.com/pquerna/cachecontrol).
 
-    `now` and the result are in seconds since the epoch. Without caching headers the result is `now`.
+    Args:
+        answer: the response.
+        now: seconds since the epoch.
+
+    Returns:
+        Seconds since the epoch; `now` if the response must not be cached or has no caching headers.
     """
     directives = {name.lower(): value for name, value in _DIRECTIVE.findall(answer.headers.get("cache-control", ""))}
     if directives.keys() & {"no-store", "no-cache", "private"}:

@@ -30,7 +30,11 @@ _KEY_SETS: Final = Gauge(
 
 
 def fetched(issuer: str, body: bytes | None) -> None:
-    """Record a fetch of an issuer's keys. `body` is None if it failed."""
+    """Set the gauges about the last fetch of an issuer's keys.
+
+    Args:
+        body: the fetched key set, or None if the fetch failed.
+    """
     labels = (label_hash(issuer), label_hash(apiserver_id()))
     _FETCHED.set(("failure" if body is None else "success", *labels), time.time())
     if body is not None:
@@ -39,7 +43,7 @@ def fetched(issuer: str, body: bytes | None) -> None:
 
 
 def forget(issuer: str) -> None:
-    """Remove the metrics of an issuer that is no longer configured."""
+    """Remove the gauges of an issuer that is no longer configured."""
     labels = (label_hash(issuer), label_hash(apiserver_id()))
     _forget_keys(labels)
     for result in ("success", "failure"):

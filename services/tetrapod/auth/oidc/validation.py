@@ -1,9 +1,10 @@
 """Validation of AuthenticationConfiguration, which also compiles its CEL expressions.
 
+`validate` checks a whole file. `compile_authenticator` returns the compiled expressions of one authenticator. Both
+reject the issuers in `disallowed`: those of the server's own service account tokens.
+
 Upstream: ValidateAuthenticationConfiguration and CompileAndValidateJWTAuthenticator of
-k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go. `validate` checks a whole file. `compile_authenticator`
-returns the `Mapper` of one authenticator. Both reject `disallowed` issuers: those of the server's own service account
-tokens.
+k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _EMAIL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mapper:
-    """The compiled expressions of one authenticator."""
+    """The compiled CEL expressions of one authenticator; None and () for those that the configuration does not have."""
 
     username: Expression | None = None
     groups: Expression | None = None
@@ -42,7 +43,11 @@ class Mapper:
 
 
 def validate(config: Object, disallowed: Collection[str] = ()) -> list[FieldError]:
-    """Validate a configuration and return all errors."""
+    """Return the errors of an AuthenticationConfiguration, [] if it is valid.
+
+    Args:
+        disallowed: issuer URLs that the configuration must not contain.
+    """
     listed = config.get("jwt") or []
     if len(listed) > LIMIT:
         return [field.too_many("jwt", len(listed), LIMIT)]
@@ -67,10 +72,14 @@ def validate(config: Object, disallowed: Collection[str] = ()) -> list[FieldErro
 
 
 def compile_authenticator(authenticator: Object, disallowed: Collection[str] = ()) -> Mapper:
-    """Compile the expressions of one authenticator.
+    """Validate one authenticator and return its compiled expressions.
+
+    Args:
+        authenticator: an entry of `jwt`.
+        disallowed: issuer URLs that it must not have.
 
     Raises:
-        ValueError: the configuration is invalid; all errors are in one text.
+        ValueError: it is invalid; the text has all errors.
     """
     compiler = _Compiler("")
     if errors := compiler.authenticator(authenticator, disallowed):
@@ -79,7 +88,7 @@ def compile_authenticator(authenticator: Object, disallowed: Collection[str] = (
 
 
 class _Compiler:
-    """The validation of one authenticator, which collects the compiled expressions."""
+    """The validation of one authenticator, which also collects its compiled expressions."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -33,12 +33,18 @@ _LEEWAY: Final = 60.0
 
 
 class BadToken(Exception):
-    """An ID token that is malformed, expired, or from another issuer; the text is go-oidc's."""
+    """The error for an ID token that is malformed, expired or from another issuer; the text is go-oidc's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """The audiences and algorithms that the tokens of an authenticator must have."""
+    """The values that the tokens of an authenticator must have.
+
+    Attributes:
+        audiences: the accepted audiences; a token must have at least one.
+        algorithms: the accepted signing algorithms.
+        clock: returns seconds since the epoch.
+    """
 
     audiences: Sequence[str]
     algorithms: Sequence[str]
@@ -46,13 +52,13 @@ class Expectations:
 
 
 class TokenVerifier:
-    """The verifier of the tokens of one issuer."""
+    """The verifier of the ID tokens of one issuer."""
 
     def __init__(self, issuer: str, keys: RemoteKeySet, expected: Expectations) -> None:
         self._issuer, self._keys, self._expected = issuer, keys, expected
 
     async def verify(self, token: str) -> Object:
-        """Verify a token and return its claims.
+        """Verify signature, issuer, audience and times of an ID token, and return its claims.
 
         Raises:
             BadToken: the token is malformed, its signature is invalid, or a claim has an unexpected value.
@@ -95,7 +101,11 @@ class TokenVerifier:
 
 
 def _parts(token: str) -> tuple[Object, bytes]:
-    """Decode the header and the payload without verifying them. Raises BadToken."""
+    """Return the header and the encoded claims of a token without verifying them.
+
+    Raises:
+        BadToken: the token is malformed.
+    """
     parts = token.split(".")
     if len(parts) > 3:
         raise BadToken("oidc: malformed jwt")
@@ -114,7 +124,12 @@ def _parts(token: str) -> tuple[Object, bytes]:
 
 
 def _check_sources(claims: Object) -> None:
-    """Check that every distributed claim has a source. Raises BadToken, or BadClaim for values of the wrong type."""
+    """Check that every distributed claim (`_claim_names`) has a source (`_claim_sources`).
+
+    Raises:
+        BadToken: a source is missing.
+        BadClaim: a value has the wrong type.
+    """
     names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
     if not isinstance(names, dict) or not isinstance(sources, dict):
         raise BadClaim("json: cannot unmarshal into Go struct field idToken._claim_names of type map[string]string")
@@ -129,6 +144,11 @@ async def discover(
     issuer: str, fetcher: Fetcher, expected: Expectations, report: ReportKeySet = lambda _: None
 ) -> TokenVerifier:
     """Fetch the discovery document of an issuer and return the verifier of its tokens.
+
+    The keys are fetched later, with the first token.
+
+    Args:
+        report: called after each fetch of the keys; see `ReportKeySet`.
 
     Raises:
         FetchError: the document cannot be fetched, names another issuer, or has no JWKS URL.
