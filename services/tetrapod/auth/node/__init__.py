@@ -1,1 +1,1 @@
-"""The Node authorizer: permissions of nodes for the objects of their pods."""
+"""The Node authorizer, which allows nodes to access the objects that their pods need."""

@@ -1,7 +1,8 @@
-"""The node authorizer, which limits a kubelet to what the pods of its node need.
+"""`NodeAuthorizer`, which limits a kubelet to the objects that the pods of its node need.
 
-Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go, including the reasons. The names and labels that a node
-writes are checked by the NodeRestriction admission plugin, not here.
+The names and labels that a node writes are checked by the NodeRestriction admission plugin, not here.
+
+Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go, including the reasons.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
 def no(reason: str) -> AuthorizationResult:
-    """Return NO_OPINION with a reason."""
+    """Return the decision NO_OPINION with a reason."""
     return AuthorizationResult(Decision.NO_OPINION, reason)
 
 
 def is_node(user: UserInfo) -> bool:
-    """Return whether the user is a kubelet: in the group system:nodes and named system:node:NAME."""
+    """Return whether the user is a kubelet: named `system:node:NAME` and a member of `system:nodes`."""
     return user.name.startswith(NODE_PREFIX) and NODES_GROUP in user.groups
 
 
 class NodeAuthorizer:
-    """The authorizer of kubelets."""
+    """The authorizer of kubelets. Its decisions are ALLOW and NO_OPINION; other users always get NO_OPINION.
+
+    It waits until the graph is ready when a kubelet first accesses one of the resources in the graph.
+    """
 
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
@@ -69,7 +73,7 @@ class NodeAuthorizer:
         return _ALLOW if any(allows(rule, attributes) for rule in self._rules) else _SILENT
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
-        """Return an incomplete result for kubelets and an empty one for other users."""
+        """Return an incomplete result with an error text for kubelets, and an empty result for other users."""
         if is_node(user):
             return ResolvedRules([], [], True, "node authorizer does not support user rule resolution")
         return ResolvedRules([], [], False, "")

@@ -1,8 +1,10 @@
-"""The graph of objects that a node needs because of the pods that run on it, used by the node authorizer.
+"""`NodeGraph`: the objects that each node needs because of the pods that run on it, for the node authorizer.
 
-Upstream: plugin/pkg/auth/authorizer/node/graph.go. Edges: node ← pod ← secret, config map, claim, service account;
-claim ← volume ← secret. Volume attachments, resource slices and pod certificate requests belong to the node that they
-name. The graph watches storage from the first request of a node on, so a cluster without kubelets has no cost.
+Edges: node ← pod ← Secret, ConfigMap, claim, service account; claim ← PersistentVolume ← Secret. VolumeAttachments,
+ResourceSlices and PodCertificateRequests belong to the node that they name. The graph watches storage from the first
+request of a node on, so a cluster without kubelets has no cost.
+
+Upstream: plugin/pkg/auth/authorizer/node/graph.go.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class Vertex(NamedTuple):
-    """An object of the graph. `kind` is the plural name of the resource."""
+    """An object of the graph. `kind` is the plural name of its resource, such as "secrets"."""
 
     kind: str
     namespace: str
@@ -54,7 +56,7 @@ class Vertex(NamedTuple):
 
 
 class NodeGraph:
-    """The graph, kept up to date by watching storage."""
+    """The graph of objects and the nodes that need them, kept up to date by watching storage."""
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
@@ -69,7 +71,7 @@ class NodeGraph:
         self._volumes_of_secret: dict[Vertex, set[str]] = {}
 
     async def ready(self) -> None:
-        """Start watching storage at the first call, and return when all resources are listed."""
+        """Start watching storage at the first call, and return when all resources have been listed."""
         if not self._followings:
             readers = (
                 (PODS, _read_pod),
@@ -92,7 +94,7 @@ class NodeGraph:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def related(self, node: str, vertex: Vertex) -> bool:
-        """Return whether the node needs the object."""
+        """Return whether the node needs the object, by its pods or because the object names the node."""
         if self._reaches(vertex, node):
             return True
         if vertex.kind == "persistentvolumes":
@@ -109,7 +111,13 @@ class NodeGraph:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def contribute(self, source: Vertex, node: str, vertices: Iterable[Vertex]) -> None:
-        """Replace the edges of `source`: `node` needs it and all of `vertices`. An empty `node` removes them."""
+        """Replace the edges of an object that names a node.
+
+        Args:
+            source: the object, such as a pod.
+            node: the node that it names; "" removes the edges of `source`.
+            vertices: the objects that the node needs because of `source`, besides `source` itself.
+        """
         self.withdraw(source)
         if not node:
             return
@@ -119,7 +127,7 @@ class NodeGraph:
             self._edges.setdefault(vertex, Counter())[node] += 1
 
     def withdraw(self, source: Vertex) -> None:
-        """Remove the edges that `source` made."""
+        """Remove the edges that `contribute` added for the object; ignore an unknown one."""
         node, vertices = self._of.pop(source, ("", frozenset[Vertex]()))
         for vertex in vertices:
             nodes = self._edges[vertex]
@@ -130,12 +138,22 @@ class NodeGraph:
                     del self._edges[vertex]
 
     def withdraw_all(self, kind: str) -> None:
-        """Remove the edges made by all objects of a kind."""
+        """Remove the edges that `contribute` added for all objects of a kind.
+
+        Args:
+            kind: the plural name of the resource.
+        """
         for source in [source for source in self._of if source.kind == kind]:
             self.withdraw(source)
 
     def put_volume(self, name: str, claim: Vertex | None, secrets: frozenset[Vertex]) -> None:
-        """Store which claim a volume is bound to, and the secrets that it uses."""
+        """Store or replace a PersistentVolume.
+
+        Args:
+            name: its name.
+            claim: the claim that it is bound to, or None.
+            secrets: the Secrets that are needed to mount it.
+        """
         self.remove_volume(name)
         if claim is not None:
             self._claim_of[name] = claim
@@ -144,7 +162,7 @@ class NodeGraph:
             self._volumes_of_secret.setdefault(secret, set()).add(name)
 
     def remove_volume(self, name: str) -> None:
-        """Remove a volume."""
+        """Remove a PersistentVolume; ignore an unknown one."""
         self._claim_of.pop(name, None)
         for secret in self._volume_secrets.pop(name, ()):
             self._volumes_of_secret[secret].discard(name)
@@ -158,12 +176,24 @@ class NodeGraph:
 
 
 def _told(event: WatchEvent, kind: str, began: float) -> None:
-    """Record the duration of a change that began at `began` (of time.monotonic())."""
+    """Observe the duration of a change of the graph in the metrics.
+
+    Args:
+        event: the event that made the change.
+        kind: the plural name of the resource.
+        began: the start of the change, of time.monotonic().
+    """
     _ACTIONS.observe((("Delete" if event.type == "DELETED" else "Add") + _ACTED_ON[kind],), time.monotonic() - began)
 
 
 class _Contributions:
-    """The follower of one resource whose objects name a node."""
+    """The follower of one resource whose objects name a node, which passes changes to the graph.
+
+    Args:
+        graph: the graph.
+        kind: the plural name of the resource.
+        read: returns the node that an object names, and the objects that the node needs because of it.
+    """
 
     def __init__(self, graph: NodeGraph, kind: str, read: Callable[[Object], tuple[str, Iterable[Vertex]]]) -> None:
         self._graph, self._kind, self._read = graph, kind, read
@@ -189,11 +219,11 @@ class _Contributions:
         self._graph.contribute(Vertex(self._kind, entry.namespace, entry.name), node, vertices)
 
     def lost(self) -> None:
-        """Keep what is known until the next list."""
+        """Keep the edges until the next list."""
 
 
 class _Volumes:
-    """The follower of persistent volumes."""
+    """The follower of PersistentVolumes, which passes changes to the graph."""
 
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
@@ -217,11 +247,11 @@ class _Volumes:
         self._graph.put_volume(entry.name, *read_volume(entry.peek()))
 
     def lost(self) -> None:
-        """Keep what is known until the next list."""
+        """Keep the volumes until the next list."""
 
 
 def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:
-    """Return the node of an object that names it itself."""
+    """Return the node that the object's spec names, "" for none, and no further objects."""
     return (obj.get("spec") or {}).get("nodeName") or "", ()
 
 
@@ -233,7 +263,9 @@ def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:
 
 
 def pod_references(pod: Object) -> Iterator[Vertex]:
-    """Yield every object that a node needs to run a pod.
+    """Yield every object that a node needs to run the pod: service account, Secrets, ConfigMaps and claims.
+
+    Objects can repeat.
 
     Upstream: podutil.VisitPodSecretNames and related functions.
     """
@@ -288,9 +320,9 @@ def _volume_references(volume: Object, namespace: str, pod: str) -> Iterator[Ver
 
 
 def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
-    """Yield the resource claims of a pod.
+    """Yield the ResourceClaims of a pod.
 
-    These are the claims named in the spec, and those that were created for the pod and are named in its status.
+    These are the claims named in its spec, and those that were created for the pod and are named in its status.
     """
     status: dict[str, Any] = pod.get("status") or {}
     names = [claim.get("resourceClaimName") for claim in (pod.get("spec") or {}).get("resourceClaims") or ()]
@@ -300,7 +332,11 @@ def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
 
 
 def read_volume(volume: Object) -> tuple[Vertex | None, frozenset[Vertex]]:
-    """Return the claim that a volume is bound to, and the secrets needed to mount it."""
+    """Return the claim that a PersistentVolume is bound to, and the Secrets needed to mount it.
+
+    Returns:
+        None and no Secrets if the volume is not bound.
+    """
     spec = volume.get("spec") or {}
     ref = spec.get("claimRef") or {}
     if not ref.get("name"):
