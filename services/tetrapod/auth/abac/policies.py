@@ -1,9 +1,8 @@
-"""Attribute-based access control: the file of --authorization-policy-file and its authorizer.
+"""Attribute-based access control: the policy file of --authorization-policy-file, and its authorizer.
 
-The file has one policy on each line.
+The file has one policy on each line. A line without a version is v0. Decoding is lenient: unknown fields are ignored.
 
-Upstream: pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,v1beta1}. A line without a version is v0. Decoding is
-lenient: unknown fields are ignored.
+Upstream: pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,v1beta1}.
 """
 
 from __future__ import annotations
@@ -32,7 +31,12 @@ _READING: Final = ("get", "list", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy in the form of v1beta1. Empty strings match nothing, `*` matches everything."""
+    """A policy in the form of v1beta1; `*` in a field matches every value.
+
+    An empty user or group is ignored if the other one is set. An empty namespace, resource or API group matches only an
+    empty value in the request, such as the namespace of cluster-scoped resources. An empty path matches no path. A path
+    can also end with `*`.
+    """
 
     user: str = ""
     group: str = ""
@@ -43,7 +47,7 @@ class Policy:
     path: str = ""
 
     def is_for(self, user: UserInfo) -> bool:
-        """Return whether the policy applies to the user."""
+        """Return whether the policy applies to the user: its user and group match, and at least one of them is set."""
         if self.user not in ("", "*", user.name):
             return False
         if self.group not in ("", "*") and self.group not in user.groups:
@@ -51,7 +55,7 @@ class Policy:
         return bool(self.user or self.group)
 
     def allows(self, attributes: Attributes) -> bool:
-        """Return whether the policy alone allows the request."""
+        """Return whether this policy allows the request, regardless of other policies."""
         if not self.is_for(attributes.user) or (self.readonly and attributes.verb not in _READING):
             return False
         if attributes.resource_request:
@@ -67,12 +71,12 @@ class Policy:
 
     @property
     def verbs(self) -> list[str]:
-        """The verbs that the policy allows."""
+        """The verbs that the policy allows, for rules: get, list and watch if it is read-only, else `*`."""
         return list(_READING) if self.readonly else ["*"]
 
 
 class AbacAuthorizer:
-    """The authorizer and rule resolver over a list of policies."""
+    """The authorizer and rule resolver over a list of policies. It allows a request if one policy does."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
@@ -92,10 +96,10 @@ class AbacAuthorizer:
 
 
 def read_policies(path: str) -> list[Policy]:
-    """Read a policy file.
+    """Return the policies of a policy file, in order.
 
     Raises:
-        ValueError: a line is invalid; the text has the file, the line and the reason.
+        ValueError: the file cannot be read, or a line is invalid; the text has the file, the line and the reason.
     """
     return list(_policies(path, read(path)))
 
@@ -127,7 +131,11 @@ def _policies(path: str, data: bytes) -> Iterator[Policy]:
 
 
 def _unversioned(text: bytes) -> Object:
-    """Decode a v0 policy that has no apiVersion."""
+    """Decode a v0 policy without apiVersion from a line.
+
+    Raises:
+        ValueError: it is invalid.
+    """
     decoded = json.decode(text) if text.lstrip().startswith(b"{") else yaml.decode(text)
     obj, api_version, kind_ = recognize(decoded.obj)
     if (api_version or _V0, kind_ or "Policy") != (_V0, "Policy"):
@@ -144,7 +152,7 @@ def _kinds() -> Kinds:
 
 
 def _v0(obj: Object) -> Policy:
-    """Convert a v0 policy, in which missing fields match everything."""
+    """Convert a v0 policy, in which missing fields match everything, to the form of v1beta1."""
     user, group = obj.get("user", ""), obj.get("group", "")
     namespace, resource = obj.get("namespace", ""), obj.get("resource", "")
     if (not user and not group) or "*" in (user, group):

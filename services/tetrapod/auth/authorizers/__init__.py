@@ -1,1 +1,1 @@
-"""The chain of authorizers that flags or an AuthorizationConfiguration select."""
+"""The chain of authorizers, as flags or an AuthorizationConfiguration select them."""

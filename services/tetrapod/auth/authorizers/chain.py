@@ -1,7 +1,8 @@
 """`AuthorizerChain`: the configured authorizers in order, rebuilt when the configuration file changes.
 
-Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. A reload adds and removes webhooks; the other authorizers are
-kept.
+A reload adds and removes webhooks; the other authorizers are kept.
+
+Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go.
 """
 
 from __future__ import annotations
@@ -41,14 +42,25 @@ RELOADS: Final = ReloadMetrics("authorization")
 
 
 class Resolving(Authorizer, RuleResolver, Protocol):
-    """An authorizer that can also list what it allows."""
+    """An authorizer that can also list the rules of a user."""
 
 
 class AuthorizerChain:
-    """The chain of authorizers. `authorizer` and `resolver` are the same objects across reloads.
+    """The chain of authorizers.
 
-    `before` are our own authorizers, which come before the configured ones. Replicas share the responses of webhooks by
-    `shared`. The constructor raises ValueError, with upstream's text, if the configuration is invalid.
+    Attributes:
+        authorizer: the union of all authorizers, the same object across reloads.
+        resolver: the union of the rule resolvers, the same object across reloads.
+
+    Args:
+        options: the configuration.
+        before: authorizers of this server that come before the configured ones.
+        built_in: the authorizers that need objects of the service, by type: Node and RBAC.
+        pool: sends requests to webhooks.
+        shared: a cache of webhook responses that replicas share, or None.
+
+    Raises:
+        ValueError: the configuration is invalid; the text is upstream's.
     """
 
     def __init__(
@@ -89,23 +101,26 @@ class AuthorizerChain:
 
     @property
     def decided_by_rules(self) -> bool:
-        """Whether RBAC's ALLOW is final, because no webhook that might deny comes before it."""
+        """Whether an ALLOW of RBAC is final: RBAC is configured, and no webhook that might deny comes before it."""
         types = [authorizer["type"] for authorizer in self._config["authorizers"]]
         return "RBAC" in types and "Webhook" not in types[: types.index("RBAC")]
 
     @property
     def may_change(self) -> bool:
-        """Whether the configuration can be reloaded."""
+        """Whether the configuration comes from a file, which is reloaded when it changes."""
         return bool(self._options.file)
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start watching the configuration file, if there is one."""
+        """Start watching the configuration file in the background, if there is one."""
         if self._options.file:
             RELOADS.applied(self._data)
             lifecycle.background("authorization-config", watch(self._options.file, self.reload))
 
     async def reload(self) -> None:
-        """Read the file and rebuild the chain if its content has changed and is valid."""
+        """Read the configuration file, and rebuild the chain if its content has changed and is valid.
+
+        Otherwise the current chain is kept. Failures are logged and counted.
+        """
         try:
             data = await asyncio.to_thread(Path(self._options.file).read_text)
         except (OSError, UnicodeDecodeError) as error:
@@ -129,7 +144,10 @@ class AuthorizerChain:
 
 
 def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> Object:
-    """Parse and validate a configuration file. `required` are the types of authorizers that it must contain.
+    """Decode and validate a configuration file, and return the configuration with its defaults.
+
+    Args:
+        required: types of authorizers that it must contain.
 
     Raises:
         ValueError: the configuration is invalid; the text has all errors.

@@ -42,7 +42,7 @@ class AuthorizationOptions:
 
 @dataclass(frozen=True, slots=True)
 class WebhookFlags:
-    """The values of the --authorization-webhook-* flags."""
+    """The values of the --authorization-webhook-* flags. `version` is that of SubjectAccessReviews."""
 
     config_file: str = ""
     version: str = "v1beta1"
@@ -51,10 +51,10 @@ class WebhookFlags:
 
 
 def load_configuration(data: bytes) -> Object:
-    """Parse an AuthorizationConfiguration file and set its defaults. An empty file has no authorizers.
+    """Decode an AuthorizationConfiguration file and set its defaults. An empty file gives {}. `validate` checks values.
 
     Raises:
-        ValueError: the file is invalid; the text is upstream's.
+        ValueError: the file cannot be decoded; the text is upstream's.
     """
     if not data:
         return {}
@@ -82,7 +82,7 @@ _DEFAULTS: Final[Object] = {
 
 
 def from_modes(modes: Sequence[str], webhook: WebhookFlags | None = None) -> Object:
-    """Convert --authorization-mode and the webhook flags to a configuration."""
+    """Return the AuthorizationConfiguration for --authorization-mode and the webhook flags."""
     return {"authorizers": [_authorizer(mode, webhook or WebhookFlags()) for mode in modes]}
 
 
@@ -103,9 +103,12 @@ def _authorizer(mode: str, flags: WebhookFlags) -> Object:
 
 
 def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
-    """Return errors in names and types beyond the file's own validation.
+    """Return upstream's errors about names and types that `validate` does not cover; [] if there are none.
 
-    `required` are types that a reload may not remove.
+    The authorizers other than webhooks must be named as their type, in lower case.
+
+    Args:
+        required: types that the configuration must contain, because a reload may not remove them.
     """
     errors, seen = [], set()
     for authorizer in config.get("authorizers") or []:

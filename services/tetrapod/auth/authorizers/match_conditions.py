@@ -23,12 +23,17 @@ _RESOURCE_FIELDS: Final = ("namespace", "verb", "group", "version", "resource", 
 
 
 def compile_condition(expression: str) -> Compiled:
-    """Compile a condition; the result has an error if it is invalid."""
+    """Compile a match condition, which must return a bool; if it does not compile, the result has an error."""
     return compile_expression(_environment(), expression, BOOL)
 
 
 class MatchConditions:
-    """The conditions of one webhook. Metrics are labelled with `name`, the name of the webhook."""
+    """The matchConditions of one webhook.
+
+    Args:
+        conditions: the compiled conditions; those with an error are ignored.
+        name: the name of the webhook, for metrics.
+    """
 
     def __init__(self, conditions: Sequence[Compiled], name: str) -> None:
         self._conditions = [(c, c.program) for c in conditions if c.program is not None]
@@ -39,7 +44,12 @@ class MatchConditions:
         ]
 
     def match(self, spec: Object) -> bool:
-        """Return whether all conditions are true. One false condition decides, even if others before it fail.
+        """Return whether all conditions are true, so that the webhook is to be called.
+
+        One false condition decides, even if others before it fail.
+
+        Args:
+            spec: the spec of the SubjectAccessReview that would be sent.
 
         Raises:
             ConditionError: a condition fails and none is false.
@@ -65,7 +75,7 @@ class MatchConditions:
         return True
 
     def _request(self, spec: Object) -> Object:
-        """Return the CEL value of a spec.
+        """Return the CEL value of the variable `request` for the spec of a SubjectAccessReview.
 
         Strings are always set; attributes and selectors are set only if the request has them.
         """

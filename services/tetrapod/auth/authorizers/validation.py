@@ -21,7 +21,7 @@ _SECOND = 1_000_000_000
 
 
 def validate(config: Object) -> list[FieldError]:
-    """Validate a configuration and return all errors."""
+    """Return all errors of an AuthorizationConfiguration, [] if it is valid. Files of connections are looked up."""
     listed = config.get("authorizers") or []
     if not listed:
         return [field.required("authorizers", "at least one authorization mode must be defined")]
@@ -65,7 +65,12 @@ def _name_errors(name: str, seen: set[str], path: str) -> list[FieldError]:
 
 
 def _webhook_errors(webhook: Object, path: str) -> list[FieldError]:
-    """Validate the webhook of an authorizer. The paths lack `webhook`, as upstream's do."""
+    """Validate the webhook of an authorizer. The fields in the errors lack `webhook`, as upstream's do.
+
+    Args:
+        webhook: the webhook.
+        path: the field of the authorizer.
+    """
     conditions = webhook.get("matchConditions") or []
     errors = _duration_errors(webhook.get("timeout"), f"{path}.timeout", limit=30 * _SECOND)
     errors += _duration_errors(webhook.get("authorizedTTL"), f"{path}.authorizedTTL")
