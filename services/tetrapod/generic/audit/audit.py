@@ -18,15 +18,18 @@ DECIDED_KEY: Final = "audit policy was asked"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The policy and the backend."""
+    """The audit policy of a server, and the backend to which it passes its events."""
 
     policy: Policy
     backend: Backend
 
     def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
-        """Return the context of a request, or None if the policy does not select it.
+        """Evaluate the policy; return the audit context of the request, or None if its level is None.
 
-        `user` is None if authentication failed.
+        The result is also None for a request without request info.
+
+        Args:
+            user: the authenticated user, or None if authentication failed.
         """
         request.state[DECIDED_KEY] = True
         if request.info is None:

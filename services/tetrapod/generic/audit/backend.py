@@ -1,6 +1,6 @@
 """`Backend`: the destination of events; a union of several backends, and one that ignores errors.
 
-Upstream: k8s.io/apiserver/pkg/audit/{types,union}.go, ignoreErrorsBackend of pkg/server/options/audit.go.
+Upstream: k8s.io/apiserver/pkg/audit/{types,union}.go, ignoreErrorsBackend of pkg/server/options/audit.go
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ class Backend(Protocol):
     """A destination of events."""
 
     async def process(self, events: Sequence[Event]) -> bool:
-        """Store or send events; False if that failed. It never raises."""
+        """Write, send or queue events. Return False if that failed, so that the request may have to fail.
+
+        It never raises.
+        """
         ...
 
     async def close(self) -> None:
-        """Deliver what is queued."""
+        """Deliver the queued events, and release files and connections."""
         ...
 
 
 class Union:
-    """Several backends, called in order; if one fails, the next ones still get the events."""
+    """Several backends, called in order.
+
+    If one fails, the next ones still get the events, and `process` returns False.
+    """
 
     def __init__(self, backends: Sequence[Backend]) -> None:
         self._backends = backends
@@ -41,7 +47,7 @@ class Union:
 
 
 class IgnoringErrors:
-    """The mode `blocking`: a request waits for its events to be written, but does not fail if that fails."""
+    """A backend for the mode `blocking`: a request waits for its events, but does not fail if they are lost."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -21,9 +21,12 @@ _NAME = "buffered"
 
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
-    """The options of batches.
+    """The options of batches (flags --audit-log-batch-… and --audit-webhook-batch-…).
 
-    With `concurrent` a batch does not wait until the previous one is delivered. `max_wait` is in seconds.
+    - `buffer_size` is the number of events in the queue, `max_size` that of a batch.
+    - `max_wait` is the number of seconds after which a batch is sent even if it is not full.
+    - With `throttle`, `throttle_qps` batches a second are sent, and `throttle_burst` at once.
+    - With `concurrent`, a batch does not wait until the previous one is delivered.
     """
 
     buffer_size: int = 10_000
@@ -36,7 +39,7 @@ class BatchConfig:
 
 
 class Buffered:
-    """A backend that batches events for another one. The worker is woken when a batch is full, not for each event."""
+    """A backend that passes events to another one in batches, from a task of its own."""
 
     def __init__(self, backend: Backend, config: BatchConfig) -> None:
         self._backend, self._config = backend, config
@@ -49,7 +52,10 @@ class Buffered:
         self._worker: asyncio.Task[None] | None = None
 
     async def process(self, events: Sequence[Event]) -> bool:
-        """Queue events. Always returns True, because a request does not fail for a full queue."""
+        """Queue events and return True, because a request does not fail for a full queue.
+
+        Events that do not fit are dropped, counted and logged; after `close`, all are.
+        """
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name="audit/batches")
         free = 0 if self._stopping else self._config.buffer_size - len(self._waiting)
@@ -80,7 +86,10 @@ class Buffered:
                 await self._send(batch)
 
     async def _enough_or_late(self) -> None:
-        """Wait until a batch is full or `max_wait` is over. A batch size of 1 needs no time limit."""
+        """Wait until a batch is full, `max_wait` is over or the backend is closed.
+
+        A batch size of 1 needs no time limit.
+        """
         if len(self._waiting) >= self._enough or self._stopping:
             return
         self._wake.clear()
@@ -99,7 +108,7 @@ class Buffered:
         task.add_done_callback(self._sending.discard)
 
     async def _deliver(self, batch: list[Event]) -> None:
-        """Send one batch. An exception in the backend loses this batch only, not the following ones."""
+        """Pass one batch to the backend. An exception is logged and loses this batch only, not the following ones."""
         try:
             await self._backend.process(batch)
         except Exception as error:
@@ -107,9 +116,9 @@ class Buffered:
 
 
 class _TokenBucket:
-    """A token bucket: `rate` a second, `burst` at once.
+    """A rate limiter: `rate` tokens a second, and `burst` at once.
 
-    Upstream: client-go's flowcontrol.NewTokenBucketRateLimiter.
+    Upstream: client-go's flowcontrol.NewTokenBucketRateLimiter
     """
 
     def __init__(self, rate: float, burst: int) -> None:

@@ -1,6 +1,7 @@
 """`AuditContext`: the collected data about one request, and the event of each of its stages.
 
-Endpoints access it as `Request.audit`. Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go.
+Endpoints access it as `Request.audit`.
+Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go
 """
 
 from __future__ import annotations
@@ -29,9 +30,13 @@ _SLOW: Final = 0.5
 
 
 class AuditContext:
-    """The audit data of one request.
+    """The audit data of one request, which becomes an event at each stage.
 
-    `sink` is None on a service whose front proxy writes the events and only requests the data.
+    Args:
+        auditing: the decision of the policy.
+        sink: the destination of events. It is None on a peer service: the aggregator requests the data and writes the
+            events.
+        user: the authenticated user, or None if authentication failed.
     """
 
     __slots__ = (
@@ -70,7 +75,11 @@ class AuditContext:
     # --- called by endpoints
 
     def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
-        """Record the decoded object of the request, before anything changes it."""
+        """Record the decoded object of the request, before anything changes it.
+
+        Its name, namespace and uid complete the event's objectRef. The object itself is recorded from the level Request
+        on.
+        """
         metadata = obj.get("metadata")
         reference = self._reference = self._reference or {}
         for key, value in identity_of(metadata if isinstance(metadata, dict) else {}, resource, subresource):
@@ -80,16 +89,16 @@ class AuditContext:
             self._request_object = encoded(obj, omit_managed_fields=self.auditing.omit_managed_fields)
 
     def request_patch(self, patch: bytes | Object) -> None:
-        """Record a patch: the JSON of the body, or the object that a YAML body contains."""
+        """Record a patch, from the level Request on: the JSON of the body, or the object that a YAML body contains."""
         if self.level >= Level.REQUEST:
             self._request_object = (
                 compact_json(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
             )
 
     def record_status(self, status: Object) -> None:
-        """Record a Status response.
+        """Record a Status object that is the response.
 
-        As upstream, only its code is recorded if the client accepts none of its media types.
+        As upstream, only its code is recorded if the client accepts none of the media types of a Status.
         """
         if not takes_status(self.request):
             self.code(status["code"])
@@ -100,9 +109,9 @@ class AuditContext:
             self._response_object = encoded(status, omit_managed_fields=False)
 
     def answer(self, response: Response) -> None:
-        """Record a response with an object (JSON, YAML or protobuf).
+        """Record the status and, at the level RequestResponse, the object of a response (JSON, YAML or protobuf).
 
-        The body of a streamed response is collected while it is written.
+        The body of a streamed response is copied while it is written; `response.run` is replaced for that.
         """
         if not isinstance(response, StreamResponse):
             self._keep(response, response.body)
@@ -130,14 +139,17 @@ class AuditContext:
     # --- stages
 
     async def stage(self, stage: str) -> bool:
-        """Pass the event of a stage to the backend. Returns False if the backend failed."""
+        """Pass the event of a stage to the backend, unless the policy omits the stage.
+
+        Return False if the backend failed.
+        """
         if self.sink is None or stage in self.auditing.omit_stages:
             return True
         EVENT_TOTAL.add()
         return await self.sink.process((Event(self._document(stage)),))
 
     def _document(self, stage: str) -> Object:
-        """Return the event, with its fields in upstream's order."""
+        """Return the event of a stage without kind and apiVersion, with its fields in upstream's order."""
         head, request = self._head, self.request
         document: Object = {"level": LEVEL_NAMES[self.level], "auditID": request.audit_id, "stage": stage, **head}
         if "impersonator" in request.state:
@@ -160,26 +172,30 @@ class AuditContext:
         return document
 
     def annotations(self) -> dict[str, str]:
+        """Return the annotations of the event, sorted; those of level Request are included only from that level on."""
         annotations = self.request.annotations
         if self.level >= Level.REQUEST and (detailed := self.request.state.get(DETAILED_ANNOTATIONS)):
             annotations = {**detailed, **annotations}
         return dict(sorted(annotations.items()))
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """Add the time since `began` (of time.monotonic()) to a layer, given by upstream's name.
+        """Add the time since `began` to the latency of a layer.
 
-        With `at_once` the maximum is kept instead of the sum.
+        Args:
+            layer: the name of the layer in upstream's annotations ("authentication", "mutating-webhook", …).
+            began: a time of time.monotonic().
+            at_once: keep the maximum instead of the sum, for parts that run at the same time.
         """
         layers, seconds = self._layers, time.monotonic() - began
         recorded = layers.get(layer, 0.0)
         layers[layer] = max(recorded, seconds) if at_once else recorded + seconds
 
     def code(self, code: int) -> None:
-        """Record the HTTP status, once it is sent."""
+        """Record the HTTP status code, once it has been sent."""
         self.status = {**(self.status or {"metadata": {}}), "code": code}
 
     def annotate_latency(self) -> None:
-        """Annotate a slow request with the measured latency of each layer.
+        """Annotate a request that took more than 0.5 seconds with the latency of each layer.
 
         Watches are long-running and not annotated.
         """
@@ -192,16 +208,16 @@ class AuditContext:
     # --- between servers
 
     def requested_level(self) -> str:
-        """Return the audit level to request from the service that serves the request.
+        """Return the header value by which the peer service is asked for audit data: the level, and an option.
 
-        The response is seen here, so the level is at most Request.
+        The level is at most Request, because this server sees the response itself.
         """
         return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (
             AUDIT_OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
         )
 
     def findings(self) -> Object:
-        """Return the data that only the service that serves the request has, for the server that writes the events."""
+        """Return the audit data that only this peer service has, for the aggregator, which writes the events."""
         data: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
             data["detailed"] = detailed
@@ -212,7 +228,7 @@ class AuditContext:
         return data
 
     def take(self, data: Object) -> None:
-        """Take over the data of the service that served the request."""
+        """Add the audit data of the peer service that served the request, as returned by its `findings`."""
         request = self.request
         for key, value in (data.get("annotations") or {}).items():
             request.annotations.setdefault(key, value)
@@ -231,12 +247,12 @@ _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 def _bounded(status: Object) -> Object:
-    """Return the fields of a Status whose size is limited."""
+    """Return a copy of a Status with only the fields whose size is limited."""
     return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
 
 
 class _Copying(ForwardingWriter):
-    """A StreamWriter that keeps a copy of everything written."""
+    """A StreamWriter that keeps a copy, in `pieces`, of everything written."""
 
     def __init__(self, writer: StreamWriter) -> None:
         super().__init__(writer)

@@ -1,6 +1,6 @@
-"""`Event`: one stage of one request in its serialized form; and the line of the format `legacy`.
+"""`Event`: one stage of one request in its serialized form; and the line of the log format `legacy`.
 
-Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go.
+Upstream: k8s.io/apiserver/pkg/apis/audit/v1/types.go, pkg/audit/format.go
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
 class Event:
     """An audit event.
 
-    `document` has no kind and apiVersion, because items of a list have none. Its objects are encoded JSON, to save
-    memory.
+    `document` is the event without kind and apiVersion, because items of a list have none. Its requestObject and
+    responseObject are encoded JSON (`orjson.Fragment`), to save memory.
     """
 
     __slots__ = ("_encoded", "document")
@@ -34,7 +34,7 @@ class Event:
         self._encoded = b""
 
     def item(self) -> bytes:
-        """Return the JSON of the event as an item of an EventList."""
+        """Return the JSON of the event as an item of an EventList, without kind and apiVersion. It is encoded once."""
         if not self._encoded:
             try:
                 encoded = orjson.dumps(self.document)
@@ -46,11 +46,11 @@ class Event:
         return self._encoded
 
     def line(self) -> bytes:
-        """Return the event as a line of the log."""
+        """Return the JSON of the event as a line of the log, with kind, apiVersion and a newline."""
         return _HEAD + self.item()[1:] + b"\n"
 
     def without_objects(self) -> Event:
-        """Return the event without its objects, annotated as truncated."""
+        """Return a copy of the event without requestObject and responseObject, annotated as truncated."""
         document = {
             key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")
         }
@@ -59,24 +59,24 @@ class Event:
 
 
 def micro_time(seconds: float) -> str:
-    """Format a time (seconds since the epoch) as metav1.MicroTime does."""
+    """Format a Unix time as metav1.MicroTime does: RFC 3339 in UTC with microseconds."""
     whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
     return f"{_second(whole)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=4)
 def _second(seconds: int) -> str:
-    """Format whole seconds; cached, because many events share a second."""
+    """Format whole seconds of a Unix time; cached, because many events share a second."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def wall_clock(monotonic: float) -> float:
-    """Convert a reading of time.monotonic() to seconds since the epoch."""
+    """Convert a past reading of time.monotonic() to a Unix time."""
     return time.time() - (time.monotonic() - monotonic)
 
 
 def legacy_line(event: Event) -> str:
-    """Return the event as one line of text (upstream: EventString)."""
+    """Return the event as one line of text, without a newline (upstream: EventString)."""
     doc = event.document
     user, impersonated = doc.get("user") or {}, doc.get("impersonatedUser")
     name, groups = "<none>", "<none>"
@@ -111,5 +111,5 @@ def _quote(texts: list[str]) -> str:
 
 
 def _shortest(stamp: str) -> str:
-    """Remove trailing zeros, as RFC3339Nano does."""
+    """Remove trailing zeros of the fraction from a time stamp, as RFC3339Nano does."""
     return stamp.rstrip("Z").rstrip("0").rstrip(".") + "Z"

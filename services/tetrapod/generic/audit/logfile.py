@@ -1,6 +1,6 @@
 """The log backend: one line for each event, in a file that may be rotated, or on standard output.
 
-Upstream: plugin/pkg/audit/log/backend.go.
+Upstream: plugin/pkg/audit/log/backend.go
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME: Final = "log"
 
 
 class Writer(Protocol):
-    """A destination of log lines."""
+    """A destination of log lines. `write` raises OSError or ValueError if the line cannot be written."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -30,18 +30,18 @@ class Writer(Protocol):
 
 
 class StandardOutput:
-    """Standard output."""
+    """The `Writer` for standard output, which is flushed after each line."""
 
     def write(self, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        """Leave standard output open."""
+        """Do nothing: standard output stays open."""
 
 
 class PlainFile:
-    """A file that is appended to and never rotated."""
+    """The `Writer` for a file that is appended to and never rotated. The file must exist."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_APPEND | os.O_WRONLY)
@@ -55,7 +55,11 @@ class PlainFile:
 
 
 def open_writer(path: str, rotation: RotationConfig) -> Writer:
-    """Open the log. `-` is standard output; a file that is not rotated has no size limit.
+    """Open the log for appending; the file and its directories are created if necessary.
+
+    Args:
+        path: the file, or `-` for standard output.
+        rotation: the limits of rotation. A `max_bytes` of 0 means that the file is never rotated.
 
     Raises:
         OSError: the file cannot be created or written.
@@ -69,9 +73,12 @@ def open_writer(path: str, rotation: RotationConfig) -> Writer:
 
 
 class LogBackend:
-    """The backend.
+    """The backend that writes one line for each event.
 
     It writes in the event loop: copying a line into the page cache takes about 10 µs, less than a thread would cost.
+
+    Args:
+        log_format: `JSON` or `LEGACY`.
     """
 
     def __init__(self, writer: Writer, log_format: str = JSON) -> None:

@@ -29,7 +29,13 @@ REQUESTS_REJECTED_TOTAL: Final = Counter(
 
 
 def plugin_error(plugin: str, error: object, impacted: Sequence[Event]) -> None:
-    """Count events that were lost, and write them to the server's own log."""
+    """Count events that a plugin lost, and write them to the server's own log, one line each.
+
+    Args:
+        plugin: the name of the plugin ("log", "webhook", "buffered", …).
+        error: the reason.
+        impacted: the lost events.
+    """
     ERROR_TOTAL.add((plugin,), len(impacted))
     lines = "".join(f"\n{legacy_line(event)}" for event in impacted)
     log.error(

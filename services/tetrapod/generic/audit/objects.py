@@ -22,7 +22,7 @@ _NOTHING: Final = GroupVersionKind("", "v1", "")
 
 
 def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
-    """Encode an object. It is not modified, and may be modified by others afterwards."""
+    """Return the JSON of an object, without managed fields if `omit_managed_fields`. The object is not modified."""
     metadata = obj.get("metadata")
     if (
         isinstance(metadata, dict)
@@ -37,7 +37,7 @@ def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
 
 
 def compact_json(data: bytes) -> bytes:
-    """Return valid JSON without whitespace, because an event is one line."""
+    """Return JSON without whitespace, because an event is one line. The argument must be valid for Go's decoder."""
     try:
         return orjson.dumps(orjson.loads(data))
     except orjson.JSONDecodeError:  # numbers and strings that only Go's decoder accepts
@@ -47,8 +47,10 @@ def compact_json(data: bytes) -> bytes:
 def response_object(response: Response, body: bytes, *, omit_managed_fields: bool) -> bytes:
     """Return the JSON of the object in the body of a response; empty if it has no object.
 
-    A JSON body is kept as it is, so that large lists are not parsed for an event, unless managed fields are to be
-    removed.
+    A JSON body is not parsed, so that large lists cost little, unless it is indented or managed fields must be removed.
+
+    Args:
+        body: the body as sent, which may be compressed.
     """
     data = _decoded_encoding(response, body)
     kind = _media_type(response)
@@ -69,13 +71,13 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
 
 
 def may_be_status(response: Response) -> bool:
-    """Return whether a proxied response may be a Status, by its length."""
+    """Return whether a streamed response is short enough to be a Status. False if its length is unknown."""
     length = next((value for name, value in response.headers if name == b"content-length"), b"")
     return int(length or _STATUS_LIMIT) < _STATUS_LIMIT
 
 
 def status_in(response: Response, body: bytes) -> Object | None:
-    """Return the Status in a response, or None if it is another object."""
+    """Return the Status in a response, or None if the response is another object or longer than a Status."""
     if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
         return None
     kind = _media_type(response)
@@ -111,14 +113,17 @@ def _media_type(response: Response) -> str:
 
 
 def _decoded_encoding(response: Response, body: bytes) -> bytes:
-    """Decompress the body of a proxied response."""
+    """Return the body decompressed if the response is compressed by gzip, else as it is."""
     if any(name == b"content-encoding" and value == b"gzip" for name, value in response.headers):
         return zlib.decompress(body, 31)
     return body
 
 
 def _without_managed_fields(obj: Any) -> Any:
-    """Remove the managed fields of an object, of the items of a list, and of the objects in the rows of a table."""
+    """Remove, in place, the managed fields of an object, of a list's items, and of the objects in a Table's rows.
+
+    Return the argument.
+    """
     if not isinstance(obj, dict):
         return obj
     metadata = obj.get("metadata")

@@ -1,6 +1,6 @@
 """The options of auditing, validated as upstream validates its flags, and the backends they configure.
 
-Upstream: k8s.io/apiserver/pkg/server/options/audit.go.
+Upstream: k8s.io/apiserver/pkg/server/options/audit.go
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _VERSIONS: Final = f"invalid group version, allowed versions are [{go_quote(VERS
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How events are delivered to a backend: the flags that `--audit-log-*` and `--audit-webhook-*` have in common."""
+    """How events are delivered to a backend: the flags that `--audit-log-*` and `--audit-webhook-*` have in common.
+
+    Sizes are in bytes; `mode` is one of `MODES`.
+    """
 
     mode: str = BATCH
     batch: BatchConfig = field(default_factory=BatchConfig)
@@ -38,7 +41,10 @@ class Delivery:
     version: str = VERSION
 
     def problems(self, plugin: str) -> Iterator[str]:
-        """Yield validation errors, in upstream's words. `plugin` is `log` or `webhook`."""
+        """Yield the errors of the flags, in upstream's words.
+
+        `plugin` is `log` or `webhook`, as in the names of the flags.
+        """
         if self.mode not in MODES:
             yield f"invalid audit {plugin} mode {self.mode}, allowed modes are {go_quote(','.join(MODES))}"
         elif self.mode == BATCH and (problem := self._batch_problem(plugin)):
@@ -64,7 +70,7 @@ class Delivery:
         return ""
 
     def wrap(self, backend: Backend) -> Backend:
-        """Return the backend with batching, error handling and truncation."""
+        """Return `backend` wrapped by batching or error handling (by the mode), and by truncation if enabled."""
         if self.mode == BATCH:
             backend = Buffered(backend, self.batch)
         elif self.mode == BLOCKING:
@@ -74,7 +80,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """The --audit-log-* flags. Without a path nothing is logged."""
+    """The --audit-log-* flags. Without a path nothing is logged. `max_age` is in days, `max_size` in megabytes."""
 
     path: str = ""
     format: str = JSON
@@ -85,7 +91,7 @@ class LogOptions:
     delivery: Delivery = field(default_factory=lambda: Delivery(BLOCKING))
 
     def problems(self) -> Iterator[str]:
-        """Yield validation errors."""
+        """Yield the errors of the flags, in upstream's words; none if no path is set."""
         if not self.path:
             return
         yield from self.delivery.problems("log")
@@ -96,10 +102,10 @@ class LogOptions:
                 yield f"--audit-log-{flag} {value} can't be a negative number"
 
     def backend(self) -> Backend:
-        """Create the backend.
+        """Create the backend, opening the log file.
 
         Raises:
-            ValueError: the file cannot be written.
+            ValueError: the file cannot be written; with upstream's text.
         """
         rotation = RotationConfig(self.max_size * MEGABYTE, self.max_age, self.max_backups, self.compress)
         try:
@@ -110,22 +116,25 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """The --audit-webhook-* flags. `config_file` is a kubeconfig; empty disables the webhook."""
+    """The --audit-webhook-* flags. `config_file` is a kubeconfig; empty disables the webhook.
+
+    `initial_backoff` is the number of seconds before the first retry.
+    """
 
     config_file: str = ""
     initial_backoff: float = 10.0
     delivery: Delivery = field(default_factory=Delivery)
 
     def problems(self) -> Iterator[str]:
-        """Yield validation errors."""
+        """Yield the errors of the flags, in upstream's words; none if no kubeconfig is set."""
         if self.config_file:
             yield from self.delivery.problems("webhook")
 
     def backend(self) -> Backend:
-        """Create the backend.
+        """Create the backend; no connection is opened yet.
 
         Raises:
-            ValueError: the kubeconfig is invalid.
+            ValueError: the kubeconfig is invalid; with upstream's text.
         """
         from tetrapod.generic.audit.webhook import WebhookBackend
         from tetrapod.generic.webhook.kubeconfig import read_kubeconfig

@@ -31,18 +31,21 @@ _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
 def request_header(audit: Auditor) -> HeaderList:
-    """Return the request header that asks a service for audit data."""
+    """Return the request header that asks a peer service for audit data, as a list of one header."""
     return [(AUDIT_REQUEST_HEADER, audit.requested_level().encode())]
 
 
 def parse_request_header(text: str) -> Auditing | None:
-    """Parse the request header; None if it is malformed."""
+    """Return what the request header asks for, or None if it is malformed."""
     level = LEVELS.get(text.removesuffix(AUDIT_OMIT_MANAGED_FIELDS))
     return None if level is None else Auditing(level, omit_managed_fields=text.endswith(AUDIT_OMIT_MANAGED_FIELDS))
 
 
 def response_header(context: AuditContext) -> HeaderList:
-    """Return the audit data as a response header; the object is left out if the header would be too long."""
+    """Return the audit data as a response header, in a list.
+
+    If the header would be too long, the request object is left out. If it is still too long, the list is empty.
+    """
     data = context.findings()
     encoded = pack_header(data)
     if len(encoded) > _LIMIT:
@@ -52,7 +55,11 @@ def response_header(context: AuditContext) -> HeaderList:
 
 
 def take_response(audit: Auditor, request: Request, response: Response) -> None:
-    """Take the audit data out of a service's response, and record the object in the response."""
+    """Move the audit data from a peer service's response to `audit`, and record the object in the response.
+
+    The header is removed from the response. Objects of long-running requests and of responses that are no API resources
+    are not recorded.
+    """
     for data in take_out_headers(response, AUDIT_RESPONSE_HEADER):
         audit.take(data)
     info = request.info

@@ -1,6 +1,6 @@
 """The audit policy: the first rule that matches a request gives its level and the stages to omit.
 
-Upstream: k8s.io/apiserver/pkg/apis/audit/types.go, pkg/audit/policy/checker.go.
+Upstream: k8s.io/apiserver/pkg/apis/audit/types.go, pkg/audit/policy/checker.go
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Auditing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupResources:
-    """Resources of a group, `*` being every group.
+    """Resources of an API group ("*": every group).
 
-    Empty resources mean all. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`.
+    No `resources` mean all of the group. They have the forms `pods`, `pods/log`, `pods/*`, `*/scale`, `*`. `names`
+    restrict them to some objects; no names mean all.
     """
 
     group: str = ""
@@ -58,6 +59,7 @@ class GroupResources:
     names: tuple[str, ...] = ()
 
     def matches(self, info: RequestInfo) -> bool:
+        """Return whether the request is for one of these resources."""
         if self.group not in (info.api_group, "*"):
             return False
         if not self.resources:
@@ -74,7 +76,7 @@ class GroupResources:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; every field that is not empty must match."""
+    """A rule of the policy; every field that is not empty must match the request. `auditing` is the decision."""
 
     auditing: Auditing
     users: frozenset[str] = frozenset()
@@ -85,7 +87,10 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     def matches(self, user: UserInfo | None, info: RequestInfo) -> bool:
-        """Return whether the rule matches. `user` is None if authentication failed."""
+        """Return whether the rule matches. `user` is None if authentication failed.
+
+        Then a rule for users or groups does not.
+        """
         if self.users and (user is None or user.name not in self.users):
             return False
         if self.groups and (user is None or self.groups.isdisjoint(user.groups)):
@@ -112,14 +117,17 @@ _UNWANTED: Final = Auditing(Level.NONE)
 
 
 class Policy:
-    """The rules. `otherwise` applies to requests that no rule matches; its level is None."""
+    """The rules of a policy. `otherwise` is the decision for requests that no rule matches; its level is None."""
 
     def __init__(self, rules: Sequence[Rule], otherwise: Auditing = _UNWANTED) -> None:
         self.rules = tuple(rules)
         self._otherwise = otherwise
 
     def evaluate(self, user: UserInfo | None, info: RequestInfo) -> Auditing:
-        """Return the decision of the first rule that matches. `user` is None if authentication failed."""
+        """Return the decision of the first rule that matches, or `otherwise`.
+
+        `user` is None if authentication failed.
+        """
         for rule in self.rules:
             if rule.matches(user, info):
                 return rule.auditing

@@ -39,10 +39,10 @@ class PolicyError(ValueError):
 
 
 def read_policy(path: str) -> Policy:
-    """Read a policy file.
+    """Read and validate a policy file.
 
     Raises:
-        PolicyError: the file cannot be read or decoded, or does not pass validation.
+        PolicyError: the file cannot be read or decoded, or does not pass validation; with upstream's text.
     """
     try:
         data = Path(path).read_bytes()
@@ -58,10 +58,10 @@ def read_policy(path: str) -> Policy:
 
 
 def parse_policy(data: bytes) -> Policy:
-    """Parse and validate a policy.
+    """Parse and validate a policy in YAML or JSON. Unknown and duplicate fields are only logged.
 
     Raises:
-        PolicyError: the policy cannot be decoded or does not pass validation.
+        PolicyError: the policy cannot be decoded, does not pass validation or has no rules; with upstream's text.
     """
     try:
         decoded = yaml.decode(data)
@@ -209,7 +209,7 @@ def _stage_errors(stages: Sequence[str], path: str) -> list[FieldError]:
 
 
 def policy_of(obj: Object) -> Policy:
-    """Convert a valid document."""
+    """Return the policy of a document that has been validated."""
     stages = frozenset(obj.get("omitStages") or ())
     omits = bool(obj.get("omitManagedFields"))
     return Policy([_rule(rule, stages, omits) for rule in obj["rules"]], Auditing(Level.NONE, stages, omits))

@@ -1,6 +1,6 @@
 """The parts of an event that are known before a request is served: user, source, request URI and object reference.
 
-Upstream: k8s.io/apiserver/pkg/audit/request.go, and SourceIPs of apimachinery's pkg/util/net/http.go.
+Upstream: k8s.io/apiserver/pkg/audit/request.go, and SourceIPs of apimachinery's pkg/util/net/http.go
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ _MAX_USER_AGENT: Final = 1024
 
 
 def head_of(request: Request, user: UserInfo | None) -> Object:
-    """Return the fields for the request and its user. `user` is None if authentication failed."""
+    """Return requestURI, verb and user of the event. `user` is None if authentication failed.
+
+    Then the field is empty.
+    """
     target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     assert request.info is not None
     return {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
 
 
 def origin_of(request: Request) -> Object:
-    """Return the fields for the source addresses and the user agent."""
+    """Return sourceIPs and userAgent of the event, each only if it is not empty. A long user agent is truncated."""
     origin: Object = {}
     if addresses := source_addresses(request):
         origin["sourceIPs"] = addresses
@@ -35,7 +38,10 @@ def origin_of(request: Request) -> Object:
 
 
 def reference_of(info: RequestInfo | None) -> Object | None:
-    """Return an ObjectReference with all fields from the path; None for a non-resource request."""
+    """Return the event's objectRef as far as the path gives it, other fields being "".
+
+    None for a non-resource request.
+    """
     if info is None or not info.is_resource_request:
         return None
     return {
@@ -51,7 +57,13 @@ def reference_of(info: RequestInfo | None) -> Object | None:
 
 
 def identity_of(metadata: Object, resource: GroupVersionResource, subresource: str) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of an ObjectReference that the object itself contains."""
+    """Return the fields of objectRef that come from the object in the body, as pairs; some values may be empty or None.
+
+    Args:
+        metadata: the metadata of that object.
+        resource: the resource of the endpoint.
+        subresource: the subresource, or "".
+    """
     return (
         ("namespace", metadata.get("namespace")),
         ("name", metadata.get("name")),
@@ -71,8 +83,9 @@ def user_info(user: UserInfo) -> Object:
 
 
 def source_addresses(request: Request) -> list[str]:
-    """Return the addresses of X-Forwarded-For, X-Real-Ip and the connection, in this order.
+    """Return the addresses of X-Forwarded-For, X-Real-Ip and the connection, in this order, without invalid ones.
 
+    X-Real-Ip is left out if it was listed before, and the connection if it equals the last one.
     Upstream: k8s.io/apimachinery/pkg/util/net, SourceIPs
     """
     addresses = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]

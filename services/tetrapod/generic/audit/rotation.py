@@ -27,7 +27,10 @@ _GZ: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class RotationConfig:
-    """The limits of rotation; 0 days or backups mean no limit."""
+    """The limits of rotation. 0 days or backups mean no limit.
+
+    `max_backups` is the number of rotated files to keep; with `compress`, they are compressed by gzip.
+    """
 
     max_bytes: int = 100 * MEGABYTE
     max_age_days: int = 0
@@ -36,7 +39,7 @@ class RotationConfig:
 
 
 class RotatingFile:
-    """The log file."""
+    """The log file, which is opened or created at the first write."""
 
     def __init__(self, path: Path, config: RotationConfig) -> None:
         self._path, self._config = path, config
@@ -48,11 +51,11 @@ class RotatingFile:
         self._again = False  # more files were rotated since the thread listed them
 
     def write(self, data: bytes) -> None:
-        """Append data, rotating the file first if it would become too large.
+        """Append data, rotating the file first if it would become larger than `max_bytes`.
 
         Raises:
             OSError: the file could not be written.
-            ValueError: the data is larger than a file may be.
+            ValueError: the data alone is larger than `max_bytes`.
         """
         if len(data) > self._config.max_bytes:
             raise ValueError(f"write length {len(data)} exceeds maximum file size {self._config.max_bytes}")
@@ -65,7 +68,7 @@ class RotatingFile:
             data = data[os.write(self._fd, data) :]
 
     def close(self) -> None:
-        """Close the file and wait for the thread."""
+        """Close the file, and wait for the thread that compresses and removes rotated files."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -93,7 +96,7 @@ class RotatingFile:
         self._tidy_soon()
 
     def _open_new(self) -> None:
-        """Rename the old file and create a new one with the same mode and owner."""
+        """Rename the present file, if there is one, and create a new one with the same mode and owner."""
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         mode, owner = 0o600, None
         with contextlib.suppress(FileNotFoundError):
@@ -107,9 +110,10 @@ class RotatingFile:
                 os.chown(self._path, *owner)
 
     def _backup_name(self) -> Path:
-        """Return a file name with the current time.
+        """Return an unused name for a rotated file, with the current time.
 
-        It is later than the last one, because two rotations within a millisecond must not overwrite each other.
+        The time is later than that of the last one, because two rotations within a millisecond must not overwrite each
+        other.
         """
         moment = max(datetime.now(UTC), self._last)
         while True:
@@ -132,9 +136,9 @@ class RotatingFile:
                 self._tidying.start()
 
     def _tidy_up(self) -> None:
-        """Tidy up until no file was rotated during the work.
+        """Compress and remove rotated files, again if a file was rotated meanwhile. Runs in a thread.
 
-        One thread at a time, because two would compress the same file.
+        There is only one such thread at a time, because two would compress the same file.
         """
         while True:
             with self._lock:
@@ -163,7 +167,7 @@ class RotatingFile:
                     _compress(path)
 
     def _backups(self) -> list[tuple[datetime, Path]]:
-        """Return the rotated files with their times, the newest first."""
+        """Return the rotated files, compressed or not, with the times in their names, the newest first."""
         prefix, suffix = f"{self._path.stem}-", self._path.suffix
         backups = []
         for path in self._path.parent.iterdir():

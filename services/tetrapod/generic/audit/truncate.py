@@ -1,6 +1,6 @@
 """Truncation: large events lose their objects, larger ones are dropped, and large batches are split.
 
-Upstream: plugin/pkg/audit/truncate/truncate.go.
+Upstream: plugin/pkg/audit/truncate/truncate.go
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ _WITH_OBJECTS = ("Request", "RequestResponse")
 
 
 class Truncating:
-    """A backend that truncates events for another one. Sizes are in bytes."""
+    """A backend that truncates events and passes them to another one.
+
+    `max_event_size` and `max_batch_size` are in bytes of JSON. Events that are too large even without objects are
+    counted, logged and dropped.
+    """
 
     def __init__(self, backend: Backend, max_event_size: int, max_batch_size: int) -> None:
         self._backend, self._max_event, self._max_batch = backend, max_event_size, max_batch_size
@@ -42,7 +46,10 @@ class Truncating:
         return success
 
     def _fitting(self, event: Event) -> tuple[Event | None, int]:
-        """Return the event, truncated if necessary, and its size; None if it is still too large."""
+        """Return the event, without its objects if it is too large with them, and its size in bytes.
+
+        If it is too large even without objects, return None and 0.
+        """
         length = len(event.line())
         if length > self._max_event and event.document["level"] in _WITH_OBJECTS:
             event = event.without_objects()

@@ -1,6 +1,6 @@
 """The webhook backend, which posts batches of events as an EventList to an HTTPS server, with retries.
 
-Upstream: plugin/pkg/audit/webhook/webhook.go, WithExponentialBackoff of pkg/util/webhook/webhook.go.
+Upstream: plugin/pkg/audit/webhook/webhook.go, WithExponentialBackoff of pkg/util/webhook/webhook.go
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ _HEADERS: Final[HeaderList] = [
 
 
 class WebhookBackend:
-    """The backend. It retries after any failure, also after malformed responses, because the receiver may recover."""
+    """The backend that posts events. It retries four times after any failure, also after malformed responses.
+
+    Args:
+        initial_backoff: seconds before the first retry; each further one waits 1.5 times as long.
+        timeout: seconds for one attempt.
+    """
 
     def __init__(self, target: Target, initial_backoff: float, *, timeout: float = TIMEOUT) -> None:
         self._target, self._backoff, self._timeout = target, initial_backoff, timeout
@@ -55,7 +60,7 @@ class WebhookBackend:
         return False
 
     async def _post(self, body: bytes) -> str:
-        """Send one request, and return the error or ""."""
+        """Send one request, and return the error text, or "" if it succeeded."""
         target = self._target
         try:
             async with asyncio.timeout(self._timeout):
