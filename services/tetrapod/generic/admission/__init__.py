@@ -1,1 +1,1 @@
-"""Admission: the chain of plugins, policies, and webhooks."""
+"""Admission: the chain of plugins, among them those for policies and webhooks."""

@@ -1,9 +1,8 @@
-"""`--break-glass`: members of system:masters bypass user-configured admission, in case it locks everyone out.
-
-Not in upstream.
+"""`--break-glass`: members of system:masters bypass webhooks and policies, in case these lock everyone out.
 
 An unavailable webhook or an overly strict policy may reject the very requests that would repair it. Each bypass is
 recorded in the audit event and in the log. Nothing else is bypassed: quotas, limits and validation still apply.
+Upstream does not have this flag.
 """
 
 from __future__ import annotations
@@ -22,12 +21,18 @@ ANNOTATION: Final = "break-glass.tetrapod.dev/"
 
 
 def bypasses(dependencies: PluginDependencies, attributes: Attributes) -> bool:
-    """Return whether the request bypasses the plugin."""
+    """Return whether a request bypasses webhooks and policies.
+
+    That is so if the flag is set and the user is in system:masters.
+    """
     return dependencies.break_glass and SYSTEM_MASTERS in attributes.user.groups
 
 
 def record_bypass(plugin: str, attributes: Attributes) -> None:
-    """Record that a request bypassed a plugin that would have handled it."""
+    """Record in audit event and log that a request bypassed a plugin that would have handled it.
+
+    Once for each request.
+    """
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
         return  # recorded before the reinvocation
     attributes.annotate(f"{ANNOTATION}{plugin}", "passed")

@@ -16,7 +16,7 @@ from tetrapod.generic.observability.tracing.spans import NOTHING, current, detai
 
 
 class _Step(NamedTuple):
-    """One plugin in one phase."""
+    """One plugin in one phase (mutating or validating). `call` is its method `admit` or `validate`."""
 
     name: str
     operations: frozenset[str]
@@ -25,7 +25,10 @@ class _Step(NamedTuple):
 
 
 class Chain:
-    """The implementation of `AdmissionChain`. A plugin is called only in the phases for which it has a method."""
+    """The implementation of `AdmissionChain`. A plugin is called only in the phases for which it has a method.
+
+    `names` are those of the plugins, in order.
+    """
 
     def __init__(self, plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin]) -> None:
         self.names = [plugin.name for plugin in plugins]
@@ -34,18 +37,24 @@ class Chain:
         self._operations = frozenset[str]().union(*(plugin.operations for plugin in plugins))
 
     def handles(self, operation: str) -> bool:
-        """Return whether any plugin handles the operation."""
+        """Return whether any plugin handles the operation ("CREATE", …), so that calling the chain is of use."""
         return operation in self._operations
 
     async def admit(self, attributes: Attributes) -> None:
-        """Run the mutating plugins, and once more if one of them requested that (`reinvoke`)."""
+        """Run the mutating plugins, which may replace `attributes.object`.
+
+        All once more if one sets `attributes.reinvoke`.
+
+        Raises:
+            StatusError: a plugin rejects the request.
+        """
         await self._run(self._mutating, "admit", attributes)
         if attributes.reinvoke and not attributes.is_reinvocation:
             attributes.is_reinvocation = True
             await self._run(self._mutating, "admit", attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        """Run the validating plugins."""
+        """Run the validating plugins. Raises StatusError if one rejects the request."""
         await self._run(self._validating, "validate", attributes)
 
     async def _run(self, steps: Sequence[_Step], phase: str, attributes: Attributes) -> None:

@@ -1,6 +1,6 @@
 """`PluginConfiguration`: the plugin configurations of --admission-control-config-file.
 
-configuration_file.py reads the file.
+configuration_file.py reads that file.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go
 """
 
@@ -14,21 +14,21 @@ from tetrapod.generic.configuration.files import read
 
 
 class Unconfigurable(ValueError):
-    """The configuration file, or a file that it names, is invalid."""
+    """The configuration file, or a file that it names, is invalid; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfiguration:
-    """Configurations by plugin name.
+    """Configurations by plugin name: as JSON in the file itself (`inline`), or as paths of other files.
 
-    Files are read when their plugin is created, so that a disabled plugin may name a missing file.
+    The other files are read when their plugin is created, so that a disabled plugin may name a missing file.
     """
 
     inline: Mapping[str, bytes] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
 
     def for_plugin(self, plugin: str) -> bytes | None:
-        """Return the configuration of a plugin, or None.
+        """Return the configuration of a plugin as JSON or YAML, or None if it has none.
 
         Raises:
             Unconfigurable: the plugin's file cannot be read.

@@ -25,10 +25,10 @@ _LEGACY: Final = {"ImagePolicyWebhook": "imagePolicy", "PodNodeSelector": "podNo
 
 
 def read_configuration(path: str) -> PluginConfiguration:
-    """Return the configurations of the plugins.
+    """Read the file, and return the configurations of the plugins.
 
     Raises:
-        Unconfigurable: with upstream's text.
+        Unconfigurable: the file cannot be read or decoded; with upstream's text.
     """
     try:
         data = read(path)

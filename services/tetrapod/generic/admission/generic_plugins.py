@@ -32,7 +32,7 @@ DYNAMIC: Final[dict[str, Make]] = {
 
 
 class UnusablePlugins(ValueError):
-    """A plugin's configuration is invalid; the text is upstream's."""
+    """A plugin's configuration is invalid, so that the server cannot start; the text is upstream's."""
 
 
 def _always_deny(_: PluginDependencies) -> Plugin:
@@ -75,9 +75,13 @@ def select_plugins(
     enabled: Collection[str],
     disabled: Collection[str],
 ) -> list[Plugin]:
-    """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
+    """Create the plugins of `table`, in its order: those that are enabled or not `off` by default, and not disabled.
 
-    Other names are ignored.
+    Args:
+        table: functions that create a plugin, by its name.
+        off: the names of plugins that are not created by default.
+        enabled: names from --enable-admission-plugins; names that are not in the table are ignored.
+        disabled: names from --disable-admission-plugins; they take precedence.
 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
@@ -98,7 +102,11 @@ def _create(name: str, make: Make, dependencies: PluginDependencies) -> Plugin:
 def standard_plugins(
     dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
 ) -> list[Plugin]:
-    """Create the plugins of a service that has no plugins of its own. Names of other services' plugins are ignored.
+    """Create the plugins of a service that has only the generic ones. Names of other services' plugins are ignored.
+
+    Args:
+        enabled: names from --enable-admission-plugins.
+        disabled: names from --disable-admission-plugins; they take precedence.
 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.

@@ -20,26 +20,27 @@ DETAILED_ANNOTATIONS: Final = "audit annotations of level Request"
 
 
 class Equivalent(NamedTuple):
-    """Another group-version that serves the objects of a request's resource."""
+    """A group-version and kind in which the objects of a request's resource are served."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
 
 
 class Versions(Protocol):
-    """Converts objects to the version that a plugin needs (upstream: admission.ObjectInterfaces)."""
+    """Converts the objects of a request to the version that a plugin needs (upstream: admission.ObjectInterfaces)."""
 
     def equivalents(self) -> Sequence[Equivalent]:
-        """Return the equivalents of the request's resource and subresource, in order of preference.
+        """Return all group-versions and kinds in which the objects of the request's resource are served.
 
-        They include the request's own resource and subresource.
+        They are in order of preference and include the request's own. For a request to a subresource, the kinds are
+        those of the subresource.
         """
         ...
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """Return `Attributes.object` or `old_object` as `kind`.
+        """Return `obj`, which is `Attributes.object` or `old_object`, as `kind`.
 
-        The result may be the object itself and must not be modified.
+        The result may be the same object and must not be modified. Raises ValueError for an unknown kind.
         """
         ...
 
@@ -48,6 +49,9 @@ class Versions(Protocol):
 
         The argument may be modified.
 
+        Args:
+            strict: reject unknown fields instead of removing them.
+
         Raises:
             ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
                 decoder.
@@ -55,13 +59,22 @@ class Versions(Protocol):
         ...
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
-        """Return the schema of `kind`, or None if it is unknown."""
+        """Return the schema of `kind`, one of `equivalents`, or None if it has none."""
         ...
 
 
 @dataclass(slots=True)
 class Attributes:
-    """One operation. Mutating plugins may modify `object` in place; `old_object` must not be modified."""
+    """One operation, as plugins see it. Mutating plugins may modify or replace `object`; nothing else may be modified.
+
+    - `kind` and `resource` are those of the request. The objects are in the storage version, except those of a handler
+      without storage (reviews, evictions).
+    - `name` may be "" on create; `namespace` is "" for cluster-scoped objects.
+    - `object` is None for DELETE, `old_object` for CREATE and CONNECT.
+    - `options` is the options object (CreateOptions, …).
+    - Plugins append to `warnings` (texts of Warning headers), and call `annotate`.
+    - `request` is None for operations of the server itself.
+    """
 
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
     kind: GroupVersionKind
@@ -78,18 +91,18 @@ class Attributes:
     annotations: dict[str, str] = field(default_factory=dict)
     request: Any = None
     reinvoke: bool = False
-    """Set by a mutating plugin that changed the object so that earlier plugins should see it again: all are called
-    once more.
-    """
+    """Set by a mutating plugin that has changed the object. All mutating plugins are then called once more."""
     is_reinvocation: bool = False
+    """Whether the mutating plugins are being called for the second time."""
     versions: Versions | None = None
     state: dict[str, Any] = field(default_factory=dict)
-    """Data that a plugin keeps from its first call for the reinvocation."""
+    """Data that a plugin keeps from its first call for the second one, by its name."""
 
     def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
         """Add an audit annotation, unless the key has a value already.
 
-        Level "Request" is written only if the audit policy logs requests.
+        Args:
+            level: "Request" for an annotation that is written only if the audit policy records request bodies.
         """
         annotations = (
             self.annotations
@@ -100,7 +113,7 @@ class Attributes:
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
-    """Return a 403 that names the object as upstream's admission.NewForbidden does.
+    """Return, not raise, the 403 of upstream's admission.NewForbidden, which names the object.
 
     The object is named by its name, else by its generateName, else "Unknown".
     """
@@ -126,7 +139,7 @@ class Plugin:
     """The operations that the plugin handles; `handles` can restrict them further."""
 
     def handles(self, attributes: Attributes) -> bool:
-        """Return whether the plugin is called for this request."""
+        """Return whether the plugin is called for this request. It is asked only for its `operations`."""
         return True
 
 
@@ -153,7 +166,8 @@ class ValidatingPlugin(Protocol):
 class AdmissionChain(Protocol):
     """All plugins of a server.
 
-    `handles` returns whether any plugin handles an operation; a rejection is a StatusError.
+    `admit` runs the mutating plugins, which may replace `attributes.object`; `validate` runs the validating ones. A
+    rejection is raised as StatusError. `handles` returns whether any plugin handles an operation ("CREATE", …).
     """
 
     async def admit(self, attributes: Attributes) -> None: ...

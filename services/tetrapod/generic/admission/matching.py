@@ -43,7 +43,10 @@ VIRTUAL: Final = frozenset(
 
 
 def exempt(attributes: Attributes) -> bool:
-    """Return whether webhooks and policies are skipped: for the configuration of admission itself, and for reviews."""
+    """Return whether webhooks and policies ignore the request.
+
+    They ignore the configuration of admission itself, and reviews (TokenReview, SubjectAccessReview, …).
+    """
     kind = attributes.kind
     if kind.group == "admissionregistration.k8s.io" and kind.kind in _EXEMPT:
         return True
@@ -51,7 +54,7 @@ def exempt(attributes: Attributes) -> bool:
 
 
 class Rule(NamedTuple):
-    """A rule with the requests that a webhook or policy handles."""
+    """A rule that names the requests which a webhook or policy handles; "*" in a set means everything."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -62,7 +65,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def from_object(cls, rule: Object) -> Rule:
-        """Create a rule from the `rules` of a webhook or of a policy's matchConstraints."""
+        """Parse one of the `rules` of a webhook, or of the resourceRules of a policy's matchConstraints."""
         resources = []
         for resource_path in rule.get("resources") or ():
             resource, _, subresource = resource_path.partition("/")
@@ -77,7 +80,11 @@ class Rule(NamedTuple):
         )
 
     def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
-        """Return whether the rule matches the request as one for `resource`, its own resource or an equivalent one."""
+        """Return whether the rule matches the request.
+
+        Args:
+            resource: the resource in place of the request's: its own, or one that serves the same objects.
+        """
         return (
             _listed(self.operations, attributes.operation)
             and _listed(self.groups, resource.group)
@@ -103,7 +110,11 @@ def _listed(items: frozenset[str], requested: str) -> bool:
 
 
 def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> Equivalent | None:
-    """Return the resource and kind in which the first matching rule wants the request, or None if no rule matches."""
+    """Return the resource and kind in which the first matching rule wants the request, or None if no rule matches.
+
+    Args:
+        equivalent: whether rules for other group-versions of the same objects match too (matchPolicy Equivalent).
+    """
     own = attributes.resource
     for rule in rules:
         if rule.matches(attributes, own):
@@ -119,7 +130,7 @@ def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> 
 
 
 class ParsedSelector:
-    """A parsed LabelSelector. An invalid one makes every request fail that is tested against it."""
+    """A parsed LabelSelector; None selects nothing. An invalid one raises its error at the first use, not here."""
 
     def __init__(self, selector: Mapping[str, object] | None) -> None:
         self._selector: Selector | None = None
@@ -141,16 +152,16 @@ class ParsedSelector:
 
 
 class Namespaces:
-    """The namespaces of requests, read from storage in every service."""
+    """The namespaces of requests, read from storage, which every service can read."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._lister = Lister(storages, NAMESPACES)
 
     async def get(self, name: str) -> Object:
-        """Return a namespace.
+        """Return a namespace, which is shared and must not be modified.
 
         Raises:
-            StatusError: 404.
+            StatusError: 404, it does not exist.
         """
         # A namespace that another server has just created may not be in the cache yet.
         namespace = await self._lister.find("", name)
@@ -159,9 +170,9 @@ class Namespaces:
         return namespace
 
     async def selects(self, selector: ParsedSelector, attributes: Attributes) -> bool:
-        """Return whether the selector matches the namespace of the request.
+        """Return whether the selector matches the labels of the request's namespace.
 
-        Cluster-scoped objects other than Namespaces always match.
+        For Namespaces, those are the labels of the new object itself. Other cluster-scoped objects always match.
 
         Raises:
             StatusError: 404 if the namespace does not exist, 500 if the selector is invalid.
@@ -179,10 +190,10 @@ class Namespaces:
 
 
 def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
-    """Return whether the selector matches the new or the old object.
+    """Return whether the selector matches the labels of the new or the old object. An empty one matches everything.
 
     Raises:
-        StatusError: 500.
+        StatusError: 500, the selector is invalid.
     """
     parsed = selector.parsed()
     if parsed.empty:
@@ -194,7 +205,7 @@ def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
 
 
 def labels_of(obj: Object) -> Mapping[str, str]:
-    """Return the labels of an object."""
+    """Return the labels of an object, empty if it has none. They must not be modified."""
     labels_found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
     return labels_found
 

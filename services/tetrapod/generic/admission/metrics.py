@@ -34,12 +34,12 @@ _STEP_SUMMARY: Final = Summary(
 
 
 def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """Record a plugin call. `phase` is "admit" or "validate"."""
+    """Record the duration of a plugin call in seconds. `phase` is "admit" or "validate"."""
     _PLUGIN.observe((name, phase, operation, _REJECTED[rejected]), seconds)
 
 
 def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """Record a phase, with all plugins."""
+    """Record the duration in seconds of a phase ("admit" or "validate"), with all its plugins."""
     labels = (phase, operation, _REJECTED[rejected])
     _STEP.observe(labels, seconds)
     _STEP_SUMMARY.observe(labels, seconds)

@@ -20,7 +20,12 @@ Background = Callable[[str, Coroutine[Any, Any, None]], object]
 class PluginDependencies:
     """The dependencies of admission plugins.
 
-    `client` is the server's own client; `webhooks` calls external webhooks.
+    - `client` is the server's own client, which has all permissions.
+    - `background` starts a coroutine that runs until the server stops.
+    - `webhooks` calls external webhooks.
+    - `break_glass` is the flag of that name (break_glass.py).
+    - `toleration_seconds` are --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
+    - `configuration` is that of --admission-control-config-file.
     """
 
     storages: StorageFactory

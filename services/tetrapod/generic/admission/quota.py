@@ -1,4 +1,4 @@
-"""Quotas: their scopes, their counts of objects, and the new usage or the error text if a write exceeds one.
+"""ResourceQuotas: their scopes, counts of objects, and the usage that writes add.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go, CheckRequest
 """
@@ -12,13 +12,13 @@ from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
 Usage: TypeAlias = dict[str, Quantity]
-"""Quantities by resource name of a quota."""
+"""Quantities by the resource names that a quota uses ("requests.cpu", "count/pods")."""
 _ZERO: Final = Quantity.from_int(0)
 ONE: Final = Quantity.from_int(1)
 
 
 def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
-    """Return the error text if the quota's status lacks the usage of some of these resources, else ""."""
+    """Return the error text if the quota's status.used lacks some of these resource names, else ""."""
     used = (quota.get("status") or {}).get("used") or {}
     names = sorted(names)
     if all(name in used for name in names):
@@ -27,7 +27,7 @@ def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
 
 
 def limit_error(quota: Object, delta: Usage) -> str:
-    """Return the error text if the additional usage exceeds the quota, else ""."""
+    """Return the error text if the additional usage `delta` exceeds the quota, else ""."""
     status = quota.get("status") or {}
     hard, used = _quantities(status.get("hard")), _quantities(status.get("used"))
     name = quota["metadata"]["name"]
@@ -43,7 +43,7 @@ def limit_error(quota: Object, delta: Usage) -> str:
 
 
 def add_usage(quota: Object, delta: Usage) -> dict[str, str] | None:
-    """Return the quota's usage including the delta, or None if the quota limits none of it."""
+    """Return status.used of the quota including `delta`, or None if the quota limits nothing of it."""
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, _quantities(status.get("used"))
     changes = {k: used.get(k, _ZERO) + v for k, v in delta.items() if k in hard}
@@ -53,7 +53,10 @@ def add_usage(quota: Object, delta: Usage) -> dict[str, str] | None:
 
 
 def growth(new: Usage, old: Usage) -> Usage:
-    """Return the increase of usage. Decreases are credited by the quota controller."""
+    """Return the quantities by which `new` exceeds `old`, without those that do not grow.
+
+    Decreases are not returned, because the quota controller subtracts them later.
+    """
     return {k: more for k, v in new.items() if (more := v - old.get(k, _ZERO)).sign > 0}
 
 
@@ -62,15 +65,15 @@ def _quantities(listed: Mapping[str, Any] | None) -> Usage:
 
 
 def count_name(resource: GroupResource) -> str:
-    """Return the quota resource name for the number of these objects.
+    """Return the resource name by which a quota limits the number of these objects: `count/deployments.apps`.
 
-    Upstream: pkg/quota/v1/generic, objectCountEvaluator.
+    Upstream: pkg/quota/v1/generic, objectCountEvaluator
     """
     return f"count/{resource}"
 
 
 def scopes_of(quota: Object) -> list[Object]:
-    """Return the scopes as scope selector requirements, in whichever field the quota has them."""
+    """Return the scopes of a quota as scope selector requirements, from spec.scopes and spec.scopeSelector."""
     spec = quota.get("spec") or {}
     requirements: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     return [*requirements, *((spec.get("scopeSelector") or {}).get("matchExpressions") or ())]

@@ -1,6 +1,6 @@
 """AdmissionRequests without their objects, for webhooks and the variables of CEL expressions.
 
-Upstream: CreateAdmissionRequest and CreateNamespaceObject.
+Upstream: CreateAdmissionRequest, CreateNamespaceObject
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ _HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 def describe(attributes: Attributes, matched_kind: Equivalent, uid: str = "") -> Object:
-    """Return the request, with fields in the order of Go's struct and without empty optional fields."""
+    """Return an AdmissionRequest without objects.
+
+    The fields are in the order of Go's struct; optional fields that are empty are left out.
+
+    Args:
+        matched_kind: the version in which the webhook or policy matched the request.
+        uid: identifies the request to a webhook.
+    """
     request: Object = {"uid": uid, "kind": _kind(matched_kind.kind), "resource": _resource(matched_kind.resource)}
     if attributes.subresource:
         request["subResource"] = attributes.subresource
@@ -40,15 +47,19 @@ def _resource(resource: GroupVersionResource) -> Object:
 
 
 def admission_request(attributes: Attributes, matched_kind: Equivalent) -> Object:
-    """Return the value of `request`.
+    """Return the value of the variable `request` of CEL expressions: an AdmissionRequest without its objects.
 
-    Upstream: CreateNamespaceObject.
+    Args:
+        matched_kind: the version in which the policy or webhook matched the request.
     """
     return {**describe(attributes, matched_kind), "dryRun": attributes.dry_run, "options": attributes.options or None}
 
 
 def namespace_object(namespace: Object | None) -> Any:
-    """Return the value of `namespaceObject`, without hidden metadata."""
+    """Return the value of the variable `namespaceObject` of CEL expressions; None if `namespace` is None.
+
+    Managed fields and owner references are left out.
+    """
     if namespace is None:
         return None
     metadata = {key: value for key, value in namespace["metadata"].items() if key not in _HIDDEN}

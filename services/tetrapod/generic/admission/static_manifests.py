@@ -16,7 +16,7 @@ _FIELD: Final = "staticManifestsDir"
 
 
 def reject_manifests(config: Object) -> None:
-    """Reject a configuration with manifests.
+    """Reject a plugin's configuration that sets `staticManifestsDir`.
 
     Policies and webhooks come only from the API; ignoring the manifests would admit requests that they forbid.
 
@@ -28,10 +28,10 @@ def reject_manifests(config: Object) -> None:
 
 
 def absolute_path(config: Object, name: str) -> str:
-    """Return the path in a field, or "".
+    """Return the path in the field `name` of a plugin's configuration, "" if it is unset.
 
     Raises:
-        ValueError: the path is relative.
+        ValueError: the path is relative; with upstream's text.
     """
     path: str = config.get(name) or ""
     if path and not path.startswith("/"):
@@ -40,10 +40,14 @@ def absolute_path(config: Object, name: str) -> str:
 
 
 def check_policy_configuration(data: bytes, plugin: str) -> None:
-    """Check the configuration of a policy plugin, which has no other fields.
+    """Check the configuration of a policy plugin, whose only field is `staticManifestsDir`.
+
+    Args:
+        data: the configuration as JSON or YAML.
+        plugin: the name of the plugin.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: it cannot be decoded, or sets the field.
     """
     name = f"{plugin}Configuration"
     reject_manifests(

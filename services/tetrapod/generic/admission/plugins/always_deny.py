@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class AlwaysDeny(Plugin):
-    """The plugin AlwaysDeny."""
+    """The plugin AlwaysDeny. It logs upstream's deprecation warning when it is created."""
 
     name = "AlwaysDeny"
 

@@ -24,7 +24,7 @@ _LIVE_LOOKUP_SECONDS: Final = 30.0
 
 
 class NamespaceLifecycle(Plugin):
-    """The plugin NamespaceLifecycle."""
+    """The plugin NamespaceLifecycle. Namespaces in `immortal` cannot be deleted."""
 
     name = "NamespaceLifecycle"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})

@@ -26,7 +26,7 @@ _NO_FINALIZERS: Final = (
 class OwnerReferencesPermissionEnforcement(Plugin):
     """The plugin that requires permissions for changing an object's owners and for blocking their deletion.
 
-    Changing an object's owners requires permission to delete the object. Blocking an owner's deletion requires
+    Changing an existing object's owners requires permission to delete the object. Setting blockOwnerDeletion requires
     permission to update the owner's finalizers.
     """
 
@@ -66,9 +66,10 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             raise forbidden(attributes, f"{prefix}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
-        """Return whether the user may update all finalizers.
+        """Return whether the user may update the finalizers of all objects.
 
-        Checked first, because finding an owner's resource requires discovery, which may be unavailable.
+        It is checked first, because the check for one owner needs discovery to find its resource, which may be
+        unavailable.
         """
         check = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
         return (await self._authorizer.authorize(check)).decision is Decision.ALLOW

@@ -16,7 +16,10 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class Change(Protocol):
-    """The effect of one write on usage."""
+    """The effect of one write on the usage of quotas.
+
+    `resource` is the resource of the object, and `new` the object that will be stored.
+    """
 
     @property
     def resource(self) -> GroupResource: ...
@@ -26,12 +29,12 @@ class Change(Protocol):
 
     @property
     def used(self) -> Usage:
-        """The usage of the new object."""
+        """The usage of the new object as a whole, also of what an old object used before."""
         ...
 
     @property
     def alone(self) -> Usage:
-        """The additional usage if no quota matches."""
+        """The usage that the write adds, computed without regard to a quota's scopes; used if no quota matches."""
         ...
 
     def names(self, quota: Object) -> list[str]:
@@ -39,19 +42,19 @@ class Change(Protocol):
         ...
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
-        """Return which of these resources the object must specify but does not, or ""."""
+        """Return which of these resources the object must specify but does not, separated by commas, or ""."""
         ...
 
     def delta(self, quota: Object) -> Usage:
-        """Return the additional usage for a quota that matches."""
+        """Return the usage that the write adds to a quota that matches; empty if none."""
         ...
 
 
 class Evaluator(Protocol):
-    """Computes the usage of objects."""
+    """Computes the effect of writes on usage, for the kinds of one service."""
 
     def updates(self, attributes: Attributes) -> bool:
-        """Return whether this update may increase the usage."""
+        """Return whether this update may increase the usage; if not, quotas ignore it."""
         ...
 
     async def change(self, attributes: Attributes) -> Change | None:
@@ -61,7 +64,7 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The effect of creating one object."""
+    """The effect of creating one object of a kind of which only the number counts."""
 
     resource: GroupResource
     new: Object
@@ -72,7 +75,10 @@ class Created:
         return self.used
 
     def names(self, quota: Object) -> list[str]:
-        """Return the limited names. Quotas with scopes match only pods and claims."""
+        """Return the names in the quota that limit this object.
+
+        None if the quota has scopes, which select only pods and claims.
+        """
         hard = (quota.get("status") or {}).get("hard") or {}
         return [] if scopes_of(quota) else [name for name in self.used if name in hard]
 
@@ -84,7 +90,7 @@ class Created:
 
 
 class ObjectCounts:
-    """The evaluator of kinds of which only the number counts."""
+    """The evaluator of kinds of which only the number counts, by the resource name `count/RESOURCE.GROUP`."""
 
     def updates(self, attributes: Attributes) -> bool:
         return False

@@ -1,6 +1,6 @@
-"""ResourceQuota: the last plugin; charges a write to every matching quota, exactly, by compare-and-swap.
+"""ResourceQuota: the last plugin; it adds the usage of a write to every matching quota, atomically for each.
 
-It reads and charges quotas in storage in every service. If the write fails afterwards, the quota controller corrects
+It reads and updates quotas in storage in every service. If the write fails afterwards, the quota controller corrects
 the usage.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
@@ -27,10 +27,18 @@ _MANAGER: Final = "kube-apiserver"
 
 
 class Limited(Protocol):
-    """The configured resources that may be used only if a quota covers them."""
+    """The configured resources that may be used only if a quota limits them (upstream: limitedResources)."""
 
     def uncovered_resources(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
-        """Return the used resources that require a quota but have none, separated by commas."""
+        """Return the used resources that must be limited by a quota but are not.
+
+        They are separated by commas; the result is "" if there are none.
+
+        Args:
+            resource: the resource of the object.
+            used: the usage of the object.
+            counted: the names of the resources that quotas limit for this object.
+        """
         ...
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
@@ -50,8 +58,8 @@ class ResourceQuota(Plugin):
         """Create the plugin.
 
         Args:
-            evaluator: computes the usage of the kinds served here; by default it counts objects.
-            limited: the resources that require a quota, if configured.
+            evaluator: computes the usage of the kinds of this service; None counts objects.
+            limited: the resources that require a quota; None if none are configured.
         """
         self._limited = limited
         self._evaluator = evaluator or ObjectCounts()
@@ -88,9 +96,11 @@ class ResourceQuota(Plugin):
             await self._charge(attributes, key, delta)
 
     def _concerns(self, attributes: Attributes, change: Change, quota: Object) -> bool:
-        """Return whether the quota matches the object.
+        """Return whether the quota limits anything that the object uses.
 
-        Raises StatusError if the object does not specify what the quota requires.
+        Raises:
+            StatusError: 403, the object does not specify a resource that the quota requires, or the quota has no usage
+                yet.
         """
         names = change.names(quota)
         if not names:

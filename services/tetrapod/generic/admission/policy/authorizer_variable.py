@@ -1,7 +1,7 @@
-"""`Authorizing`: the `authorizer` variable of expressions, over an asynchronous authorizer.
+"""`Authorizing`: the `authorizer` variable of CEL expressions, over an asynchronous authorizer.
 
-An expression that needs an unknown decision is interrupted (Interrupt), the decision is requested, and the expression
-is evaluated again. Decisions are cached for the request.
+CEL is evaluated synchronously. An expression that needs a decision which is not known yet is interrupted (`Interrupt`).
+The caller then requests the decision and evaluates the expression again. Decisions are cached for the request.
 Upstream: staging/src/k8s.io/apiserver/pkg/cel/library/authz.go, pkg/admission/plugin/authorizer
 """
 
@@ -29,7 +29,7 @@ class _Asked(Interrupt):
 
 
 class Authorizing:
-    """The authorizer variables of one request."""
+    """The authorizer variables of one request, and the decisions that its expressions have requested."""
 
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
         self._authorizer = authorizer
@@ -38,7 +38,7 @@ class Authorizing:
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
-        """The variables `authorizer` and `authorizer.requestResource`."""
+        """The CEL values of the variables `authorizer` and `authorizer.requestResource`."""
         attributes = self._attributes
         value = AuthorizerValue(self._decide, attributes.user, _service_account)
         group, _, resource = attributes.resource
@@ -52,7 +52,7 @@ class Authorizing:
         return Decision(answer.decision is Verdict.ALLOW, answer.reason, answer.error)
 
     async def settle(self, interrupt: Interrupt) -> None:
-        """Request the decision that interrupted an expression."""
+        """Request and cache the decision that interrupted an expression, so that it can be evaluated again."""
         assert isinstance(interrupt, _Asked)
         check = interrupt.check
         self._answers[check] = await self._authorizer.authorize(_question(check))

@@ -20,12 +20,12 @@ GROUP: Final = "admissionregistration.k8s.io"
 
 
 def stored(resource: str, kind: str) -> StorageConfig:
-    """Return the storage configuration of a policy resource."""
+    """Return the storage configuration of a policy resource, given its plural name and kind."""
     return StorageConfig(prefix=resource, api_version=f"{GROUP}/v1", kind=kind, namespaced=False)
 
 
 class Match:
-    """A parsed MatchResources."""
+    """A parsed MatchResources: which requests a policy or binding applies to. An empty one applies to all."""
 
     def __init__(self, constraints: Object) -> None:
         self._rules = [Rule.from_object(rule) for rule in constraints.get("resourceRules") or ()]
@@ -35,10 +35,10 @@ class Match:
         self._objects = ParsedSelector(constraints.get("objectSelector"))
 
     async def find(self, attributes: Attributes, namespaces: Namespaces) -> Equivalent | None:
-        """Return the resource and kind in which the request matches, or None.
+        """Return the resource and kind in which the request matches, or None if it does not.
 
         Raises:
-            StatusError: the rules match, but a selector cannot be evaluated.
+            StatusError: the rules match, but the namespace does not exist or a selector is invalid.
         """
         failure: Failure[StatusError] | None = None
         try:
@@ -66,19 +66,19 @@ class Match:
 
 @dataclass(slots=True)
 class Policy:
-    """A parsed policy."""
+    """A parsed policy, validating or mutating. `param_kind` is None if it has no parameters."""
 
     name: str
     spec: Object
     revision: int
     match: Match
     fails: bool
-    """Whether errors reject the request (failurePolicy)."""
+    """Whether errors reject the request (failurePolicy is not Ignore)."""
     param_kind: GroupVersionKind | None
 
     @classmethod
     def of(cls, entry: Entry) -> Policy:
-        """Parse a stored policy."""
+        """Parse a stored policy. The result refers to the entry's shared object."""
         obj = entry.peek()
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
@@ -94,7 +94,11 @@ class Policy:
 
 @dataclass(slots=True)
 class Binding:
-    """A parsed binding."""
+    """A parsed binding of either kind of policy.
+
+    `policy` is the name of the policy. `match` is None if it has no matchResources. `actions` are its
+    validationActions.
+    """
 
     name: str
     policy: str
@@ -104,7 +108,7 @@ class Binding:
 
     @classmethod
     def of(cls, entry: Entry) -> Binding:
-        """Parse a stored binding."""
+        """Parse a stored binding. The result refers to the entry's shared object."""
         spec = entry.peek().get("spec") or {}
         match = spec.get("matchResources")
         return cls(
@@ -116,5 +120,5 @@ class Binding:
         )
 
     async def matches(self, attributes: Attributes, namespaces: Namespaces) -> bool:
-        """Return whether the binding matches the request."""
+        """Return whether the binding applies to the request. Raises StatusError if a selector cannot be evaluated."""
         return self.match is None or await self.match.find(attributes, namespaces) is not None

@@ -28,7 +28,7 @@ def _strings(*names: str) -> dict[str, DeclType]:
 
 @cache
 def request_type() -> DeclType:
-    """Return the type of an AdmissionRequest without uid; its objects are separate variables."""
+    """Return the CEL type of the variable `request`: an AdmissionRequest without uid and objects."""
     kind = object_decl("kubernetes.GroupVersionKind", _strings("group", "version", "kind"))
     resource = object_decl("kubernetes.GroupVersionResource", _strings("group", "version", "resource"))
     user = {**_strings("username", "uid"), "groups": _STRINGS, "extra": map_decl(_STRING, _STRINGS)}
@@ -49,9 +49,9 @@ def request_type() -> DeclType:
 
 @cache
 def namespace_type() -> DeclType:
-    """Return the type of a Namespace without the fields that upstream omits (owners, managed fields).
+    """Return the CEL type of the variable `namespaceObject`: a Namespace without owners and managed fields.
 
-    `UID` is a mistake of upstream.
+    Its fields are those of upstream, where `UID` (for uid) is a mistake.
     """
     condition = {**_strings("status", "type", "message", "reason"), "lastTransitionTime": declarations.TIMESTAMP}
     metadata = {
@@ -77,12 +77,12 @@ def namespace_type() -> DeclType:
 
 @cache
 def admission_environment(params: bool, authorizer: bool = True, patch_types: bool = False) -> Environment:
-    """Return the environment of expressions.
+    """Return the CEL environment in which expressions are evaluated. Objects and params have the type dyn.
 
     Args:
-        params: whether there are parameters.
-        authorizer: whether there is an authorizer; message expressions have none.
-        patch_types: whether there are the types that mutations construct.
+        params: whether the policy has parameters.
+        authorizer: whether expressions may use the authorizer; message expressions may not.
+        patch_types: whether expressions may construct `Object` and `JSONPatch`, as mutations do.
     """
     variables: dict[str, CelType | DeclType] = {
         "object": types.DYN,
@@ -98,7 +98,13 @@ def admission_environment(params: bool, authorizer: bool = True, patch_types: bo
 
 
 def typed_environment(object_type: DeclType | None, params: bool, params_type: DeclType | None) -> Environment:
-    """Return the environment for type checking of a policy. Objects have the given type, or dyn if it is unknown."""
+    """Return the CEL environment for the type checking of a policy, whose results are only warnings in its status.
+
+    Args:
+        object_type: the type of objects, or None if it is unknown; then it is dyn.
+        params: whether the policy has parameters.
+        params_type: the type of parameters, or None if it is unknown; then it is dyn.
+    """
     variables: dict[str, CelType | DeclType] = {
         "namespaceObject": namespace_type(),
         "request": request_type(),
@@ -112,7 +118,10 @@ def typed_environment(object_type: DeclType | None, params: bool, params_type: D
 
 
 def with_variables(environment: Environment, fields: Mapping[str, DeclType]) -> Environment:
-    """Return the environment with these fields of `variables`."""
+    """Return the environment extended by the variable `variables`, which has these fields.
+
+    Fields that are added to the mapping later are seen by later compilations.
+    """
     return environment.extend({"variables": object_decl(VARIABLES, fields)})
 
 
@@ -133,7 +142,7 @@ _KEPT: Final = frozenset(
 
 
 def variable_type(expression_type: CelType | None) -> DeclType:
-    """Return the type of a variable from that of its expression.
+    """Return the type of a composed variable from that of its expression (None: it has none).
 
     Types other than basic types, lists and maps become dyn (upstream: convertCelTypeToDeclType).
     """

@@ -21,7 +21,7 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no
 
 
 class BudgetExceeded(Exception):
-    """The expressions of a policy have exceeded the cost budget together."""
+    """The expressions of a policy have together exceeded the cost budget. The text is upstream's."""
 
     def __init__(self) -> None:
         super().__init__(_OUT_OF_BUDGET)
@@ -29,7 +29,7 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The value or the error text of an expression, and its evaluation time."""
+    """The value or the error text ("" if none) of an expression, and its evaluation time."""
 
     value: Any = None
     error: str = ""
@@ -40,9 +40,14 @@ NOTHING: Final = Outcome()
 
 
 class Activation:
-    """One evaluation of a list of expressions; each composed variable is computed at most once.
+    """One evaluation of a list of expressions.
 
-    `bindings` are the other variables. `authorizing` adds the authorizer and provides its decisions.
+    Each composed variable (`variables.NAME`) is computed when an expression first uses it, at most once.
+
+    Args:
+        bindings: the values of the other variables, such as `object` and `request`.
+        variables: the compiled expressions of composed variables, by name.
+        authorizing: provides the authorizer variables; None if expressions may not use them.
     """
 
     def __init__(
@@ -57,7 +62,10 @@ class Activation:
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
     async def all(self, listed: Sequence[Compiled | None], budget: int) -> tuple[list[Outcome], int]:
-        """Return the outcomes in order (an empty one for None), and the remaining budget.
+        """Return the outcomes of expressions, in order (an empty one for None), and the remaining budget.
+
+        Args:
+            budget: the cost that all of them together may have.
 
         Raises:
             BudgetExceeded: the budget is exhausted.
@@ -69,7 +77,11 @@ class Activation:
         return outcomes, budget
 
     async def evaluate_one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
-        """Evaluate one expression. Return its outcome and the remaining budget."""
+        """Evaluate one expression. Return its outcome, which may be an error, and the remaining budget.
+
+        Raises:
+            BudgetExceeded: the budget is exhausted.
+        """
         if compiled.program is None:
             return Outcome(error=f"compilation error: {compiled.error}"), budget
         started = time.perf_counter()

@@ -27,17 +27,20 @@ JSON_PATCH: Final[Returns] = (types.list_of(types.object_type("JSONPatch")),)
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression with its program, or with the compilation error."""
+    """An expression with its program. The program is None if it cannot be compiled; `error` then has the text."""
 
     expression: str
     program: Program | None = None
     error: str = ""
     is_internal: bool = False
-    """The expression is valid, but no program can be built because its constant part fails."""
+    """Whether the expression is valid, but no program can be built because its constant part fails."""
 
 
 def compile_expression(environment: Environment, expression: str, returns: Returns) -> Compiled:
-    """Compile an expression, which must have one of the types in `returns`."""
+    """Compile an expression, which must evaluate to one of the types in `returns`.
+
+    Errors are in the result, not raised.
+    """
     try:
         program = environment.compile(expression)
     except CompileError as error:
@@ -58,10 +61,15 @@ def _wrong_type(actual: CelType, returns: Returns) -> str:
 
 
 class Composer:
-    """Compiles variables, each of which may use those before it, and then other expressions.
+    """Compiles the composed variables of a policy (`variables.NAME`), and then its other expressions.
 
-    Without `composed` the variable `variables` does not exist. `environment_of` returns the environment without it,
-    depending on params, authorizer and patch types.
+    Each composed variable may use those before it.
+
+    Args:
+        params: whether the policy has parameters.
+        composed: whether the variable `variables` exists; webhooks do not have it.
+        environment_of: returns the environment without `variables`, called with params, authorizer and patch_types (see
+            `admission_environment`).
     """
 
     def __init__(
@@ -78,7 +86,7 @@ class Composer:
         self._environments: dict[tuple[bool, bool], Environment] = {}
 
     def variable(self, name: str, expression: str) -> Compiled:
-        """Compile a variable and make it available to later expressions."""
+        """Compile a composed variable, and make it available to later expressions, also if it has an error."""
         compiled = self.compile(expression, ANYTHING)
         self._fields[name] = variable_type(compiled.program.output_type if compiled.program is not None else None)
         self.variables[name] = compiled
@@ -87,7 +95,13 @@ class Composer:
     def compile(
         self, expression: str, returns: Returns, *, authorizer: bool = True, patch_types: bool = False
     ) -> Compiled:
-        """Compile an expression."""
+        """Compile an expression that uses the variables compiled so far. Errors are in the result, not raised.
+
+        Args:
+            returns: the types that it may evaluate to.
+            authorizer: see `admission_environment`.
+            patch_types: see `admission_environment`.
+        """
         return compile_expression(self._environment(authorizer, patch_types), expression, returns)
 
     def _environment(self, authorizer: bool, patch_types: bool) -> Environment:

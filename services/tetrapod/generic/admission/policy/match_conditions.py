@@ -14,19 +14,19 @@ from tetrapod.machinery.gvk import Object
 
 
 class MatchConditionError(Exception):
-    """Conditions cannot be evaluated and none is false. The caller applies its failurePolicy."""
+    """Match conditions cannot be evaluated, and none is false. The caller applies its failurePolicy."""
 
 
 def compile_conditions(composer: Composer, conditions: Sequence[Object]) -> list[Compiled]:
-    """Compile the conditions."""
+    """Compile matchConditions, in order. Errors are in the results, not raised."""
     return [composer.compile(condition["expression"], BOOL) for condition in conditions]
 
 
 async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
-    """Return whether all conditions are true. One that is false decides, even if others fail.
+    """Return whether all match conditions are true. If one is false, the result is False, even if others fail.
 
     Raises:
-        MatchConditionError: with upstream's text.
+        MatchConditionError: none is false and some fail, or the cost budget is exhausted; with upstream's text.
     """
     if not conditions:
         return True

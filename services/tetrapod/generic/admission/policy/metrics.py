@@ -40,7 +40,7 @@ _MUTATION_SECONDS: Final = Histogram(
 
 
 def error_type(text: str) -> str:
-    """Return the error type of a false or failed expression.
+    """Return the metric label for a false or failed expression, from its error text or message.
 
     Upstream: ErrorType, which does not distinguish the two.
     """
@@ -52,14 +52,22 @@ def error_type(text: str) -> str:
 
 
 def validated(policy: str, binding: str, error: str, action: str, seconds: float) -> None:
-    """Record a validation. `action` is "allow", "deny", "audit" or "warn"."""
+    """Record a validation in the metrics.
+
+    Args:
+        policy: the name of the policy.
+        binding: the name of the binding.
+        error: the result of `error_type`.
+        action: "allow", "deny", "audit" or "warn".
+        seconds: the evaluation time.
+    """
     labels = (policy, binding, error, action)
     _VALIDATED.add(labels)
     _VALIDATION_SECONDS.observe(labels, seconds)
 
 
 def mutated(policy: str, binding: str, error: str, seconds: float) -> None:
-    """Record a mutation."""
+    """Record a mutation in the metrics. `error` is the result of `error_type`, or "no_error"."""
     labels = (policy, binding, error)
     _MUTATED.add(labels)
     _MUTATION_SECONDS.observe(labels, seconds)

@@ -1,7 +1,8 @@
-"""The plugin MutatingAdmissionPolicy: changes objects by the results of expressions.
+"""The plugin MutatingAdmissionPolicy: changes objects by the results of CEL expressions.
 
-Policies are applied one after another, each to the result of those before it. If the object has changed since,
-policies with `reinvocationPolicy: IfNeeded` are applied once more (the reinvocation of the chain).
+Policies are applied one after another, each to the result of those before it. If the object changes after a policy was
+applied and the policy has `reinvocationPolicy: IfNeeded`, it is applied once more, when the chain calls all mutating
+plugins again.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go, reinvocationcontext.go
 """
 
@@ -41,21 +42,26 @@ def _compile(policy: Policy) -> Mutator:
 
 @dataclass(slots=True)
 class _Turns:
-    """The state that the first invocation leaves for the reinvocation (upstream: policyReinvokeContext)."""
+    """The state that the first invocation of the plugin leaves for the second (upstream: policyReinvokeContext).
+
+    - `output` is a copy of the object after the invocation.
+    - `invoked` are the policies applied since the last change that may be applied again.
+    - `again` are those to apply in the second invocation.
+    """
 
     output: Object | None = None
     invoked: set[Key] = field(default_factory=set)
     again: set[Key] = field(default_factory=set)
 
     def require(self) -> None:
-        """Record a change: policies applied before it are to be applied again."""
+        """Record a change of the object: the policies that were applied before it are to be applied again."""
         self.again |= self.invoked
         self.invoked = set()
 
 
 @dataclass(slots=True)
 class _Request:
-    """The state of one request."""
+    """The state of one request during an invocation of the plugin. `namespace` is None for cluster-scoped objects."""
 
     attributes: Attributes
     versions: Versions
@@ -197,7 +203,10 @@ def _configuration_rejection(match: Misconfigured) -> tuple[str, str]:
 
 
 def _denial_error(attributes: Attributes, rejections: list[tuple[str, str]]) -> StatusError:
-    """Return the error: the first entry is its message and reason, and all are its causes."""
+    """Return, not raise, the rejection by `rejections`, pairs of message and reason.
+
+    The first pair gives its message and reason, and all messages are its causes.
+    """
     status = forbidden(attributes, "admission request denied by policy")
     status.message, reason = rejections[0]
     status.reason = reason or status.reason

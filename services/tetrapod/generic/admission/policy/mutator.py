@@ -20,7 +20,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Mutation(NamedTuple):
-    """One compiled mutation."""
+    """One compiled mutation of a policy."""
 
     compiled: Compiled
     patches: bool
@@ -28,7 +28,7 @@ class Mutation(NamedTuple):
 
 
 class Mutator:
-    """One compiled policy."""
+    """One compiled MutatingAdmissionPolicy. `mutations` are in the order of the policy."""
 
     def __init__(self, policy: Policy) -> None:
         spec = policy.spec
@@ -47,7 +47,10 @@ class Mutator:
             )
 
     async def matches(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> bool:
-        """Return whether the match conditions hold.
+        """Return whether the match conditions of the policy hold.
+
+        Args:
+            bindings: the values of the variables `object`, `oldObject`, `request`, `params` and `namespaceObject`.
 
         Raises:
             MatchConditionError: they cannot be evaluated.
@@ -63,10 +66,14 @@ class Mutator:
         bindings: Mapping[str, Any],
         authorizing: Authorizing,
     ) -> Object:
-        """Return the result of one mutation. The object itself is not modified.
+        """Return the result of one mutation. `obj` is not modified; it is the result if the mutation changes nothing.
+
+        Args:
+            schema: the schema of the object; None if it has none.
+            bindings: the values of the variables, as for `matches`.
 
         Raises:
-            MutationError: the mutation cannot be applied.
+            MutationError: the expression fails, or its result cannot be applied.
         """
         compiled = mutation.compiled
         if compiled.program is None:

@@ -1,7 +1,7 @@
 """`Params`: the parameter objects of bindings, of any kind that the API serves.
 
 They are read through the server's own API client, so that built-in kinds and custom resources work the same in every
-service. An informer caches them; an object missing in the cache is read from the API.
+service. An informer caches each kind; an object missing in the cache is read from the API.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams
 """
 
@@ -26,7 +26,7 @@ _NAMESPACE_GIVEN: Final = "paramRef.namespace must not be provided for a cluster
 
 
 class ConfigurationError(Exception):
-    """A policy or binding cannot be applied; the text is upstream's."""
+    """A policy or binding cannot be applied, such as because its parameters are missing; the text is upstream's."""
 
 
 class _Followed(NamedTuple):
@@ -36,7 +36,7 @@ class _Followed(NamedTuple):
 
 
 class Params:
-    """The informers of parameter kinds."""
+    """The informers of the kinds of parameters."""
 
     def __init__(self, client: Client, background: Background) -> None:
         self._client = client
@@ -44,14 +44,14 @@ class Params:
         self._followed: dict[GroupVersionKind, _Followed] = {}
 
     def keep(self, kinds: Iterable[GroupVersionKind]) -> None:
-        """Stop following all other kinds."""
+        """Stop the informers of all kinds but these."""
         for kind in self._followed.keys() - set(kinds):
             task = self._followed.pop(kind).task
             if isinstance(task, asyncio.Task):
                 task.cancel()
 
     async def add_kind(self, kind: GroupVersionKind) -> None:
-        """Start following a kind.
+        """Start the informer of a kind, if it has none. The call does not wait until the informer has its objects.
 
         Raises:
             ConfigurationError: the kind is not served.
@@ -67,7 +67,14 @@ class Params:
             self._followed[kind] = _Followed(mapping, informer, task)
 
     async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
-        """Return the parameters for a request in `namespace`. The result is [None] if the policy has no parameters.
+        """Return the parameters of a binding for a request in `namespace` ("" for cluster-scoped objects).
+
+        The result is [None] if the policy has no parameters, and empty if none are found and the binding allows that.
+        Waits up to a second for the informer.
+
+        Args:
+            kind: the paramKind of the policy, which `add_kind` has added.
+            ref: the paramRef of the binding.
 
         Raises:
             ConfigurationError: the binding is invalid, or its parameters are missing and it requires them.

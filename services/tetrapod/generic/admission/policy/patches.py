@@ -29,7 +29,9 @@ class MutationError(Exception):
 
 
 def json_patch(obj: Object, value: list[StructValue]) -> Object:
-    """Return the patched object, or the object itself if a `test` fails.
+    """Return a copy of `obj` patched by `value`, the `JSONPatch` objects of an expression.
+
+    `obj` itself if a `test` fails.
 
     Raises:
         MutationError: an operation cannot be applied.
@@ -58,7 +60,12 @@ def _operation(value: StructValue) -> Object:
 
 
 def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | None) -> Object:
-    """Return the object with the configuration merged into it, without changing managed fields.
+    """Return a copy of `obj` into which `value`, the `Object` of an expression, is merged.
+
+    managedFields are not changed.
+
+    Args:
+        schema: the schema of the object; None is an error.
 
     Raises:
         MutationError: the configuration does not fit the type, or would change an atomic list, map or struct.
@@ -92,7 +99,10 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def _foreign(value: Any) -> GoValue | None:
-    """Return a CEL value that upstream passes on as a Go value, which no field accepts, or None."""
+    """Return the Go value into which upstream converts a CEL value that no JSON type represents; None for all others.
+
+    No field accepts such a value, so that validation fails with upstream's text.
+    """
     match value:
         case None:
             return GoValue("NULL_VALUE", "structpb.NullValue")
@@ -109,7 +119,7 @@ def _foreign(value: Any) -> GoValue | None:
 
 
 def _native(converted: Any, value: Any) -> Any:
-    """Return the JSON of a value, except for parts that are not converted in a configuration."""
+    """Return `converted`, the JSON of the CEL value `value`, with `_foreign` values in place of what they represent."""
     if (foreign := _foreign(value)) is not None:
         return foreign
     if isinstance(converted, list):
@@ -120,7 +130,7 @@ def _native(converted: Any, value: Any) -> Any:
 
 
 def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
-    """Return the paths of atomic lists, maps and structs in the configuration."""
+    """Return the paths of atomic lists, maps and structs in the configuration `value`, which is at `path`."""
     if schema_type is None:
         return []
     if isinstance(value, dict) and schema_type.kind_of(value) == MAP:
@@ -137,7 +147,11 @@ def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
 
 
 def _check_names(value: StructValue) -> None:
-    """Check that each object type is used for its field: `Object.spec{…}` for `spec` of `Object{…}`."""
+    """Check that each object type is used for its field: `Object.spec{…}` for `spec` of `Object{…}`.
+
+    Raises:
+        MutationError: some are not; the text lists them.
+    """
     if wrong := _invalid_names(value, value.type_name):
         raise MutationError("type mismatch: " + "\n".join(wrong))
 

@@ -22,7 +22,7 @@ E = TypeVar("E")
 
 
 class Misconfigured(NamedTuple):
-    """A policy or binding that matches the request but cannot be applied."""
+    """A policy or binding that matches the request but cannot be applied. `binding` is None if it is the policy."""
 
     policy: Policy
     binding: Binding | None
@@ -30,7 +30,10 @@ class Misconfigured(NamedTuple):
 
 
 class Invocation(NamedTuple, Generic[E]):
-    """The application of a policy by one binding with one parameter."""
+    """The application of a policy by one binding with one parameter object (None if the policy has no parameters).
+
+    `evaluator` is the compiled policy, and `matched_kind` the version in which it wants the objects.
+    """
 
     policy: Policy
     binding: Binding
@@ -40,7 +43,7 @@ class Invocation(NamedTuple, Generic[E]):
 
 
 class PolicyPlugin(Plugin, Generic[E]):
-    """The base class of both plugins. Subclasses create `source`."""
+    """The base class of both policy plugins. Subclasses set `source`. `E` is the type of a compiled policy."""
 
     source: PolicySource[E]
 
@@ -58,10 +61,10 @@ class PolicyPlugin(Plugin, Generic[E]):
         return (not self.source.synced or bool(self.source.hooks)) and not exempt(attributes)
 
     async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """Return the current policies.
+        """Return the current policies that have bindings; none if the request bypasses policies (--break-glass).
 
         Raises:
-            StatusError: 403, they have not been loaded yet.
+            StatusError: 403, they have not been loaded within ten seconds.
         """
         known = await self.source.ready()
         if break_glass.bypasses(self.dependencies, attributes):
@@ -77,14 +80,18 @@ class PolicyPlugin(Plugin, Generic[E]):
         return hooks
 
     async def _means(self, hook: Hook[E], attributes: Attributes) -> bool:
-        """Return whether the policy matches the request; errors count as a match."""
+        """Return whether the policy matches the request; True also if that cannot be evaluated."""
         try:
             return await hook.policy.match.find(attributes, self.namespaces) is not None
         except StatusError:
             return True
 
     async def invocations(self, hook: Hook[E], attributes: Attributes) -> AsyncIterator[Invocation[E] | Misconfigured]:
-        """Yield the invocations of one policy, in the order of its bindings."""
+        """Yield the invocations of one policy for a request, in the order of its bindings.
+
+        A policy or binding that cannot be applied is yielded as `Misconfigured`. Nothing is yielded if the policy does
+        not match.
+        """
         policy = hook.policy
         try:
             matched_kind = await policy.match.find(attributes, self.namespaces)
@@ -111,10 +118,10 @@ class PolicyPlugin(Plugin, Generic[E]):
                 yield Invocation(policy, binding, hook.evaluator(), matched_kind, param)
 
     async def namespace_of(self, attributes: Attributes) -> Object | None:
-        """Return the namespace of the object, or None for cluster-scoped objects.
+        """Return the namespace of the request's object, or None for cluster-scoped objects. It must not be modified.
 
         Raises:
-            StatusError: 404.
+            StatusError: 404, it does not exist.
         """
         if attributes.kind == ("", "v1", "Namespace") or not attributes.namespace:
             return None

@@ -1,7 +1,7 @@
 """`PolicySource`: the current policies that have bindings, with these bindings and the compiled form.
 
-Upstream applies changes once a second; here the next request sees them. Policies are in the order of their names;
-upstream's order is random.
+Upstream applies changes of policies once a second; here the next request sees them. Policies are in the order of their
+names; upstream's order is random.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go
 """
 
@@ -25,16 +25,23 @@ E = TypeVar("E")
 
 @dataclass(slots=True)
 class Hook(Generic[E]):
-    """A policy with its bindings."""
+    """A policy with its bindings, at least one."""
 
     policy: Policy
     bindings: list[Binding]
     evaluator: Callable[[], E]
-    """Returns the compiled policy; compiles it at the first call."""
+    """Returns the compiled policy. It is compiled at the first call after a change of the policy."""
 
 
 class PolicySource(Generic[E]):
-    """The policies and bindings of one plugin."""
+    """The policies and bindings of one plugin, kept current by watches.
+
+    Args:
+        background: starts a coroutine that runs until the server stops.
+        policies: the resource of the policies.
+        bindings: the resource of the bindings.
+        make: compiles a policy.
+    """
 
     def __init__(
         self,
@@ -60,7 +67,7 @@ class PolicySource(Generic[E]):
 
     @property
     def synced(self) -> bool:
-        """Whether `hooks` is complete. The first access starts following the objects."""
+        """Whether policies and bindings have been read. The first access starts to follow them."""
         if not self._started:
             self._started = True
             self._background(f"informer/{self._names[0]}", self._policies.run())
@@ -68,7 +75,7 @@ class PolicySource(Generic[E]):
         return self._policies.synced.is_set() and self._bindings.synced.is_set()
 
     async def ready(self) -> bool:
-        """Wait up to ten seconds until `hooks` is complete, and return whether it is."""
+        """Wait up to ten seconds until policies and bindings have been read, and return whether they have."""
         if self.synced:
             return True
         try:
@@ -81,13 +88,16 @@ class PolicySource(Generic[E]):
 
     @property
     def hooks(self) -> list[Hook[E]]:
-        """The policies that have bindings."""
+        """The policies that have bindings, in the order of their names.
+
+        It is the same list until a policy or binding changes, and must not be modified.
+        """
         if self._hooks is None:
             self._hooks = self._join()
         return self._hooks
 
     def param_kinds(self) -> set[GroupVersionKind]:
-        """Return the parameter kinds in use."""
+        """Return the kinds of parameters of the policies that have bindings."""
         return {hook.policy.param_kind for hook in self.hooks if hook.policy.param_kind is not None}
 
     def _join(self) -> list[Hook[E]]:

@@ -1,4 +1,4 @@
-"""The plugin ValidatingAdmissionPolicy: rejects, warns and annotates by expressions.
+"""The plugin ValidatingAdmissionPolicy: rejects requests, warns, and annotates audit events by CEL expressions.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go
 """
@@ -47,7 +47,10 @@ class _Denial:
 
 @dataclass(slots=True)
 class _Request:
-    """The state of one request."""
+    """The state of one request, collected over all policies.
+
+    `objects` are the new and the old object by the kind to which they were converted. `failures` are those to audit.
+    """
 
     attributes: Attributes
     authorizing: Authorizing
@@ -135,7 +138,10 @@ def _deny_misconfigured(match: Misconfigured, request: _Request) -> None:
 
 
 def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request) -> None:
-    """Apply the actions of the binding to each failed validation."""
+    """Apply the actions of the binding (Deny, Warn, Audit) to each failed validation, and record the metrics.
+
+    Denials, failures and warnings are added to `request`.
+    """
     for i, decision in enumerate(verdict.decisions):
         if not decision.denies:
             if decision.failed:
@@ -176,7 +182,7 @@ def _annotate(
 
 
 def _go_json(value: Any) -> str:
-    """Return JSON as Go writes it, with HTML characters escaped."""
+    """Return JSON as Go writes it, with the characters &, < and > escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -23,19 +23,22 @@ _LONGEST_MESSAGE: Final = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of one validation. If it denies, an empty reason means Invalid."""
+    """The result of one validation: whether it denies the request, and with which message and reason.
+
+    An empty reason means Invalid.
+    """
 
     denies: bool
     message: str = ""
     reason: str = ""
     seconds: float = 0.0
     failed: bool = False
-    """Whether the expression could not be evaluated."""
+    """Whether the expression could not be evaluated. `denies` then follows from the failurePolicy."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditAnnotation:
-    """The result of one auditAnnotation."""
+    """The result of one auditAnnotation: its value, or the error text of its expression."""
 
     key: str
     value: str = ""
@@ -45,14 +48,17 @@ class AuditAnnotation:
 
 @dataclass(slots=True)
 class Verdict:
-    """The results of a policy for one request."""
+    """The results of a policy for one request.
+
+    There is a decision for each validation, and an audit annotation for each one that has a value or failed.
+    """
 
     decisions: list[Decision] = field(default_factory=list)
     annotations: list[AuditAnnotation] = field(default_factory=list)
 
 
 class Validator:
-    """One compiled policy.
+    """One compiled ValidatingAdmissionPolicy.
 
     Expressions that cannot be evaluated reject the request if `policy.fails`, else they are ignored.
     """
@@ -75,7 +81,11 @@ class Validator:
         self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
 
     async def validate(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> Verdict:
-        """Evaluate the policy. `bindings` has request, object, oldObject, params and namespaceObject."""
+        """Evaluate the policy. The verdict is empty if its match conditions do not hold.
+
+        Args:
+            bindings: the values of the variables `request`, `object`, `oldObject`, `params` and `namespaceObject`.
+        """
         try:
             # Upstream's match conditions know nothing of the namespace.
             if not await match_conditions.match(
@@ -131,7 +141,11 @@ class Validator:
 
 
 def _message(validation: Object, computed: Any) -> str:
-    """Return the computed message if it is usable, else the configured one, else the expression."""
+    """Return the message of a failed validation.
+
+    It is the computed one if that is usable, else the configured one, else the expression. A computed message is not
+    usable if it is no string, empty, longer than 5 KiB or of several lines.
+    """
     text = computed.strip() if isinstance(computed, str) else ""
     if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text:
         text = ""

@@ -54,7 +54,13 @@ async def conditions_match(
     old: Object | None,
     authorizer: Authorizer,
 ) -> bool:
-    """Return whether the match conditions hold.
+    """Return whether the match conditions of a webhook hold, and record that in the metrics.
+
+    Args:
+        hook: its conditions are compiled at the first call.
+        phase: "admit" or "validating", for the metrics.
+        new: the new object as the webhook's kind.
+        old: the stored object as the webhook's kind.
 
     Raises:
         StatusError: 403, the conditions cannot be evaluated and the webhook's failurePolicy is Fail.

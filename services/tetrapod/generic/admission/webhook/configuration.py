@@ -16,10 +16,10 @@ KIND: Final = "WebhookAdmissionConfiguration"
 
 
 def read_identities(data: bytes) -> Identities | None:
-    """Return the configured credentials, or None.
+    """Return the credentials in a WebhookAdmissionConfiguration (JSON or YAML), or None if it names no kubeconfig.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the configuration or the kubeconfig is invalid; with upstream's text.
     """
     shape = kind(f"v1.{KIND}", kubeConfigFile=string(), staticManifestsDir=string())
     config = load(data, {("apiserver.config.k8s.io/v1", KIND): shape})

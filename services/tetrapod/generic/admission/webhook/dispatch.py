@@ -40,7 +40,10 @@ _LONGEST: Final = "the validating webhook that took longest"
 class CallingFailed(Exception):
     """The webhook could not be called or returned no valid response, so that `failurePolicy` applies.
 
-    `code` is for metrics.
+    Args:
+        name: the name of the webhook.
+        reason: the error text.
+        code: the HTTP status code for the metrics.
     """
 
     def __init__(self, name: str, reason: str, code: int) -> None:
@@ -57,7 +60,10 @@ def _identities(configured: bytes | None) -> Identities | None:
 
 
 class WebhookPlugin(Plugin):
-    """The base class of the two webhook plugins."""
+    """The base class of the two webhook plugins.
+
+    `phase` is the label in upstream's metrics: "admit" or "validating".
+    """
 
     operations = ALL_OPERATIONS
     phase = ""
@@ -89,7 +95,7 @@ class WebhookPlugin(Plugin):
         """Return the resource and kind in which the webhook wants the request, or None if it does not match.
 
         Raises:
-            StatusError: a selector is invalid, the namespace does not exist, or a match condition fails.
+            StatusError: a selector is invalid, the namespace does not exist, or match conditions cannot be evaluated.
         """
         matched_kind = find(hook.rules, attributes, equivalent=hook.equivalent)
         if matched_kind is None or not selects_object(hook.object_selector, attributes):
@@ -109,7 +115,7 @@ class WebhookPlugin(Plugin):
     async def _convert_objects(
         self, attributes: Attributes, matched_kind: Equivalent
     ) -> tuple[Object | None, Object | None]:
-        """Return the new and the old object as the webhook's kind. They must not be modified."""
+        """Return the new and the old object as the webhook's kind; None if there is none. They must not be modified."""
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:
             return new, old
@@ -131,11 +137,12 @@ class WebhookPlugin(Plugin):
     async def _ask(
         self, hook: Hook, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None
     ) -> Verdict:
-        """Call the webhook and return its verdict.
+        """Call the webhook and return its verdict. Its warnings and audit annotations are added to `attributes`.
 
         Raises:
-            CallingFailed: the call failed.
-            StatusError: the webhook rejected the request, or has side effects in a dry run.
+            CallingFailed: the call failed, or the response is invalid.
+            Denied: the webhook rejected the request.
+            StatusError: 400, the webhook has side effects and this is a dry run.
         """
         self._check_dry_run(hook, attributes)
         try:
@@ -180,7 +187,7 @@ class WebhookPlugin(Plugin):
         return Observation(hook.name, self.phase, attributes.operation)
 
     def _rejection(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
-        """Return the error that rejects the request after a call failed, or None if the failure is ignored.
+        """Return, not raise, the error that rejects the request after a call failed, or None if the failure is ignored.
 
         Only `CallingFailed` can be ignored, by the failurePolicy Ignore. A denial or an internal error always rejects
         the request. Metrics are recorded for each of them; only `CallingFailed` is logged.
@@ -219,7 +226,11 @@ def _time_left(hook: Hook, attributes: Attributes) -> float:
 
 
 def _tell_latency(attributes: Attributes, mutating: bool, began: float) -> None:
-    """Record the latency of a call. Mutating webhooks are called one after another, validating ones concurrently."""
+    """Record the latency of a call in the audit event, and exclude it from the request's own latency in metrics.
+
+    Mutating webhooks are called one after another, so their latencies add up. Validating ones are called concurrently,
+    so only the longest counts.
+    """
     request = attributes.request
     if request is None:
         return

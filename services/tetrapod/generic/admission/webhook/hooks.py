@@ -31,9 +31,10 @@ _PATIENCE: Final = 10.0
 
 
 class Hook:
-    """One webhook.
+    """One webhook of a configuration, as parsed from `declared`.
 
-    `uid` distinguishes it from others with its name. Expensive parts are created when a request first needs them.
+    `uid` distinguishes it from others with its name. Expensive parts (`client`, `compiled`) are created when a request
+    first needs them.
     """
 
     def __init__(self, configuration: str, uid: str, declared: Object) -> None:
@@ -55,7 +56,7 @@ class Hook:
 
     @cached_property
     def client(self) -> ClientConfig:
-        """The connection to the webhook.
+        """The address and CA of the webhook.
 
         Raises:
             Unusable: the clientConfig is invalid.
@@ -64,7 +65,7 @@ class Hook:
 
 
 def hooks_of(entry: Entry) -> list[Hook]:
-    """Return the webhooks of a configuration."""
+    """Return the webhooks of a stored configuration, in its order."""
     obj = entry.object()
     name, occurrences, hooks = obj["metadata"]["name"], Counter[str](), []
     for declared in obj.get("webhooks") or ():
@@ -75,7 +76,7 @@ def hooks_of(entry: Entry) -> list[Hook]:
 
 
 class Hooks:
-    """All webhooks of one type, followed from the first request on."""
+    """All webhooks of one type (mutating or validating), followed from the first request on."""
 
     def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
         self._mirror: Mirror[list[Hook]] = Mirror(storages.resource(config), hooks_of)
@@ -86,7 +87,10 @@ class Hooks:
         self._all: list[Hook] | None = None
 
     async def ready(self) -> bool:
-        """Start following the configurations, if necessary, and wait for them. Return False if that takes too long."""
+        """Start following the configurations, if necessary, and wait up to ten seconds until they are read.
+
+        Return False if that takes longer.
+        """
         if not self._started:
             self._started = True
             self._background(f"informer/{self._name}", self._mirror.run())
@@ -100,12 +104,15 @@ class Hooks:
 
     @property
     def nothing(self) -> bool:
-        """Whether the configurations are known and contain no webhooks."""
+        """Whether the configurations have been read and contain no webhooks, so that the plugin need not be called."""
         return self._mirror.synced.is_set() and not self.all
 
     @property
     def all(self) -> list[Hook]:
-        """The webhooks, by the names of their configurations, in the order of each configuration."""
+        """The webhooks, by the names of their configurations, in the order of each configuration.
+
+        It is the same list until a configuration changes, and must not be modified.
+        """
         if self._all is None:
             self._all = [hook for hooks in self._mirror.items for hook in hooks]
         return self._all

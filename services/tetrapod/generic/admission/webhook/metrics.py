@@ -43,23 +43,31 @@ FAIL_OPEN: Final = Counter(
 
 
 class Observation:
-    """The metrics of one call. `phase` is "admit" or "validating", as in upstream's labels."""
+    """The metrics of one call of a webhook, which begins when this is created.
+
+    `phase` is "admit" or "validating", as in upstream's labels.
+    """
 
     def __init__(self, name: str, phase: str, operation: str) -> None:
         self._labels = (name, phase, operation)
         self._start = time.perf_counter()
 
     def called(self, code: int, *, rejected: bool) -> None:
-        """Record the end of the call."""
+        """Record the end of the call, with its duration and the HTTP status code."""
         name, phase, operation = self._labels
         rejected_label = "true" if rejected else "false"
         DURATION.observe((name, phase, operation, rejected_label), time.perf_counter() - self._start)
         REQUESTS.add((name, phase, operation, str(min(code, MOST_CODE)), rejected_label))
 
     def rejected(self, error_type: str, code: int) -> None:
-        """Count a rejection."""
+        """Count a rejection of the request.
+
+        Args:
+            error_type: "calling_webhook_error", "apiserver_internal_error", or "no_error" for a denial by the webhook.
+            code: the HTTP status code of the rejection; 0 if there is none.
+        """
         REJECTIONS.add((*self._labels, error_type, str(min(code, MOST_CODE))))
 
     def failed_open(self) -> None:
-        """Count a failure that was ignored."""
+        """Count a failure that was ignored because of the failurePolicy."""
         FAIL_OPEN.add(self._labels[:2])

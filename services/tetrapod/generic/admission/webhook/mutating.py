@@ -1,7 +1,7 @@
 """MutatingAdmissionWebhook: calls the matching webhooks one after another, each with the result of those before it.
 
-If a webhook changes the object, all mutating plugins are invoked a second time. In it, webhooks that were called
-before the change and have the reinvocationPolicy IfNeeded are called again.
+If a webhook changes the object, the chain calls all mutating plugins a second time. This plugin then calls those
+webhooks again that were called before the change and have the reinvocationPolicy IfNeeded.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/mutating
 """
 
@@ -34,7 +34,11 @@ _LARGE: Final = 64 * 1024
 
 
 class _Turns:
-    """The state that the first invocation leaves for the second."""
+    """The state that the first invocation of the plugin leaves for the second.
+
+    `output` is the object after the invocation, as JSON. `again` are the uids of the webhooks to call in the second
+    one.
+    """
 
     def __init__(self) -> None:
         self.output = b""
@@ -42,18 +46,18 @@ class _Turns:
         self.again: set[str] = set()
 
     def called(self, hook: Hook) -> None:
-        """Record a call."""
+        """Record that a webhook was called. Only one with the reinvocationPolicy IfNeeded is remembered."""
         if hook.reinvocable:
             self._called.add(hook.uid)
 
     def changed(self) -> None:
-        """Record a change: webhooks called before it are to be called again."""
+        """Record a change of the object: webhooks that were called before it are to be called again."""
         self.again |= self._called
         self._called = set()
 
 
 class MutatingAdmissionWebhook(WebhookPlugin):
-    """The plugin of mutating webhooks."""
+    """The plugin MutatingAdmissionWebhook."""
 
     name = "MutatingAdmissionWebhook"
     phase = "admit"
@@ -102,7 +106,17 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         turns.called(hook)
 
     async def _mutate(self, hook: Hook, matched_kind: Equivalent, attributes: Attributes, place: str) -> bool:
-        """Call the webhook and apply the patch of its response. Return whether the object changed."""
+        """Call the webhook, and apply the patch of its response to `attributes.object`.
+
+        Return whether the object changed.
+
+        Args:
+            place: identifies the call in audit annotations ("round_0_index_2").
+
+        Raises:
+            CallingFailed: the call failed, or the response has no valid JSON patch.
+            StatusError: the webhook rejected the request, or its patch cannot be applied (500).
+        """
         new, old = await self._convert_objects(attributes, matched_kind)
         verdict = await self._ask(hook, attributes, matched_kind, new, old)
         operations = _operations(hook, verdict)
@@ -145,10 +159,10 @@ def _snapshot(attributes: Attributes) -> bytes:
 
 
 def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the operations of the patch.
+    """Return the operations of the patch in a response; empty if it has no patch.
 
     Raises:
-        CallingFailed: the response does not contain a JSON patch.
+        CallingFailed: the patch is not a JSON patch.
     """
     if not verdict.patch:
         return []
@@ -171,7 +185,7 @@ def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
 
 
 async def _apply(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
-    """Return a patched copy of the object.
+    """Return a patched copy of the object; a large patch is applied in a thread.
 
     Raises:
         StatusError: 500, an operation cannot be applied or the result is not an object.

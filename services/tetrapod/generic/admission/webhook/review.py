@@ -32,7 +32,11 @@ class InvalidResponse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The evaluated response of a webhook."""
+    """The evaluated response of a webhook.
+
+    `patch` is the decoded patch, empty if there is none or the webhook is validating. `status` is the Status of a
+    rejection.
+    """
 
     allowed: bool
     patch: bytes
@@ -45,7 +49,12 @@ class Verdict:
 def new_review(
     attributes: Attributes, matched_kind: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None
 ) -> Review:
-    """Return the request for a webhook. `new` and `old` are of the kind that the webhook wants.
+    """Return the AdmissionReview request for a webhook.
+
+    Args:
+        versions: the admissionReviewVersions of the webhook.
+        new: the new object as the kind that the webhook wants.
+        old: the stored object as the kind that the webhook wants.
 
     Raises:
         InvalidResponse: the webhook supports none of our versions of AdmissionReview.
@@ -64,7 +73,10 @@ def new_review(
 
 
 def verdict(request: Review, review: Object, *, mutating: bool) -> Verdict:
-    """Evaluate the response.
+    """Evaluate the AdmissionReview `review`, with which a webhook responded to `request`.
+
+    Args:
+        mutating: whether the webhook may return a patch.
 
     Raises:
         InvalidResponse: the response is malformed.
@@ -117,7 +129,12 @@ def _no_patch(patch: bytes, patch_type: str | None) -> str:
 
 
 class Denied(StatusError):
-    """The rejection by a webhook, with the fields of its Status as far as they are valid."""
+    """The rejection of a request by a webhook, with the fields of the Status that it returned.
+
+    Args:
+        name: the name of the webhook.
+        status: the Status in its response, which may be None.
+    """
 
     def __init__(self, name: str, status: Object | None) -> None:
         details = status or {}

@@ -20,7 +20,7 @@ _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
 
 
 class ValidatingAdmissionWebhook(WebhookPlugin):
-    """The plugin of validating webhooks."""
+    """The plugin ValidatingAdmissionWebhook."""
 
     name = "ValidatingAdmissionWebhook"
     phase = "validating"
