@@ -119,7 +119,10 @@ def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of visiting all elements of a list, or all characters of a string."""
+    """Return the cost of visiting all elements of the receiver, a list, or all characters of it, a string.
+
+    The result is None for a call without receiver.
+    """
     if target is None:
         return None
     size, elements, each = sizes.size_of(target), sizes.elements(target), ONE

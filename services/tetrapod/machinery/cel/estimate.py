@@ -235,7 +235,7 @@ class Estimator:
         self._locals.setdefault(name, []).append(local)
 
     def _iterators(self, node: Comprehension) -> dict[str, _Local]:
-        """Return the variables of a comprehension, with their paths and sizes."""
+        """Return the variables of a comprehension by name, with the paths of their values and the known sizes."""
         entries, path = self._entries_of(node.range), self._path(node.range)
         kind = node.range.type.kind if entries is None else entries.kind
         key = None if entries is None else entries.key
@@ -268,7 +268,7 @@ class Estimator:
             self._entries[id(target)] = entries
 
     def _size(self, node: Node) -> Range | None:
-        """Return the computed or declared size of a node, or None if it is unknown."""
+        """Return the computed size of a node's value, or else its declared size, or None if neither is known."""
         known = self._sizes.get(id(node)) or _literal_size(node)
         if known is not None:
             return known

@@ -120,7 +120,10 @@ def bytes_of(text: str) -> bytes:
 
 
 def _body(text: str) -> tuple[str, bool]:
-    r"""Return the text between the quotes, with line ends normalized to `\n`, and whether the literal is raw."""
+    r"""Return the text of a literal between its quotes, and whether the literal is raw.
+
+    Line ends are normalized to `\n`.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     raw = text[0] in "rR"
     if raw:

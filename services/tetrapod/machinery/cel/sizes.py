@@ -55,7 +55,7 @@ class Range(NamedTuple):
 
 
 def fixed(value: int) -> Range:
-    """Return the range of a single value."""
+    """Return the range that contains only one value."""
     return Range(value, value)
 
 

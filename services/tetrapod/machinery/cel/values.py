@@ -20,7 +20,7 @@ NO_OVERLOAD: Final = "no such overload"
 
 
 def no_such_overload() -> EvaluationError:
-    """Return the error `no such overload`."""
+    """Return a new error with the text `no such overload`."""
     return EvaluationError(NO_OVERLOAD)
 
 

@@ -47,9 +47,14 @@ def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -
 
 
 def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
-    """Return the fields that the annotation sets and that still have those values.
+    """Return the fields that the last-applied annotation of an object sets and that still have those values.
 
     The result is None if the annotation is missing or unusable.
+
+    Args:
+        live: the object in `version`.
+        version: its `apiVersion`, which the annotation must have too.
+        of: the type of the kind.
     """
     text = _annotations(live).get(ANNOTATION)
     if not text or validate(live, of):

@@ -47,7 +47,7 @@ def key_element(fields: Iterable[tuple[str, Any]]) -> str:
 
 
 def scalar_json(value: Any) -> str:
-    """Return a value as Go encodes it in JSON.
+    """Return the JSON text of a value, usually a scalar, as Go encodes it.
 
     HTML characters are escaped, keys are sorted, and floats are formatted as by json-iterator.
     """

@@ -200,11 +200,14 @@ class Updater:
         managers with the schema; therefore errors of the old object have no prefix.
 
         Args:
-            which: "old" or "new".
+            obj: the object.
+            version: the `apiVersion` to convert to.
+            which: "old" or "new", which determines the prefix of errors.
 
         Raises:
             Misfit: the converted object does not match its schema.
             StatusError: the converter failed.
+            MissingVersionError: the version does not exist.
         """
         prefix = "" if which == "old" else "failed to convert new object: "
         try:

@@ -85,7 +85,7 @@ def format_nanoseconds(nanoseconds: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format seconds as Go's Duration.String does."""
+    """Format seconds as Go's Duration.String does: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
     return format_nanoseconds(round(seconds * 1e9))
 
 

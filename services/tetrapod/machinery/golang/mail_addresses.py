@@ -70,7 +70,7 @@ class _Reader:
         return 1
 
     def skip_comments(self) -> None:
-        """Skip spaces and comments."""
+        """Remove spaces and comments from the front of the text."""
         self._skip_spaces()
         while self._took("("):
             self._comment()

@@ -73,9 +73,9 @@ _LIKE_SEPARATORS: Final = [f"%{high}{low}".encode() for high in "fF" for low in 
 
 
 def _unescaped(query: str) -> bytes:
-    """Decode a whole query at once.
+    """Return a whole query with its escapes decoded at once, and with `_AND` and `_EQUALS` as separators.
 
-    Two bytes that never occur in UTF-8 replace the separators `&` and `=`, because the decoded text may contain those
+    These two bytes never occur in UTF-8. They replace `&` and `=`, because the decoded text may contain those
     characters. Escapes of these two bytes are replaced by the escape of another byte that never occurs in UTF-8.
     """
     raw = query.replace("+", " ").encode("utf-8", "surrogatepass")

@@ -52,7 +52,7 @@ def parse(text: str) -> Selector:
 
 
 class _Parser:
-    """A recursive-descent parser of the tokens.
+    """A recursive-descent parser of a selector's tokens.
 
     `in` and `notin` are identifiers except in the position of an operator.
     """

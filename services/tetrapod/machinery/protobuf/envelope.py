@@ -23,7 +23,7 @@ _TAIL: Final = b"\x1a\x00\x22\x00"  # contentEncoding and contentType, which Go 
 
 
 def encode(obj: Object) -> bytes:
-    """Return an object of a built-in kind as a response body.
+    """Return the response body for an object of a built-in kind.
 
     Raises:
         UnknownMessageError: the kind has no protobuf form.

@@ -54,7 +54,7 @@ def _int_or_string(value: int | str) -> bytes:
 
 @bounded(count=8192, size=2 << 20, largest=512)
 def _time(value: str) -> bytes:
-    """Encode a time in whole seconds; a fraction is dropped."""
+    """Return the message of a metav1.Time for its text, in whole seconds; a fraction is dropped."""
     return b"\x08" + varint(_seconds(parse(value))) + b"\x10\x00"
 
 

@@ -213,7 +213,12 @@ def _most(schema: Object) -> int | None:
 
 
 def _below_decl(decl: DeclType | None, name: str) -> DeclType | None:
-    """Return the CEL type of a field (or of the elements, for `@elem`), or None if it has none."""
+    """Return the CEL type of a part of a value, or None if expressions cannot access it.
+
+    Args:
+        decl: the CEL type of the value, or None.
+        name: the name of a field, or `@elem` for the elements of a list or map.
+    """
     if decl is None:
         return None
     if name == "@elem":

@@ -126,7 +126,7 @@ class RuleValidator:
 
     @cached_property
     def empty(self) -> bool:
-        """Whether neither the schema nor a schema below it has rules."""
+        """Whether neither the schema nor a schema below it has rules, so that every value is valid."""
         return not (
             self._rules.validations.get("x-kubernetes-validations")
             or self._all_of
@@ -137,7 +137,7 @@ class RuleValidator:
 
     @cached_property
     def _compiled(self) -> list[CompiledRule] | None:
-        """The compiled rules, or None if no CEL type can be built for the schema."""
+        """The compiled rules of the schema itself ([] if it has none), or None if no CEL type can be built for it."""
         from tetrapod.machinery.cel.schema_types import declared
 
         rules = self._rules.validations.get("x-kubernetes-validations")

@@ -65,7 +65,7 @@ class Mismatch(DecodeError):
         return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"
 
     def under(self, definition: str, field: str) -> None:
-        """Add the enclosing struct and the field to the path."""
+        """Add a struct that encloses the value, and the field of it, to the path. Inner structs are added first."""
         self._path.append((definition, field))
 
     def __str__(self) -> str:

@@ -42,7 +42,11 @@ def build(schema: Mapping[str, Any]) -> SchemaNode:
 
 
 class _Lazy(SchemaNode):
-    """A node that converts its schema when one of its attributes is first accessed."""
+    """A node that converts its schema when one of its attributes is first accessed.
+
+    Args:
+        schema: the schema, which must not be changed afterwards.
+    """
 
     __slots__ = ("_schema",)
     _schema: Mapping[str, Any]

@@ -207,7 +207,7 @@ def compared(a: Any, b: Any) -> int:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two values are equal. Unlike `==`, it returns False for values that cannot be compared."""
+    """Return whether `a == b`; False for values that `==` cannot compare, for which that raises an error."""
     try:
         return equal(a, b)
     except EvaluationError:
