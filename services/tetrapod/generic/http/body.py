@@ -34,9 +34,9 @@ class Carrier(Protocol):
 
 
 class IncomingBody:
-    """The BodyReader of a request.
+    """The body of a request, as a BodyReader. The connection appends pieces to it.
 
-    `Exchange` (exchange.py) is a subclass and sets the fields, so that each request needs one object.
+    It is a base class: `Exchange` (exchange.py) sets its fields, so that each request needs one object instead of two.
     """
 
     __slots__ = (
@@ -75,7 +75,10 @@ class IncomingBody:
     # --- from the connection
 
     def feed(self, data: bytes) -> None:
-        """Append a piece of the body, and pause reading if more than HIGH_WATER bytes are unread."""
+        """Append a piece of the body, and pause reading from the connection if more than HIGH_WATER bytes are unread.
+
+        After the response the piece is discarded.
+        """
         if self.done:
             return
         if len(data) < SMALL and self._chunks and len(last := self._chunks[-1]) < HIGH_WATER:
@@ -136,9 +139,11 @@ class IncomingBody:
             await self._wait_for_data()
 
     async def chunk(self) -> bytes:
-        """Return the next piece of the body, or b"" at its end.
+        """Wait for the next piece of the body and return it; b"" at the end.
 
-        Raises StatusError 500 if it is malformed, and ClientGone.
+        Raises:
+            StatusError: 500, the body is malformed.
+            ClientGone: the client closed the connection before the end of the body.
         """
         while not self._chunks:
             if self.complete:
@@ -149,7 +154,12 @@ class IncomingBody:
         return data
 
     async def _wait_for_data(self) -> None:
-        """Wait for the next piece or the end of the body, first sending `100 Continue` if the client expects it."""
+        """Wait for the next piece or the end of the body. If the client expects `100 Continue`, send it first.
+
+        Raises:
+            StatusError: 500, the body is malformed.
+            ClientGone: the client closed the connection.
+        """
         if self.gone:
             raise ClientGone
         if self.broken:

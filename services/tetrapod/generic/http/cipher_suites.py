@@ -54,10 +54,10 @@ _BROKEN: Final = frozenset(
 
 
 def tls_version(name: str) -> ssl.TLSVersion:
-    """Return the TLS version of a flag value such as `VersionTLS13`.
+    """Return the TLS version for the value of --tls-min-version, such as `VersionTLS13`; TLS 1.2 for "".
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the version is unknown. The text is upstream's.
     """
     version = VERSIONS.get(name or "VersionTLS12")
     if version is None:
@@ -69,7 +69,7 @@ def openssl_ciphers(names: Sequence[str]) -> str:
     """Return OpenSSL's names of the cipher suites for TLS 1.2 and earlier, joined by colons.
 
     Args:
-        names: Go's names. Suites of TLS 1.3 are accepted, and are always enabled.
+        names: Go's names. Suites of TLS 1.3 are accepted, but not part of the result: they are always enabled.
 
     Raises:
         ValueError: a suite is unknown (with upstream's text), or OpenSSL does not offer it because it is broken.

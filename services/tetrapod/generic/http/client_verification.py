@@ -28,9 +28,11 @@ _NOT_VERIFIED: Final = "x509: the certificate was not verified"
 
 
 class VerificationResult(NamedTuple):
-    """The result of verifying a client certificate: the verified chain as DER, or the error.
+    """The result of verifying the certificate that a client sent.
 
-    Both are empty without a certificate.
+    Attributes:
+        chain: the verified chain as DER, the client's certificate first; empty if it is not trusted.
+        error: the reason why the certificate is not trusted; "" if it is trusted or the client sent none.
     """
 
     chain: tuple[bytes, ...] = ()
@@ -38,7 +40,7 @@ class VerificationResult(NamedTuple):
 
 
 class DeferredVerificationConnection(ssl.SSLObject):
-    """A connection of a context for which `defer_verification` returned True.
+    """The SSLObject of contexts that `defer_verification` has changed. It records the results of the verification.
 
     Attributes:
         verified: whether OpenSSL verified at least one certificate of the chain.
@@ -56,15 +58,15 @@ class DeferredVerificationConnection(ssl.SSLObject):
             _handshakes.current = None
 
     def getpeercert(self, binary_form: bool = False) -> Any:
-        """Return the certificate as DER, or None instead of a dictionary.
+        """Return the certificate as DER if `binary_form`, else None instead of a dictionary.
 
-        Event loops ask for the dictionary, nothing uses it, and it would be parsed from an unverified certificate.
+        Event loops request the dictionary, which nothing uses and which would be parsed from an unverified certificate.
         """
         return super().getpeercert(True) if binary_form else None
 
 
 class _Handshakes(threading.local):
-    """The connection whose handshake runs in this thread, to which the verification callback assigns its results."""
+    """The connection whose handshake runs in this thread; the verification callback assigns its results to it."""
 
     current: DeferredVerificationConnection | None = None
 
@@ -73,7 +75,11 @@ _handshakes: Final = _Handshakes()
 
 
 def verification_result(connection: Any) -> VerificationResult:
-    """Return the result of verifying the client certificate of `connection`, an SSLObject after its handshake."""
+    """Return the result of verifying the client certificate of `connection`, an SSLObject after its handshake.
+
+    It may be any SSLObject. In a resumed session nothing was verified, so the result of a deferred verification is an
+    error.
+    """
     if connection.getpeercert(True) is None:
         return VerificationResult()
     if isinstance(connection, DeferredVerificationConnection) and (
@@ -84,13 +90,13 @@ def verification_result(connection: Any) -> VerificationResult:
 
 
 def defer_verification(context: ssl.SSLContext) -> bool:
-    """Let handshakes of this context succeed with any client certificate.
+    """Let handshakes of this context succeed with any client certificate, or none. Session resumption is disabled.
 
-    Its connections must be MistrustedConnections.
+    The context's `sslobject_class` must be a DeferredVerificationConnection.
 
     Returns:
         False, with the context unchanged, if OpenSSL cannot be reached (another Python, or an OpenSSL linked into it).
-        Handshakes with an invalid certificate then still fail.
+            Handshakes with an invalid certificate then still fail.
     """
     openssl, address = library(), address_of(context)
     if openssl is None or address is None:
@@ -117,7 +123,14 @@ def _callback() -> Any:
 
 
 def _record_result(verified: int, store: int | None) -> int:
-    """Record OpenSSL's result for one certificate of a chain and return 1. Returning 0 fails the handshake."""
+    """Record OpenSSL's result for one certificate of a chain on the connection, and return 1 to continue the handshake.
+
+    Return 0, which fails the handshake, if that is not possible.
+
+    Args:
+        verified: 1 if OpenSSL accepted the certificate, else 0.
+        store: the address of the X509_STORE_CTX.
+    """
     try:
         connection = _handshakes.current
         if connection is None:

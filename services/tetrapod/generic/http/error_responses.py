@@ -1,7 +1,7 @@
-"""Responses that the HTTP server creates itself: Status objects for a raised `StatusError`, panics and bad requests.
+"""Responses that the HTTP server creates itself: for a raised `StatusError`, panics and bad requests.
 
-Upstream: ErrorNegotiated in k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, WithPanicRecovery in
-server/filters/wrap.go.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, ErrorNegotiated; server/filters/wrap.go,
+WithPanicRecovery
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PANIC_TEXT: Final = b"This request caused apiserver to panic. Look in the logs f
 
 
 def status_response(error: StatusError) -> Response:
-    """Return `error` as a JSON response with a Status object, for the outermost handler."""
+    """Return a JSON response with the Status of `error`, for errors that no filter has converted."""
     headers: HeaderList = [NO_CACHE, JSON, *error.headers]
     if error.retry_after and not any(name == b"retry-after" for name, _ in error.headers):
         headers.append((b"retry-after", str(error.retry_after).encode()))
@@ -33,9 +33,9 @@ def status_response(error: StatusError) -> Response:
 
 
 def encode_status(status: Object) -> bytes:
-    """Encode `status` as JSON with a final newline, as upstream's serializer does.
+    """Return a Status as JSON with a final newline, as upstream's serializer does.
 
-    Invalid UTF-8 of the path becomes U+FFFD.
+    Surrogates, which stand for invalid UTF-8 in a path, become U+FFFD.
     """
     try:
         return orjson.dumps(status, option=orjson.OPT_APPEND_NEWLINE)
@@ -55,15 +55,20 @@ def text_response(status: int, text: bytes) -> Response:
 
 
 def panic_response() -> Response:
-    """Return the response to a request whose handler failed unexpectedly."""
+    """Return the plain-text 500 for a request whose handler raised an unexpected exception."""
     return text_response(500, PANIC_TEXT)
 
 
 def bad_request(code: int, phrase: str, detail: str = "", text: str | None = None) -> bytes:
-    """Return the response that Go's server writes to a request that it cannot parse, before it closes the connection.
+    """Return the response that Go's server writes to a client whose request it cannot parse, as bytes.
+
+    The caller closes the connection.
 
     Args:
-        text: the body, or None for the usual form `code phrase: detail`.
+        code: the status code.
+        phrase: the text of the status line.
+        detail: the end of the usual body `CODE PHRASE: DETAIL`; "" to omit it.
+        text: another body; None for the usual one.
     """
     if text is None:
         text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
@@ -73,9 +78,9 @@ def bad_request(code: int, phrase: str, detail: str = "", text: str | None = Non
 
 
 def too_large(code: int, message: str) -> bytes:
-    """Return the answer to a request whose head is too large, with a Status as its body.
+    """Return the bytes of a response with a Status, for a request whose head is too large.
 
-    The connection is closed after it.
+    It has `Connection: close`; the caller closes the connection.
     """
     body = encode_status(StatusError(code, "", message).to_status())
     head = STATUS_LINES[
@@ -85,8 +90,8 @@ def too_large(code: int, message: str) -> bytes:
 
 
 def expectation_failed(date: bytes) -> bytes:
-    """Return the response to an unsupported Expect header.
+    """Return the bytes of the 417 response to an unsupported Expect header. `date` is the Date header line.
 
-    Go parses such a request, so unlike `bad_request` it sends ordinary headers.
+    Unlike for `bad_request`, Go has parsed the request, so it sends ordinary headers.
     """
     return b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n" + date + b"Content-Length: 0\r\n\r\n"

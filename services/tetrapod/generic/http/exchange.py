@@ -46,7 +46,7 @@ _last_chunk: tuple[bytes, bytes] = (b"", b"")
 
 
 def _chunk(data: bytes) -> bytes:
-    """Encode `data` as an HTTP chunk. The last chunk is cached, because one event is sent to many watches in a row."""
+    """Return `data` as an HTTP chunk. The last chunk is cached, because one event is sent to many watches in a row."""
     global _last_chunk
     cached_data, chunk = _last_chunk
     if cached_data is not data:
@@ -56,7 +56,7 @@ def _chunk(data: bytes) -> bytes:
 
 
 class SharedState(Protocol):
-    """The state of the server that the exchanges of all its connections use."""
+    """The state of a server that all its connections use."""
 
     date: bytes
     """The current Date header line."""
@@ -66,24 +66,27 @@ class SharedState(Protocol):
 
 
 class Connection(Carrier, Protocol):
-    """The parts of an HttpProtocol that its exchanges use."""
+    """The parts of a connection (HttpProtocol) that its exchanges use."""
 
     @property
     def state(self) -> SharedState:
-        """The state shared by all connections of the server."""
+        """The state that all connections of the server share."""
         ...
 
     def finished(self, exchange: Exchange) -> None:
-        """Continue with the next request, or close the connection, after the response of `exchange` was written."""
+        """Start the next request of the connection, or close it, after the response of `exchange` was written."""
         ...
 
     def hijack(self) -> Hijacked:
-        """Take the raw connection from the protocol."""
+        """Detach the raw connection from the protocol and return it."""
         ...
 
 
 class Exchange(IncomingBody):
-    """The BodyReader of a request and the StreamWriter of its response. `run` is called once and sends the response."""
+    """One request and its response: the BodyReader of the request and the StreamWriter of a streamed response.
+
+    `run` handles the request and sends the response; it is called once.
+    """
 
     __slots__ = (
         "_chunked",
@@ -132,9 +135,9 @@ class Exchange(IncomingBody):
     # --- from the connection
 
     def client_gone(self) -> None:
-        """Record that the client closed the connection, and wake waiters.
+        """Record that the client closed the connection, and wake everything that waits for the client.
 
-        Cancels the task of a stream, and of a request with `cancel_when_gone`.
+        The task is cancelled if it streams, or if the request has `cancel_when_gone`.
         """
         self.gone = True
         self._wake()
@@ -144,7 +147,7 @@ class Exchange(IncomingBody):
             self.task.cancel()
 
     def server_stops(self) -> None:
-        """Close the connection after this response. An endless stream, such as a watch, ends now."""
+        """Close the connection after this response. An endless stream, such as a watch, is cancelled and ends now."""
         self.keep_alive = False
         if self.endless and not self.ending and self.task is not None:
             self.ending = True
@@ -153,7 +156,10 @@ class Exchange(IncomingBody):
     # --- StreamWriter
 
     def write(self, data: bytes) -> None:
-        """Write a piece of a stream immediately, without copying large ones."""
+        """Write a piece of a streamed body, preceded by the head if it is the first.
+
+        Do nothing after the client has gone.
+        """
         if self.gone or not data:
             return
         head, self._head = self._head, b""
@@ -173,11 +179,11 @@ class Exchange(IncomingBody):
         self.protocol.transport.write(head + data if head else data)
 
     def buffered(self) -> int:
-        """Return the number of bytes that are not yet sent to the client."""
+        """Return the number of bytes that are written but not yet passed to the operating system."""
         return self.protocol.transport.get_write_buffer_size() + len(self._head)
 
     async def drain(self) -> None:
-        """Wait until the write buffer has drained enough. Raises ClientGone if the client has gone."""
+        """Wait until the write buffer has drained enough. Raises ClientGone if the client has closed the connection."""
         if self.protocol.flow.write_paused and not self.gone:
             await self.protocol.flow.drain()
         if self.gone:
@@ -185,7 +191,7 @@ class Exchange(IncomingBody):
 
     @property
     def closed(self) -> bool:
-        """Whether the client has gone."""
+        """Whether the client has closed the connection."""
         return self.gone
 
     async def wait_closed(self) -> None:
@@ -198,14 +204,20 @@ class Exchange(IncomingBody):
     # --- the task
 
     async def run(self, handler: Handler) -> None:
-        """Answer the request, measuring each step of the event loop that it takes."""
+        """Handle the request and send the response.
+
+        The time of each step of the event loop is measured (loop_monitor.py).
+        """
         try:
             await self.protocol.state.monitor.measured(self.request, self._answer(handler))
         finally:
             self.request.release_connection()
 
     async def _answer(self, handler: Handler) -> None:
-        """Call the handler and write its response. An exception of the handler is logged and answered with 500."""
+        """Call the handler and send its response.
+
+        A StatusError becomes a Status; any other exception is logged and becomes a 500.
+        """
         try:
             response = await handler(self.request)
         except StatusError as error:
@@ -236,14 +248,14 @@ class Exchange(IncomingBody):
             await self._send_any(response)
 
     async def _send_any(self, response: Response) -> None:
-        """Send a response of any size. A large body is written as fast as the client reads it."""
+        """Send a response of any size and end the exchange. A large body is written as fast as the client reads it."""
         if (head := self._send(response)) and await self._write_pieces(head, response.body):
             self._finish_response()
 
     def _send(self, response: Response) -> bytes:
-        """Send a response whose body fits into one piece and return b"".
+        """Send a response whose body has at most SEND_PIECE bytes, end the exchange, and return b"".
 
-        For a larger body, send nothing and return the head.
+        For a larger body, send nothing and return the encoded head.
         """
         status, body = response.status, response.body
         empty = status < 200 or status in (204, 304)
@@ -289,12 +301,13 @@ class Exchange(IncomingBody):
         return True
 
     def _connection_header(self, has_header: bool) -> bytes:
-        """Return the `Connection: close` line if it is needed, and update `keep_alive`.
+        """Return the line `Connection: close` if it is needed, else b"", and update `keep_alive`.
 
-        The connection closes if the request body is incomplete, the server stops, or the handler set the header itself.
+        The connection closes if the request body is incomplete, the server stops, or the handler has set the header
+        itself.
 
         Args:
-            has_header: the handler has set a Connection header.
+            has_header: the handler has set a Connection header, so no line is needed.
         """
         if not self.complete or self.protocol.state.closing:
             self.keep_alive = False
@@ -344,7 +357,7 @@ class Exchange(IncomingBody):
         )
 
     def _flush_head(self) -> None:
-        """Send the head of a stream without waiting for its first write."""
+        """Send the head of a stream now, if it has not been sent with the first write."""
         if self._head and not self.gone:
             head, self._head = self._head, b""
             self.protocol.transport.write(head)
@@ -382,13 +395,19 @@ class Exchange(IncomingBody):
                 hijacked.transport.close()
 
     def hijack(self) -> Hijacked:
-        """Detach the raw connection from the HTTP protocol and return it, for an upgrade."""
+        """Detach the raw connection from the HTTP protocol and return it, for an upgrade.
+
+        No response is sent by the exchange.
+        """
         self.hijacked = self.done = True
         self._flush_head()
         return self.protocol.hijack()
 
     def abort(self) -> None:
-        """Abort the connection, so that the client does not mistake a partial response for a complete one."""
+        """Abort the connection, so that the client does not mistake a partial response for a complete one.
+
+        Do nothing if the client has gone or the connection was hijacked.
+        """
         self.done = True
         if not self.gone and not self.hijacked:
             self.protocol.transport.abort()

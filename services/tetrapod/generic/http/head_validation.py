@@ -26,7 +26,7 @@ def validate_headers(exchange: Exchange, date: bytes) -> bytes | None:
         date: the current Date header line.
 
     Returns:
-        The response that rejects the request, or None if the headers are valid.
+        The bytes of the response that rejects the request, or None if the headers are valid.
     """
     hosts = codings = 0
     for name, value in exchange.request.headers:
@@ -52,7 +52,7 @@ def validate_headers(exchange: Exchange, date: bytes) -> bytes | None:
 
 
 def framing_lines(headers: HeaderList) -> bytes | None:
-    """Return the header lines that determine the length of the body, or None if the request has no body."""
+    """Return the lines of Transfer-Encoding and Content-Length, or None if the request has no body."""
     lines = [
         name + b": " + value + b"\r\n"
         for name, value in headers

@@ -28,7 +28,7 @@ WITHIN_LIMITS: Final = min(MAX_PATH, 4 * MAX_HEADERS)
 
 
 def excess(target: bytes, headers: HeaderList) -> tuple[int, str] | None:
-    """Return the status code and message for a target and headers beyond a limit, None within all limits."""
+    """Return the status code (414 or 431) and the message for the first limit that a request exceeds, or None."""
     path, _, query = target.partition(b"?")
     if len(path) > MAX_PATH:
         return 414, f"the request's path is longer than {MAX_PATH} bytes"

@@ -90,8 +90,8 @@ class LoopMonitor:
     """The measurements of one event loop.
 
     Args:
-        threshold: seconds of CPU time from which on a step, or a lag, is logged; 0 logs none.
-        in_flight: returns the requests in flight, for the warning about a lag.
+        threshold: the seconds of CPU time from which on a step or a lag is logged; 0 to log none.
+        in_flight: returns the requests in flight, which a warning about a lag names.
     """
 
     def __init__(self, threshold: float = 0.0, in_flight: Callable[[], Iterable[Request]] = tuple) -> None:
@@ -108,9 +108,12 @@ class LoopMonitor:
         self._lags = _Warnings("Event loop delayed")
 
     def read_cpu_time(self, now: float) -> None:
-        """Read the thread's CPU time and start the timer of the lag.
+        """Read the thread's CPU time, from which the steps of the next two milliseconds are measured.
 
-        The steps of the next two milliseconds are measured from this CPU time.
+        Also start the timer of the lag, if it does not run.
+
+        Args:
+            now: the time of `time.perf_counter`.
         """
         self.last_reading = now
         self.stale = now + NOTICED
@@ -121,7 +124,7 @@ class LoopMonitor:
 
     @types.coroutine
     def measured(self, request: Request, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
-        """Run `work`, the handling of `request`, and measure each of its steps."""
+        """Await `work`, which handles `request`, measure each of its steps, and count the longest in the metrics."""
         clock = time.perf_counter
         longest = 0.0
         failures: list[BaseException] = []  # not a variable: a traceback would refer to its own frame
@@ -152,10 +155,7 @@ class LoopMonitor:
                 STEP.count(self._row, longest)
 
     def step(self, wall: float, request: Request) -> float:
-        """Return the CPU time of a step that just ended.
-
-        The step took `wall` seconds. It is logged if it is over the threshold.
-        """
+        """Return the CPU time of a step that just ended and took `wall` seconds. Log it if it reaches the threshold."""
         took = min(time.thread_time() - self._cpu, wall)
         self.stale = 0.0
         _longest["step"] = max(_longest["step"], took)
@@ -164,7 +164,7 @@ class LoopMonitor:
         return took
 
     def tick(self, lag: float, cpu: float, delay: float = 0.0) -> None:
-        """Count a lag of the loop.
+        """Count a lag of the loop in the metrics, and log it if the part that the process caused reaches the threshold.
 
         Args:
             lag: seconds of wall time.
@@ -187,7 +187,10 @@ class LoopMonitor:
 
 
 class _Ticks:
-    """The timer of one monitor: it measures the lag until no request takes steps any more."""
+    """The timer of one monitor.
+
+    It measures the lag every `TICK` seconds until no request has taken a step for a second.
+    """
 
     def __init__(self, monitor: LoopMonitor) -> None:
         self._monitor = monitor
@@ -216,7 +219,7 @@ class _Ticks:
 
 
 class RunDelay:
-    """How long the thread that creates it was ready to run while the kernel ran other threads. A read takes 1.1 µs.
+    """The time for which the creating thread was ready to run while the kernel ran other threads. A read takes 1.1 µs.
 
     On a busy host most of a lag is such a delay, which no request caused. It is 0 where the kernel does not count it.
     """
@@ -228,7 +231,7 @@ class RunDelay:
             self._file = -1
 
     def seconds(self) -> float:
-        """Return the delay since the thread started."""
+        """Return the delay in seconds since the thread started, or 0.0 if it is not known."""
         return int(os.pread(self._file, 64, 0).split()[1]) / 1e9 if self._file >= 0 else 0.0
 
     def close(self) -> None:
@@ -240,7 +243,7 @@ class RunDelay:
 
 
 class _Warnings:
-    """Warnings of one kind, at most one in `LEAST_INTERVAL`; each says how many were left out before it."""
+    """Warnings with one message, at most one in `LEAST_INTERVAL` seconds. Each says how many were omitted before it."""
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -259,7 +262,7 @@ class _Warnings:
 
 
 def _description(request: Request) -> dict[str, object]:
-    """Return the fields of a warning that name a request."""
+    """Return the log fields that name a request, with long texts cut off."""
     fields: dict[str, object] = {
         "method": request.method[:SHOWN],
         "path": request.raw_path[:SHOWN],

@@ -19,7 +19,7 @@ _LAYOUT_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.v
 
 @cache
 def library() -> Any:
-    """Return the OpenSSL library that Python's ssl is linked with, or None if it cannot be reached."""
+    """Return the OpenSSL library that Python's ssl is linked with (a ctypes.CDLL), or None if it cannot be reached."""
     try:
         import _ssl
         import ctypes
@@ -49,9 +49,9 @@ def _declare_functions(openssl: Any, c_types: Any) -> None:
 
 
 def address_of(context: ssl.SSLContext) -> int | None:
-    """Return the address of the SSL_CTX of a server's context, or None.
+    """Return the address of the SSL_CTX of a server's context, or None if it is not certain.
 
-    To be certain of the address, a value set through Python must be visible through it.
+    To be certain, a value set through Python must be visible at the address.
     """
     openssl = library()
     if openssl is None or not _LAYOUT_KNOWN:
@@ -73,11 +73,14 @@ def address_of(context: ssl.SSLContext) -> int | None:
 
 
 def name_authorities(context: ssl.SSLContext, bundles: Sequence[str]) -> None:
-    """Send clients the names of the accepted certificate authorities.
+    """Send clients the names of the accepted certificate authorities in handshakes of this context.
 
-    A client with several certificates can then choose the right one.
+    A client with several certificates can then choose the right one. Nothing happens if OpenSSL cannot be reached.
+    Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates/tlsconfig.go, ClientCAs
 
-    Upstream: ClientCAs of tls.Config, in k8s.io/apiserver/pkg/server/dynamiccertificates/tlsconfig.go.
+    Args:
+        context: the context of a server.
+        bundles: the paths of the PEM files with the authorities.
     """
     openssl, address = library(), address_of(context)
     if openssl is None or address is None or not bundles:

@@ -44,16 +44,20 @@ _MOST_HEADER_BYTES: Final = 64 << 20
 
 
 def pack_header(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Encode a value as a header of compressed JSON.
+    """Return a value as compressed JSON in base64, to be sent in a header.
 
     Args:
-        default: converts a value of a type that orjson does not support.
+        value: the value.
+        default: converts a value of a type that orjson does not support; None if there is none.
     """
     return base64.b64encode(zlib.compress(orjson.dumps(value, default=default), 1))
 
 
 def take_out_headers(response: Response, header: bytes) -> list[Any]:
-    """Remove the headers of a name from the response, and return their decoded values. Malformed values are ignored."""
+    """Remove the headers of a name from the response, and return the values that `pack_header` encoded, in order.
+
+    Malformed values are left out.
+    """
     values = list(_unpack(response, header))
     response.headers = [other for other in response.headers if other[0] != header]
     return values

@@ -58,7 +58,7 @@ _SLICE: Final = 16 << 10
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """One client connection, which parses requests and writes their responses in order."""
+    """One client connection: parses requests and writes their responses in order, one request at a time."""
 
     server_state: HttpServerState
 
@@ -144,7 +144,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._begin(exchange)
 
     def _receive_unparsed(self, data: bytes) -> None:
-        """Keep or drop received bytes in every state but OPEN."""
+        """Keep or drop received bytes in a state other than OPEN, as connection_state.py describes."""
         state = self.connection_state
         if state is BACKLOGGED:
             self.backlog += data
@@ -156,7 +156,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.hijacked.early += data
 
     def _feed(self, data: bytes) -> None:
-        """Parse a piece of what the client sent."""
+        """Parse a piece of the received bytes. Malformed requests are rejected here."""
         if self.in_head and not (data := self._collect_lines(data)):
             return
         self.piece_size = len(data)
@@ -182,7 +182,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.parsing = False
 
     def _record_long_parse(self, seconds: float) -> None:
-        """Count the parsing of a piece as a step of the request that it belongs to; its head may be incomplete."""
+        """Report a parse of this many seconds to the loop monitor, as a step of the request that the bytes belong to.
+
+        The head of that request may be incomplete.
+        """
         receiving = self.waiting[-1] if self.waiting else self.exchange
         if receiving is not None:
             request = receiving.request
@@ -192,10 +195,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.state.monitor.step(seconds, request)
 
     def _feed_slices(self, data: bytes) -> None:
-        """Parse a large piece, heads in slices.
+        """Parse a large piece: heads in slices, between which the limits are checked, and bodies at once.
 
-        The limits are checked between slices, and few pipelined requests are parsed in a step. Pipelined requests
-        beyond a slice are parsed when those before them are answered.
+        So one step of the event loop parses few pipelined requests. Those beyond a slice are parsed when the earlier
+        ones have been answered.
         """
         start = 0
         while start < len(data):
@@ -213,9 +216,10 @@ class HttpProtocol(HttpToolsProtocol):
             start = end
 
     def _collect_lines(self, data: bytes) -> bytes:
-        """Return the pieces of the head since its last complete line, or b"" until a line ends.
+        """Return the bytes of the head since its last complete line, or b"" while the line is incomplete.
 
-        The parser copies a name or value with each piece of it, which takes quadratic time if pieces are small.
+        The parser copies a name or value with each piece of it, which would take quadratic time for small pieces. A
+        head longer than MAX_HEAD is rejected here.
         """
         self.head_size += len(data)
         if self.head_size > MAX_HEAD:
@@ -230,7 +234,7 @@ class HttpProtocol(HttpToolsProtocol):
         return data
 
     def _reject_oversized_head(self) -> None:
-        """Reject a head that exceeds a limit."""
+        """Reject a request whose head exceeds a limit with 414 or 431, and close the connection."""
         self._reject_with(
             too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes")))
         )
@@ -244,7 +248,7 @@ class HttpProtocol(HttpToolsProtocol):
             exchange.mark_body_malformed()
 
     def _feed_unknown_method(self, data: bytes) -> None:
-        """Parse a request whose method llhttp does not know. The request must begin with these bytes."""
+        """Parse a request whose method llhttp does not know, or reject it. `data` must begin with the request."""
         replaced = replace_method(data)
         if replaced is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
@@ -253,7 +257,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._feed_instead(data)
 
     def _feed_raw_target(self, data: bytes) -> None:
-        """Parse a request whose target llhttp rejects. The request must begin with these bytes."""
+        """Parse a request whose target llhttp rejects, or reject it. `data` must begin with the request."""
         escaped = escape_target(data)
         if escaped is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
@@ -270,9 +274,10 @@ class HttpProtocol(HttpToolsProtocol):
             self.reject(400, "Bad Request")
 
     def _begin_upgrade(self, data: bytes) -> None:
-        """Handle the end of an upgrade request, after which llhttp stops.
+        """Handle the end of an upgrade request's head, after which llhttp stops parsing.
 
-        The handler may hijack the connection or send a normal response.
+        The handler may hijack the connection or send a normal response. An upgrade request with a body is handled as a
+        normal request.
 
         Args:
             data: the bytes that follow the head.
@@ -404,7 +409,10 @@ class HttpProtocol(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)
 
     def finished(self, exchange: Exchange) -> None:
-        """Continue with the next request, or close the connection, after the response was written."""
+        """Start the next request, or close the connection, after the response of `exchange` was written.
+
+        While the client has not read enough of the response, the next request waits.
+        """
         self.state.total_requests += 1
         self.exchange = None
         if self.connection_state is CLOSED or self.transport.is_closing():
@@ -420,7 +428,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Begin the next request, if there is one. The client must have read enough of the last response."""
+        """Start the next request, if one is waiting, and otherwise resume reading.
+
+        The client must have read enough of the last response.
+        """
         if self.waiting:
             self._start(self.waiting.popleft())
         elif self.connection_state is UPGRADING:  # the handler has answered without taking the connection
@@ -449,17 +460,17 @@ class HttpProtocol(HttpToolsProtocol):
         return self.hijacked
 
     def _release(self) -> None:
-        """Drop the references to the connection.
+        """Drop the references to the connection after another protocol has taken it over.
 
-        They must be dropped because uvloop's TLS transport refers back to this protocol (see transports.py).
+        uvloop's TLS transport refers back to this protocol, so they would form a reference cycle (see transports.py).
         """
         self.connection_state = CLOSED
         self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]
 
     def reject(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
-        """Reject a request that cannot be parsed, and close the connection.
+        """Send the response of `bad_request` to a request that cannot be parsed, and close the connection.
 
-        A response that is being written is cut off.
+        If a response is being written, it is cut off and nothing else is sent.
         """
         self._reject_with(bad_request(code, phrase, detail, text))
 
@@ -474,7 +485,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Close the connection.
 
         Args:
-            linger: read and drop for LINGER seconds what the client is still sending.
+            linger: first read and drop for LINGER seconds what the client is still sending.
         """
         self.in_head = False
         if not linger:
@@ -489,7 +500,7 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the server's side
 
     def check_idle(self, now: float) -> None:
-        """Close the connection if it was idle for too long, or if a head does not end.
+        """Close the connection if it had no request for IDLE_TIMEOUT, or if a head is incomplete after HEAD_TIMEOUT.
 
         The server calls this every few seconds.
 
@@ -505,7 +516,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def shutdown(self) -> None:
-        """Close the connection now, or after the response that is being written."""
+        """Close the connection now, or after the response of the request in flight. A watch in flight is ended."""
         if self.exchange is None:
             self.transport.close()
         else:

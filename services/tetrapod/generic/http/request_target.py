@@ -1,6 +1,6 @@
 """Validation and parsing of request targets and Host headers, as in Go's net/http.
 
-Upstream: url.ParseRequestURI, httpguts.ValidHostHeader.
+Upstream: url.ParseRequestURI; httpguts.ValidHostHeader
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _HOST: Final = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*")
 class Target(NamedTuple):
     """A parsed request target.
 
-    `path` is percent-decoded; bytes that are not UTF-8 become surrogates (see `surrogateescape`).
+    `path` is percent-decoded; bytes that are not UTF-8 become surrogates (see `surrogateescape`). `raw_path` and
+    `query` are as sent.
     """
 
     path: str
@@ -29,9 +30,10 @@ class Target(NamedTuple):
 
 @bounded(count=4096, size=2 << 20, largest=2048, weigh_entry=lambda target, _: 4 * len(target) + 400)
 def parse_target(target: bytes) -> Target | None:
-    """Parse the origin form, the absolute form (ignoring its authority) or `*`.
+    """Parse a request target: the origin form, the absolute form (whose authority is ignored) or `*`.
 
-    Return None for a target that Go answers with 400.
+    Returns:
+        None for a target that Go answers with 400.
     """
     raw, _, query = target.partition(b"?")
     if not raw.startswith(b"/") and raw != b"*":
@@ -48,5 +50,5 @@ def parse_target(target: bytes) -> Target | None:
 
 @bounded(count=256, size=64 << 10, largest=512)
 def valid_host(host: bytes) -> bool:
-    """Return whether a Host header is well-formed."""
+    """Return whether the value of a Host header consists of valid characters; the empty value is valid."""
     return _HOST.fullmatch(host) is not None

@@ -31,14 +31,21 @@ _SPECIAL: Final = {b"audit-id": b"Audit-Id: ", b"etag": b"Etag: ", b"www-authent
 
 
 def render(status: int, date: bytes, headers: HeaderList, extra: bytes) -> bytes:
-    """Return the status line, Date, `headers`, `extra` (complete lines) and the empty line."""
+    """Return a response head: the status line, Date, `headers`, `extra` and the empty line.
+
+    Args:
+        status: the status code.
+        date: the Date header line.
+        headers: the headers in their order.
+        extra: further complete header lines.
+    """
     lines = [canonical(name) + value for name, value in headers]
     lines.append(extra + b"\r\n")
     return (STATUS_LINES.get(status) or _status_line(status)) + date + b"\r\n".join(lines)
 
 
 def render_trailers(trailers: HeaderList) -> bytes:
-    """Return the last chunk of a chunked body, followed by the trailers."""
+    """Return the end of a chunked body: the last chunk and the trailers."""
     if not trailers:
         return b"0\r\n\r\n"
     return b"0\r\n%b\r\n" % b"".join(b"%b%b\r\n" % (canonical(name), value) for name, value in trailers)

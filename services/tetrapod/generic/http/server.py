@@ -1,7 +1,7 @@
 """`HttpServer`: a listener that serves a `Handler`. Several may run in one event loop; it does not handle signals.
 
-uvicorn creates the listeners and connections (protocol.py). Its main loop, signal handlers and shutdown are replaced:
-they poll, take the process's signals, and wait for open watches at exit.
+uvicorn creates the listeners and connections (protocol.py). Its main loop, signal handlers and shutdown are not used,
+because they poll, take over the process's signals, and wait for open watches at exit.
 """
 
 from __future__ import annotations
@@ -54,9 +54,14 @@ class HttpServer:
         """Configure the server; `start` listens.
 
         Args:
-            contended: returns whether requests compete for the event loop. Each then starts in the step in which it
-                arrives.
-            step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 logs none.
+            handler: receives the requests.
+            host: the IP address to listen on.
+            port: the port to listen on; 0 for one that the kernel chooses.
+            tls: the TLS configuration; None for plain HTTP.
+            sock: a listening socket to use instead of `host` and `port`.
+            contended: returns whether requests compete for the event loop. If so, the handling of a request starts as
+                soon as it arrives, and not after the current step of the event loop.
+            step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 to log none.
         """
         self.state = HttpServerState(handler, contended, step_warning)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
@@ -91,12 +96,12 @@ class HttpServer:
 
     @property
     def host(self) -> str:
-        """The address that the server listens on."""
+        """The address that the server listens on. Only valid after `start`."""
         return str(self._address()[0])
 
     @property
     def port(self) -> int:
-        """The port that the server listens on; if 0 was configured, the port that the kernel chose."""
+        """The port that the server listens on, also if the kernel chose it. Only valid after `start`."""
         return int(self._address()[1])
 
     def _address(self) -> tuple[Any, ...]:
@@ -104,7 +109,11 @@ class HttpServer:
         return address
 
     async def start(self) -> None:
-        """Start to listen. Raises OSError if the address is not available."""
+        """Start to listen and to accept connections.
+
+        Raises:
+            OSError: the address is not available. The text is Go's.
+        """
         self._tick(0)
         config = self._server.config
         sockets = [self._sock] if self._sock is not None else _bind(config.host, config.port)
@@ -142,12 +151,12 @@ class HttpServer:
         self.state.closing = True
 
     async def stop(self, timeout: float = 10.0, linger: float = 0.0) -> None:
-        """Stop accepting connections, end streams and let requests finish.
+        """Stop accepting connections, end streams, let requests finish, and close all connections.
 
-        Requests that still run after `timeout` seconds are aborted.
-
-        Idle connections stay open for up to `linger` seconds, so that their clients can close them. A request that
-        arrives in that time is answered; it would be lost if the server closed the connection.
+        Args:
+            timeout: the seconds after which requests that still run are cancelled.
+            linger: the seconds for which idle connections stay open, so that clients can close them first. A request
+                that arrives in that time is answered; it would be lost if the server closed the connection.
         """
         self.lame_duck()
         for listener in self._server.servers:
@@ -180,7 +189,7 @@ class HttpServer:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _close_connections(self) -> None:
-        """Close all connections, and abort those that have not sent their data within a second."""
+        """Close all connections, and abort those whose data is not sent within a second."""
         deadline = time.monotonic() + 1.0
         for transport in self.state.upgraded:
             transport.close()

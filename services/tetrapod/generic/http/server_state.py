@@ -13,12 +13,12 @@ from tetrapod.generic.http.unread_responses import UnreadResponses
 
 
 class HttpServerState(ServerState):
-    """The state of one server.
+    """The state that all connections of one server share.
 
     Args:
-        handler: answers the requests.
+        handler: receives the requests.
         contended: returns whether requests compete for the event loop.
-        step_warning: seconds from which on a step of the event loop is logged; 0 logs none.
+        step_warning: seconds from which on a step of the event loop is logged; 0 to log none.
     """
 
     def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float) -> None:
@@ -35,7 +35,7 @@ class HttpServerState(ServerState):
         self.unread = UnreadResponses()
 
     def forget_closed(self) -> None:
-        """Release upgraded connections that have ended: each has a buffer of 256 kB."""
+        """Remove upgraded connections that have ended from `upgraded`: each has a buffer of 256 kB."""
         self.upgraded = {transport for transport in self.upgraded if not transport.is_closing()}
 
     def in_flight(self) -> list[Request]:

@@ -1,7 +1,7 @@
-"""TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
+"""TLS of the serving side: certificates by server name, optional client certificates, and renewal without a restart.
 
-As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication answers the
-request. If Python's OpenSSL cannot be configured so, an untrusted certificate fails the handshake with an alert
+As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication decides about
+the request. If Python's OpenSSL cannot be configured so, an untrusted certificate fails the handshake with an alert
 (`unknown ca`).
 """
 
@@ -26,9 +26,10 @@ _HANDSHAKE_ERRORS: Final = Counter(
 
 @dataclass(frozen=True, slots=True)
 class CertificatePair:
-    """PEM files of a certificate (with its chain) and its key.
+    """The paths of the PEM files of a serving certificate (with its chain) and its key.
 
-    `names` restricts the certificate to these server names (`*.example.com`).
+    `names` are the server names (also `*.example.com`) for which it is used; the first pair of a server is the default
+    for all others.
     """
 
     certificate: str
@@ -38,9 +39,14 @@ class CertificatePair:
 
 @dataclass(frozen=True, slots=True)
 class ServingTLS:
-    """`client_cas` are PEM bundles: the client CA and the front-proxy CA.
+    """The TLS configuration of a listener.
 
-    Authentication determines which of them signed.
+    Attributes:
+        certificates: the serving certificates; the first one is the default.
+        client_cas: the paths of PEM bundles with the CAs of client certificates, of users and front proxies.
+            Authentication determines which of them signed.
+        minimum_version: the lowest TLS version.
+        ciphers: OpenSSL's names of the cipher suites up to TLS 1.2; "" for the default.
     """
 
     certificates: Sequence[CertificatePair]
@@ -88,10 +94,11 @@ class _DeferredVerificationConnection(DeferredVerificationConnection, _Connectio
 
 
 class ServingContext:
-    """The SSL context of a listener. `reload_if_changed` loads renewed files for later handshakes.
+    """The SSL contexts of a listener, one for each serving certificate.
 
     Attributes:
-        context: the context that the listener keeps. Handshakes begin in it and continue in the selected context.
+        context: the context for the listener. A handshake begins in it and continues in that of the client's server
+            name.
     """
 
     def __init__(self, config: ServingTLS) -> None:
@@ -128,7 +135,7 @@ class ServingContext:
         name_authorities(context, self._config.client_cas)
 
     def _select_by_server_name(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
-        """Give a connection the context of its server name.
+        """Assign a connection the context of its server name, or the default one.
 
         OpenSSL calls this in every handshake, also without a server name.
         """
@@ -148,10 +155,10 @@ class ServingContext:
         return [Path(file).stat().st_mtime_ns for file in self._files()]
 
     def reload_if_changed(self) -> bool:
-        """Load the files again if they have changed, and return whether they had.
+        """Load the certificate and CA files again if one has changed, for later handshakes. Return whether one had.
 
         Raises:
-            OSError, ssl.SSLError: a file is invalid; the current certificates stay in use.
+            OSError, ssl.SSLError: a file is missing or invalid; the current certificates stay in use.
         """
         modified = self._read_modification_times()
         if modified == self._modified:

@@ -4,11 +4,11 @@ A response is written as fast as its client reads it, so that a connection buffe
 protocol.py). The body itself stays in memory until it is written, and so do the buffers of each connection. Their sum
 is limited for each user and for the process.
 
-- Beyond the limit, connections are closed that have read nothing for STALLED_LONG seconds. The one that has been
+- Beyond the limit, connections that have read nothing for STALLED_LONG seconds are closed. The one that has been
   stalled longest is first.
 - Beyond HARD times the limit, connections are closed however long they have been stalled, in the same order.
 
-So a slow client gets its whole response, as long as it reads at all or others leave room for it. Go's server has no
+So a slow client gets its whole response, as long as it reads at all or the limits are not exceeded. Go's server has no
 such limit.
 """
 
@@ -31,7 +31,7 @@ class LimitedConnection(Protocol):
     """The parts of a connection that `UnreadResponses` uses."""
 
     def unread(self) -> int:
-        """Return the bytes of responses in memory that the client has not read."""
+        """Return the number of bytes of responses that are in memory because the client has not read them."""
         ...
 
     def user(self) -> str:
@@ -45,7 +45,7 @@ class LimitedConnection(Protocol):
 
 @dataclass(slots=True)
 class _Stalled:
-    """A connection whose client does not read: since when, and how many bytes are unread."""
+    """A connection whose client does not read: its user, since when (time of the event loop), and its unread bytes."""
 
     user: str
     since: float
@@ -53,7 +53,7 @@ class _Stalled:
 
 
 class UnreadResponses:
-    """The connections whose clients read more slowly than the server writes, and the bytes that they have not read."""
+    """The connections whose write buffer is full because their clients read too slowly, and their unread bytes."""
 
     def __init__(self) -> None:
         self._stalled: dict[LimitedConnection, _Stalled] = {}  # those that have been stalled longest first
@@ -61,7 +61,10 @@ class UnreadResponses:
         self._total_of_user: dict[str, int] = {}
 
     def stalled(self, connection: LimitedConnection, now: float) -> None:
-        """Count a connection whose write buffer is full."""
+        """Add a connection whose write buffer has become full, and close connections if a limit is exceeded.
+
+        `now` is the time of the event loop.
+        """
         self.resumed(connection)
         entry = self._stalled[connection] = _Stalled(connection.user(), now, 0)
         self._resize(entry, connection.unread())
@@ -69,13 +72,16 @@ class UnreadResponses:
             self._enforce(now)
 
     def resumed(self, connection: LimitedConnection) -> None:
-        """Forget a connection whose client has read from it, or has gone."""
+        """Remove a connection whose client has read from it, or which is closed. Do nothing if it is not stalled."""
         entry = self._stalled.pop(connection, None)
         if entry is not None:
             self._resize(entry, 0)
 
     def check(self, now: float) -> None:
-        """Recount, since streams go on writing for a while, and enforce the limits. Called every second."""
+        """Count the unread bytes again, and close connections if a limit is exceeded. Called every second.
+
+        Counting again is needed because streams go on writing for a while.
+        """
         for connection, entry in self._stalled.items():
             self._resize(entry, connection.unread())
         self._enforce(now)

@@ -22,13 +22,13 @@ _LARGEST: Final = 32 << 20
 
 
 class WebSocketError(Exception):
-    """A client that violates the protocol."""
+    """A violation of the WebSocket protocol by the client, or a message that is too large."""
 
 
 def is_websocket_request(headers: HeaderList) -> bool:
     """Return whether a request has the headers of an upgrade to WebSocket.
 
-    Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest.
+    Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest
     """
     upgrade = next((value for name, value in headers if name == b"upgrade"), b"")
     return upgrade.lower() == b"websocket" and any(
@@ -37,7 +37,7 @@ def is_websocket_request(headers: HeaderList) -> bool:
 
 
 def offered_protocols(headers: HeaderList) -> list[str]:
-    """Return the subprotocols that the client offers, or an empty list if it does not request a WebSocket."""
+    """Return the subprotocols that the client offers in its order; empty if it does not request a WebSocket."""
     by_name = dict(headers)
     if by_name.get(b"upgrade", b"").lower() != b"websocket":
         return []
@@ -46,11 +46,11 @@ def offered_protocols(headers: HeaderList) -> list[str]:
 
 
 def handshake_response(headers: HeaderList, protocol: str) -> bytes:
-    """Return the head of the 101 response to a WebSocket handshake.
+    """Return the bytes of the 101 response to a WebSocket handshake.
 
     Args:
         headers: the headers of the request.
-        protocol: the chosen subprotocol, or "".
+        protocol: the chosen subprotocol; "" for none.
 
     Raises:
         WebSocketError: the request is not a valid handshake.
@@ -63,9 +63,9 @@ def handshake_response(headers: HeaderList, protocol: str) -> bytes:
 
 
 def switching_protocols_head(key: bytes, protocol: str) -> bytes:
-    """Return the head of a 101 answer to a handshake with that `Sec-WebSocket-Key`.
+    """Return the bytes of the 101 response to a handshake with this `Sec-WebSocket-Key`.
 
-    `protocol` is the chosen subprotocol or "".
+    `protocol` is the chosen subprotocol; "" for none.
     """
     accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n".encode("latin-1") if protocol else b""
@@ -77,7 +77,10 @@ def switching_protocols_head(key: bytes, protocol: str) -> bytes:
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """Return a whole message as one unmasked frame."""
+    """Return a whole message as one unmasked frame, as a server sends it.
+
+    `opcode` is TEXT, BINARY, CLOSE, PING or PONG.
+    """
     size = len(payload)
     if size < 126:
         head = bytes((0x80 | opcode, size))
@@ -89,7 +92,7 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Messages:
-    """A decoder of the masked frames that a client sends. A message may have several frames.
+    """A decoder of the masked frames that a client sends, which joins the frames of a message.
 
     Args:
         largest: the maximum size of a message in bytes.
@@ -102,10 +105,12 @@ class Messages:
         self._payload = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the messages that these bytes complete, each with its opcode.
+        """Return the messages, with their opcodes, that are complete with these bytes.
+
+        The rest is kept for the next call.
 
         Raises:
-            WebSocketError: a frame is unmasked or a message is too large.
+            WebSocketError: a frame is unmasked or uses an extension, or a message is too large.
         """
         self._data += data
         messages = []

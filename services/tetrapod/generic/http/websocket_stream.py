@@ -44,14 +44,12 @@ _PIECE: Final = 2048
 
 
 def text(payload: bytes) -> bytes:
-    """Return a text frame."""
-    """Return a text message."""
+    """Return a message as a text frame."""
     return frame(TEXT, payload)
 
 
 def binary(payload: bytes) -> bytes:
-    """Return a binary frame."""
-    """Return a binary message."""
+    """Return a message as a binary frame."""
     return frame(BINARY, payload)
 
 
@@ -64,7 +62,7 @@ _READER_PROTOCOLS: Final[Mapping[str, Encode]] = {"": binary, "binary.k8s.io": b
 
 
 class Handshake(NamedTuple):
-    """The key of a client's handshake, and the subprotocol that was chosen ("" for none)."""
+    """The Sec-WebSocket-Key of a client's handshake, and the subprotocol that was chosen ("" for none)."""
 
     key: bytes
     protocol: str
@@ -86,7 +84,10 @@ def watch_handshake(request: Request) -> Handshake | Response:
 
 
 def reader_handshake(request: Request) -> Handshake | Response:
-    """Return the handshake of a byte stream with the first supported subprotocol, or the response that rejects it."""
+    """Return the handshake of a byte stream, such as a log, or the response that rejects it.
+
+    The first offered subprotocol that is supported is chosen.
+    """
     result = _validate_handshake(request.headers)
     if isinstance(result, Response):
         return result
@@ -96,7 +97,10 @@ def reader_handshake(request: Request) -> Handshake | Response:
 
 
 def _validate_handshake(headers: HeaderList) -> tuple[bytes, list[str]] | Response:
-    """Return the key and the offered subprotocols. Upstream: hybiServerHandshaker.ReadHandshake."""
+    """Return the key and the offered subprotocols of a handshake, or the 400 response that rejects it.
+
+    Upstream: hybiServerHandshaker.ReadHandshake
+    """
     first = dict(reversed(headers))
     key = first.get(b"sec-websocket-key", b"")
     if not key:
@@ -112,7 +116,7 @@ def _rejected(status: int, message: str = "", *headers: tuple[bytes, bytes]) -> 
 
 
 def _is_absolute(origin: str) -> bool:
-    """Return whether Go's url.ParseRequestURI accepts the origin: an absolute URL or an absolute path."""
+    """Return whether the Origin is an absolute URL or an absolute path, which Go's url.ParseRequestURI accepts."""
     try:
         return origin.startswith("/") or bool(urlsplit(origin).scheme)
     except ValueError:
@@ -122,12 +126,22 @@ def _is_absolute(origin: str) -> bool:
 def serve_messages(
     handshake: Handshake, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode
 ) -> UpgradeResponse:
-    """Return a response that switches protocols and then runs a stream, of which each write is one message."""
+    """Return a response that switches protocols and then runs a stream, of which each write is sent as one message.
+
+    Args:
+        handshake: the accepted handshake.
+        run: writes the stream, such as the events of a watch.
+        encode: returns the frame of a message: `text` or `binary`.
+    """
     return UpgradeResponse(_Serving(switching_protocols_head(handshake.key, handshake.protocol), run, encode).run)
 
 
 def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
-    """Return a response that sends the body of another response, after an empty message that upstream calls a ping."""
+    """Return a response that switches protocols and sends the body of `response` in messages of at most 2,048 bytes.
+
+    They follow an empty message, which upstream calls a ping. The subprotocol decides whether they are binary or
+    base64.
+    """
     encode = _READER_PROTOCOLS[handshake.protocol]
 
     def encode_pieces(data: bytes) -> bytes:
@@ -143,7 +157,7 @@ def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
 
 
 class _Serving:
-    """An upgrade that sends `head` and runs the stream.
+    """An upgrade that sends `head` and then runs a stream.
 
     It closes the connection when the stream or the client has ended.
     """
@@ -172,7 +186,7 @@ class _Serving:
 
 
 class _Writer(asyncio.Protocol):
-    """The StreamWriter of an upgraded connection. Its peer's pings are answered, its other messages are ignored."""
+    """The StreamWriter of an upgraded connection. The client's pings are answered, its other messages are ignored."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
@@ -235,7 +249,7 @@ class _Writer(asyncio.Protocol):
         self._wake_waiters()
 
     def pause_writing(self) -> None:
-        """Stop reading too: pongs for a client that does not read would fill the buffer."""
+        """Make `drain` wait, and stop reading: pongs for a client that does not read would fill the buffer."""
         self._writable.clear()
         if not self._transport.is_closing():
             self._transport.pause_reading()

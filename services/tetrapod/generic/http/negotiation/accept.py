@@ -1,7 +1,7 @@
 """Media types: the choice between an Accept header and the offer of an endpoint, and the parsing of Content-Type.
 
-The functions depend only on header texts. Results are cached, because clients send few different headers. Upstream:
-k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, munnerlyn/goautoneg, and Go's mime.ParseMediaType.
+The functions depend only on header texts. Results are cached, because clients send few different headers.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go; munnerlyn/goautoneg; mime.ParseMediaType
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ PARTIAL_LIST: Final = "PartialObjectMetadataList"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The result: a media type, and the representation of the object; `form` is "" for the object itself."""
+    """The chosen form of a response.
+
+    Attributes:
+        media_type: the media type, without parameters.
+        form: the kind into which the object is transformed (`Table`, `PartialObjectMetadata` or its list); "" for the
+            object itself.
+        form_version: the version of that kind in meta.k8s.io.
+        pretty: whether JSON is indented.
+        include: the value of `?includeObject`, which says what the rows of a Table contain.
+    """
 
     media_type: str = JSON
     form: str = ""
@@ -39,7 +48,7 @@ class Accepted:
 
     @property
     def plain(self) -> bool:
-        """Whether the stored bytes can be sent unchanged."""
+        """Whether the stored bytes can be sent unchanged: the object itself as JSON without indentation."""
         return not self.form and not self.pretty and self.media_type == JSON
 
 
@@ -48,12 +57,12 @@ PLAIN: Final = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The offer of an endpoint.
+    """The media types and forms that an endpoint offers.
 
     Attributes:
         named: the media types that error texts list.
         messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the
-            object itself is then sent as the next clause of Accept requests.
+            object itself is then sent in the media type of the next clause of Accept.
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
     """
@@ -73,7 +82,7 @@ _LONGEST: Final = 8192
 
 
 class Clause(NamedTuple):
-    """A clause of an Accept header. `quality` is from 0 to 1."""
+    """A clause of an Accept header: the media type in two parts, the quality from 0 to 1, and the other parameters."""
 
     type: str
     subtype: str
@@ -81,7 +90,10 @@ class Clause(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
 
     def takes(self, media_type: str) -> bool:
-        """Return whether the clause accepts a media type without parameters; `*` matches any part."""
+        """Return whether the clause accepts `media_type`, which has no parameters.
+
+        `*` in the clause matches any part.
+        """
         wanted = (self.type, self.subtype)
         type_, subtype = media_type.split("/")
         return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))
@@ -91,16 +103,19 @@ class Clause(NamedTuple):
         return next((media_type for media_type in media_types if self.takes(media_type)), "")
 
     def is_preferred_to(self, other: Clause) -> bool:
-        """Return whether this clause is preferred to another, by goautoneg's rule, which is not a consistent order."""
+        """Return whether this clause is preferred to another by goautoneg's rule.
+
+        The rule is not a consistent order: both of two clauses may be preferred to the other.
+        """
         if self.quality > other.quality:
             return True
         return (self.type != "*" and other.type == "*") or (self.subtype != "*" and other.subtype == "*")
 
 
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """Return the result for the first clause that the offer satisfies, or None if it satisfies no clause.
+    """Return the form for the most preferred clause of an Accept header that the offer satisfies.
 
-    The clauses are tried in order of preference.
+    An empty header gives JSON. None means that the offer satisfies no clause.
     """
     return _choose((header, offer)) if header else PLAIN
 
@@ -170,14 +185,15 @@ def parse_accept(header: str) -> list[Clause]:
 
 
 def readable(header: str) -> str:
-    """Return the complete elements of a header within the limit."""
+    """Return a header cut off after its last complete element within 8,192 characters; shorter ones unchanged."""
     return header if len(header) <= _LONGEST else header[:_LONGEST].rpartition(",")[0]
 
 
 def _sorted(clauses: list[Clause]) -> list[Clause]:
-    """Sort by insertion, as Go does for short slices.
+    """Sort the clauses in place, most preferred first, and return them.
 
-    The result depends on the algorithm, because the rule is not a consistent order.
+    It is an insertion sort of the first 64, as Go does for short slices. The result depends on the algorithm, because
+    the rule is not a consistent order.
     """
     for i in range(1, min(len(clauses), _SORTED_AT_MOST)):
         while i > 0 and clauses[i].is_preferred_to(clauses[i - 1]):
@@ -195,7 +211,10 @@ def _float(text: str) -> float:
 
 @bounded(count=512, size=256 << 10, largest=1024)
 def parse_media_type(header: str) -> str:
-    """Return the media type in lower case, "" if the header is malformed (Go's mime.ParseMediaType)."""
+    """Return the media type of a Content-Type in lower case without parameters; "" if the header is malformed.
+
+    Upstream: Go's mime.ParseMediaType
+    """
     if len(header) > _LONGEST:
         return ""
     media_type, _, rest = header.partition(";")

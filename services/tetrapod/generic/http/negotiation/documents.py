@@ -1,6 +1,6 @@
-"""The encoding of documents, and of errors in the media type that the client accepts.
+"""The encoding of documents (discovery, OpenAPI, Status) in the media type that the client accepts.
 
-Upstream: responsewriters, ErrorNegotiated.
+Upstream: responsewriters, ErrorNegotiated
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _INDENTED: Final = Accepted(pretty=True)
 
 
 def encode_document(document: Object, media_type: str, *, pretty: bool = False) -> bytes:
-    """Encode a document. `media_type` has no parameters.
+    """Return a document as bytes of a media type, which has no parameters. `pretty` indents JSON.
 
     Raises:
-        StatusError: 406, the kind has no protobuf message.
+        StatusError: 406, the media type is protobuf and the kind has no message.
     """
     if media_type == PROTOBUF:
         try:
@@ -46,19 +46,25 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 
 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
-    """Encode as upstream's JSON serializer: with a newline at the end, or, if `pretty`, indented and without one."""
+    """Return a value as upstream's serializer writes it: compact JSON with a final newline.
+
+    With `pretty` it is indented and has no final newline.
+    """
     return without_exponents(
         orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
     )
 
 
 def takes_status(request: Request) -> bool:
-    """Return whether the client accepts an error in any of our media types."""
+    """Return whether the client accepts a Status in one of the media types that the server can write."""
     return choose(request.header(b"accept"), _DOCUMENT_OFFER) is not None
 
 
 def write_status(request: Request, error: StatusError, offer: Offer = _DOCUMENT_OFFER) -> Response:
-    """Return an error as response, in the media type that the client accepts, or else JSON."""
+    """Return the response for a StatusError, with its Status in the media type that the client accepts.
+
+    If the client accepts none of those in `offer`, the Status is indented JSON.
+    """
     accepted = choose(request.header(b"accept"), offer) or _INDENTED
     pretty = accepted.pretty or wants_pretty(request)
     headers: HeaderList = [(b"content-type", accepted.media_type.encode())]

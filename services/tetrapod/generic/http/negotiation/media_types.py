@@ -1,7 +1,7 @@
 """The negotiation of the response's media type and representation, and of the media type of the request body.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go) and go-restful's route matching, whose 406 and
-415 come first for built-in resources and have their own texts.
+For built-in resources, go-restful's routes check Accept and Content-Type first, with error texts of their own.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go; go-restful's route matching
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tetrapod.machinery.status import StatusError, not_acceptable
 def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
     """Return the media type and representation of the response.
 
-    `?pretty` is considered, and so are User-Agents that get indented JSON.
+    JSON is indented if `?pretty` or Accept requests it, and for browsers, curl and Wget.
 
     Raises:
         StatusError: 406, nothing that the client accepts is offered.
@@ -51,7 +51,7 @@ _PLAIN_HEADERS: Final = frozenset({"", "*/*", JSON, "application/json, */*"})
 
 
 def wants_pretty(request: Request) -> bool:
-    """Return the value of `?pretty`; without it, whether the client is a browser, curl or Wget."""
+    """Return whether `?pretty` is true; without the parameter, whether the client is a browser, curl or Wget."""
     if "pretty" in request.query_string and (value := request.query().values.get("pretty")):
         return value in ("1", "t", "T", "true", "TRUE", "True")
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
@@ -61,12 +61,16 @@ def wants_pretty(request: Request) -> bool:
 
 
 def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) -> None:
-    """Check the Accept header as go-restful does.
+    """Check the Accept header as go-restful's routes do.
 
     Parameters and quality are ignored, `*/*` matches, `application/*` does not.
 
+    Args:
+        request: the request.
+        produced: the media types that the route can write.
+
     Raises:
-        StatusError: 406, with the text that lists what the route produces.
+        StatusError: 406, with a text that lists `produced`.
     """
     header = request.header(b"accept")
     if (
@@ -87,10 +91,10 @@ def _route_matches(key: tuple[str, tuple[str, ...]]) -> bool:
 
 
 def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
-    """Check the Content-Type header as go-restful does for PATCH routes.
+    """Check the Content-Type header as go-restful's PATCH routes do. `consumed` are the accepted media types.
 
     Raises:
-        StatusError: 415.
+        StatusError: 415, the header names none of them.
     """
     header = request.header(b"content-type")
     for part in header.split(","):
@@ -103,13 +107,16 @@ def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    """Return the 415 for a body without a decoder (upstream: NewUnsupportedMediaTypeError)."""
+    """Return (not raise) the 415 for a body that the server cannot decode (upstream: NewUnsupportedMediaTypeError).
+
+    The text lists `accepted`.
+    """
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return StatusError(415, "UnsupportedMediaType", text)
 
 
 def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
-    """Return the media type of the body; JSON if the header is missing.
+    """Return the media type of the request body without parameters; JSON if the header is missing.
 
     Raises:
         StatusError: 415, the server cannot decode the media type.
