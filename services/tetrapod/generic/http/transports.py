@@ -1,8 +1,9 @@
-"""`HijackedConnection`, which an upgrade has taken from the HTTP protocol, and `CLOSED_TRANSPORT`.
+"""Transports that replace the one of an HTTP connection: for an upgrade, and after the connection was lost.
 
-`CLOSED_TRANSPORT` takes the place of the transport of a lost connection.
-A TLS transport of uvloop keeps the methods of its protocol after `connection_lost`. A protocol that kept its transport
-in turn would form a reference cycle, so that every closed connection waited for the cyclic garbage collector.
+`HijackedConnection` is the raw connection that an upgrade has taken from the HTTP protocol. `CLOSED_TRANSPORT` replaces
+the transport of a protocol whose connection was lost. A TLS transport of uvloop keeps the methods of its protocol after
+`connection_lost`. If the protocol kept the transport too, every closed connection would be a reference cycle that waits
+for the garbage collector.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class HijackedConnection:
     """The raw connection of an upgrade. Nothing is read from it until `take_over`.
 
     Args:
-        transport: the transport of the connection.
+        transport: the transport of the connection, paused.
         early: the bytes that the client sent after the upgrade request.
-        on_taken_over: called once another protocol has the connection.
+        on_taken_over: called when another protocol takes the connection.
     """
 
     def __init__(self, transport: asyncio.Transport, early: bytes, on_taken_over: Callable[[], None]) -> None:
@@ -53,7 +54,7 @@ class HijackedConnection:
         self._on_taken_over = on_taken_over
 
     def take_over(self, protocol: asyncio.Protocol) -> None:
-        """Let `protocol` receive from now on, first the bytes that came early."""
+        """Connect `protocol` to the transport and resume reading. It first receives the early bytes."""
         self.transport.set_protocol(protocol)
         self._on_taken_over()
         protocol.connection_made(self.transport)
