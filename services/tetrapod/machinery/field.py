@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_TEXT, MAX_VALUE, cut, cut_path, more
+from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_PATH, MAX_TEXT, MAX_VALUE, cut, cut_path, more
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.json_numbers import as_go_writes
 from tetrapod.machinery.golang.quoting import go_quote
@@ -30,17 +30,20 @@ def child(path: str, *names: str) -> str:
 
     The path of the object itself is "".
     """
-    return cut_path(".".join((path, *names)) if path else ".".join(names))
+    joined = ".".join((path, *names)) if path else ".".join(names)
+    return joined if len(joined) <= MAX_PATH else cut_path(joined)  # validation makes many paths: most calls are saved
 
 
 def index(path: str, i: int) -> str:
     """Return the path of the element `i` of the list at `path`: `spec.ports[0]`."""
-    return cut_path(f"{path}[{i}]")
+    joined = f"{path}[{i}]"
+    return joined if len(joined) <= MAX_PATH else cut_path(joined)
 
 
 def key(path: str, name: str) -> str:
     """Return the path of the entry `name` of the map at `path`: `metadata.labels[app]`."""
-    return cut_path(f"{path}[{name}]")
+    joined = f"{path}[{name}]"
+    return joined if len(joined) <= MAX_PATH else cut_path(joined)
 
 
 MAX_COLLECTED: Final = 3 * MAX_ERRORS
