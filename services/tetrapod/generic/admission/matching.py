@@ -19,7 +19,16 @@ from tetrapod.machinery.labels import Selector
 from tetrapod.machinery.status import internal_error, not_found
 
 _NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
-_EXEMPT: Final = frozenset(
+_POLICY_RESOURCES: Final = frozenset(
+    GroupResource("admissionregistration.k8s.io", resource)
+    for resource in (
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+    )
+)
+_CONFIGURATION_KINDS: Final = frozenset(
     {
         "ValidatingWebhookConfiguration",
         "MutatingWebhookConfiguration",
@@ -42,15 +51,26 @@ VIRTUAL: Final = frozenset(
 """Reviews are exempt, so that admission cannot block authentication and authorization checks of the cluster."""
 
 
-def exempt(attributes: Attributes) -> bool:
-    """Return whether webhooks and policies ignore the request.
+def exempt_from_webhooks(attributes: Attributes) -> bool:
+    """Return whether no webhook is called: for webhook configurations, admission policies, their bindings, and reviews.
 
-    They ignore the configuration of admission itself, and reviews (TokenReview, SubjectAccessReview, …).
+    Upstream: plugin/webhook/predicates/rules/rules.go, IsExemptAdmissionConfigurationResource.
     """
     kind = attributes.kind
-    if kind.group == "admissionregistration.k8s.io" and kind.kind in _EXEMPT:
+    if kind.group == "admissionregistration.k8s.io" and kind.kind in _CONFIGURATION_KINDS:
         return True
     return attributes.resource.group_resource in VIRTUAL
+
+
+def exempt_from_policies(attributes: Attributes) -> bool:
+    """Return whether no admission policy is evaluated: for admission policies, their bindings, and reviews.
+
+    Policies apply to webhook configurations.
+
+    Upstream: plugin/policy/generic/plugin.go, Plugin.Dispatch.
+    """
+    resource = attributes.resource.group_resource
+    return resource in _POLICY_RESOURCES or resource in VIRTUAL
 
 
 class Rule(NamedTuple):
@@ -210,4 +230,13 @@ def labels_of(obj: Object) -> Mapping[str, str]:
     return labels_found
 
 
-__all__ = ["Namespaces", "ParsedSelector", "Rule", "exempt", "find", "labels_of", "selects_object"]
+__all__ = [
+    "Namespaces",
+    "ParsedSelector",
+    "Rule",
+    "exempt_from_policies",
+    "exempt_from_webhooks",
+    "find",
+    "labels_of",
+    "selects_object",
+]

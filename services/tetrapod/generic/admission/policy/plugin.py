@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import Attributes, Equivalent, Plugin, forbidden
-from tetrapod.generic.admission.matching import Namespaces, exempt
+from tetrapod.generic.admission.matching import Namespaces, exempt_from_policies
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.admission.policy.params import ConfigurationError, Params
@@ -58,7 +58,7 @@ class PolicyPlugin(Plugin, Generic[E]):
             check_policy_configuration(configured, self.name)
 
     def handles(self, attributes: Attributes) -> bool:
-        return (not self.source.synced or bool(self.source.hooks)) and not exempt(attributes)
+        return (not self.source.synced or bool(self.source.hooks)) and not exempt_from_policies(attributes)
 
     async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
         """Return the current policies that have bindings; none if the request bypasses policies (--break-glass).

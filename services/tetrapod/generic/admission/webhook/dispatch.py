@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
-from tetrapod.generic.admission.matching import Namespaces, exempt, find, selects_object
+from tetrapod.generic.admission.matching import Namespaces, exempt_from_webhooks, find, selects_object
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
@@ -79,7 +79,7 @@ class WebhookPlugin(Plugin):
         self._identities = _identities(dependencies.configuration.for_plugin(self.name))
 
     def handles(self, attributes: Attributes) -> bool:
-        return not self._hooks.nothing and not exempt(attributes)
+        return not self._hooks.nothing and not exempt_from_webhooks(attributes)
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
         known = await self._hooks.ready()
