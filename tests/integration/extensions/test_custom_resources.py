@@ -274,3 +274,18 @@ async def test_managed_fields_are_dropped_from_oversized_objects_except_on_apply
     again = {**large, "metadata": {"name": "applied"}}
     refused = await cluster.call("PATCH", f"{WIDGETS}/applied?fieldManager=m", again, content_type=APPLY)
     assert (refused.status, refused.json["message"]) == (500, "etcdserver: request is too large")
+
+
+async def test_finalizers_without_a_domain_are_warned_about(cluster: Cluster) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    obj = widget()
+    obj["metadata"]["finalizers"] = ["hold", "example.com", "example.com/hold", "orphan"]
+    answer = await cluster.call("POST", WIDGETS, obj)
+    ending = "to avoid accidental conflicts with other finalizer writers"
+    assert answer.warnings == [
+        f'metadata.finalizers: "example.com": prefer a domain-qualified finalizer name including a path (/) {ending}',
+        f'metadata.finalizers: "hold": prefer a domain-qualified finalizer name {ending}',
+    ]
+    obj["metadata"]["finalizers"] += ["more"]
+    updated = await cluster.call("PATCH", f"{WIDGETS}/w", {"metadata": obj["metadata"]}, content_type=MERGE)
+    assert updated.warnings == [f'metadata.finalizers: "more": prefer a domain-qualified finalizer name {ending}']

@@ -146,14 +146,19 @@ class CustomStatusStrategy(CustomStrategy):
 
 
 def _finalizer_warnings(new: Object, old: Object) -> list[str]:
+    """Return the warnings about the names of the finalizers that `new` has and `old` has not.
+
+    Upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go, validateKubeFinalizerName.
+    """
     existing = set((old.get("metadata") or {}).get("finalizers") or ())
     added = sorted(set(new["metadata"].get("finalizers") or ()) - existing)
     return [_finalizer_warning(name) for name in added if validate_kube_finalizers([name], "metadata.finalizers")]
 
 
 def _finalizer_warning(name: str) -> str:
+    path = " including a path (/)" if "." in name else ""
     return (
-        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name including a path (/) '
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name{path} '
         "to avoid accidental conflicts with other finalizer writers"
     )
 
