@@ -46,6 +46,7 @@ TOLD_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
         (f"{_CORE}VolumeResourceRequirements", "requests"),
         (f"{_CORE}PodSecurityContext", "supplementalGroups"),
+        *((f"{_CORE}PodStatus", name) for name in ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")),
         *((f"{_CORE}EphemeralContainer", name) for name in ("ports", "resizePolicy", "restartPolicyRules")),
         (f"{_CORE}ScopedResourceSelectorRequirement", "values"),
         (f"{_NETWORKING}IngressSpec", "rules"),
