@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, more, name_of, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.names import address, errors_from, port_number
 from tetrapod.generic.registry.builtin import builtin
@@ -30,8 +30,8 @@ _SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES: Final = ("/..", "/.")
 _PATH_TYPES: Final = frozenset({"Exact", "Prefix", "ImplementationSpecific"})
 _NO_ADDRESS: Final = "must be a DNS name, not an IP address"
-
-_INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+_MAX_HOSTS: Final = 3
+"""The hosts that a Table row shows."""
 
 
 def definition() -> ResourceDefinition:
@@ -210,21 +210,36 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return a warning if a new Ingress has the deprecated annotation kubernetes.io/ingress.class; else []."""
-    if old is not None or _INGRESS_CLASS not in (obj["metadata"].get("annotations") or {}):
+    if old is not None or _CLASS not in (obj["metadata"].get("annotations") or {}):
         return []
-    return [f"annotation \"{_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+    return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+
+def _hosts(rules: list[Object]) -> str:
+    """Return the cell with at most three hosts.
+
+    As upstream, the number of the others counts rules, including rules without a host before the third host.
+
+    Upstream: pkg/printers/internalversion/printers.go, formatHosts.
+    """
+    hosts: list[str] = []
+    for rule in rules:
+        if len(hosts) == _MAX_HOSTS:
+            return f"{','.join(hosts)} + {len(rules) - _MAX_HOSTS} more..."
+        if rule.get("host"):
+            hosts.append(rule["host"])
+    return ",".join(hosts) or "*"
 
 
 def _row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
-    hosts = [r["host"] for r in spec.get("rules") or [] if r.get("host")]
     addresses = [
         i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []
     ]
     return [
         name_of(obj),
         NONE if (name := spec.get("ingressClassName")) is None else name,
-        more(hosts, 3) or "*",
+        _hosts(spec.get("rules") or []),
         ",".join(sorted({a for a in addresses if a})),
         "80, 443" if spec.get("tls") else "80",
         age(obj),
