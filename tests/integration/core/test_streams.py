@@ -10,7 +10,7 @@ from integration.http.conftest import Client
 from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends
-from tetrapod.core.v1.nodes import proxy as node_proxy
+from tetrapod.core.v1.nodes import definition as nodes
 from tetrapod.core.v1.services.proxy import ServiceProxyRest
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import ServingTLS
@@ -28,7 +28,7 @@ def loopback_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(host: str) -> None:
         pass
 
-    monkeypatch.setattr(node_proxy, "check_host", nothing)
+    monkeypatch.setattr(nodes, "check_host", nothing)
 
 
 async def test_a_log_is_read_from_the_kubelet(core: Core, serve: Serve, tls: ServingTLS) -> None:

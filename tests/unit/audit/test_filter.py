@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.audit.audit import Audit
+from tetrapod.generic.audit.context import Audit
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.policy_file import policy_of
 from tetrapod.generic.filters.audit import with_audit, with_rejection_audit

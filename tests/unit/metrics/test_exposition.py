@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary
 from tetrapod.generic.observability.exposition import families_pb2 as pb
-from tetrapod.generic.observability.exposition import messages, native, text
-from tetrapod.generic.observability.exposition.negotiation import negotiate
+from tetrapod.generic.observability.exposition import messages, native, negotiate, text
 from tetrapod.machinery.protobuf.wire import read_varint
 
 _PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"

@@ -14,7 +14,7 @@ from support.openapi import BufferWriter, document_of, merged
 from tetrapod.generic.http.request import StreamResponse
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.document_chunks import FormV3, JsonForm, JsonFormV3, encode_v3, join_small, join_to_chunks
-from tetrapod.generic.openapi.operation_ids import operation_id, tag
+from tetrapod.generic.openapi.operations import operation_id, tag
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, SinglePartSource

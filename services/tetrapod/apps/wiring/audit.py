@@ -9,7 +9,7 @@ from tetrapod.generic.http.request import Handler
 from tetrapod.generic.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
-    from tetrapod.generic.audit.audit import Audit
+    from tetrapod.generic.audit.context import Audit
     from tetrapod.generic.audit.options import AuditOptions, Delivery
 
 

@@ -20,7 +20,7 @@ from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 if TYPE_CHECKING:
-    from tetrapod.generic.audit.audit import Audit
+    from tetrapod.generic.audit.context import Audit
 
 
 @dataclass(frozen=True, slots=True)

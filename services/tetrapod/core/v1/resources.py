@@ -22,7 +22,7 @@ from tetrapod.core.v1 import (
     service_accounts,
 )
 from tetrapod.core.v1.nodes import definition as nodes
-from tetrapod.core.v1.nodes.proxy import NodeProxyRest
+from tetrapod.core.v1.nodes.definition import NodeProxyRest
 from tetrapod.core.v1.persistent_volume_claims import definition as persistent_volume_claims
 from tetrapod.core.v1.persistent_volumes import definition as persistent_volumes
 from tetrapod.core.v1.pods import definition as pods

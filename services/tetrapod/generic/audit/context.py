@@ -1,4 +1,4 @@
-"""`AuditContext`: the collected data about one request, and the event of each of its stages.
+"""`AuditContext`, the collected data about one request with the event of each of its stages, and `Audit`.
 
 Endpoints access it as `Request.audit`.
 Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go
@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -14,9 +15,9 @@ import orjson
 from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
-from tetrapod.generic.audit.metrics import EVENT_TOTAL
+from tetrapod.generic.audit.metrics import EVENT_TOTAL, LEVEL_TOTAL
 from tetrapod.generic.audit.objects import compact_json, encoded, may_be_status, response_object, status_in
-from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
+from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level, Policy
 from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
@@ -27,6 +28,10 @@ from tetrapod.machinery.user import UserInfo
 
 _SLOW: Final = 0.5
 """Seconds from which on the event of a request includes its latency by layer."""
+
+
+DECIDED_KEY: Final = "audit policy was asked"
+"""The key in `Request.state` that is set once the policy has been evaluated."""
 
 
 class AuditContext:
@@ -261,3 +266,28 @@ class _Copying(ForwardingWriter):
     def write(self, data: bytes) -> None:
         self.pieces.append(data)
         self._writer.write(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The audit policy of a server, and the backend to which it passes its events."""
+
+    policy: Policy
+    backend: Backend
+
+    def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
+        """Evaluate the policy; return the audit context of the request, or None if its level is None.
+
+        The result is also None for a request without request info.
+
+        Args:
+            user: the authenticated user, or None if authentication failed.
+        """
+        request.state[DECIDED_KEY] = True
+        if request.info is None:
+            return None
+        auditing = self.policy.evaluate(user, request.info)
+        LEVEL_TOTAL.add((LEVEL_NAMES[auditing.level],))
+        if auditing.level is Level.NONE:
+            return None
+        return AuditContext(request, auditing, self.backend, user)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tetrapod.generic.audit.audit import Audit
 from tetrapod.generic.audit.backend import Backend, IgnoringErrors, Union
 from tetrapod.generic.audit.buffered import BatchConfig, Buffered
+from tetrapod.generic.audit.context import Audit
 from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_writer
 from tetrapod.generic.audit.policy_file import read_policy
 from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig

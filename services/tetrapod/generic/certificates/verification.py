@@ -1,4 +1,4 @@
-"""OpenSSL's certificate verification with the behaviour of Go's crypto/x509.
+"""OpenSSL's certificate verification with the behaviour of Go's crypto/x509, and connections without Python's wrappers.
 
 The certificates around Kubernetes are made for Go's verification.
 Upstream: crypto/x509/verify.go.
@@ -7,7 +7,7 @@ Upstream: crypto/x509/verify.go.
 from __future__ import annotations
 
 import ssl
-from typing import Any, Final
+from typing import Any, Final, Self
 
 _ENCODING_DER: Final = 2  # constant of Python's _ssl
 
@@ -43,3 +43,17 @@ def verified_chain(connection: Any) -> tuple[bytes, ...]:
         for certificate in verified or ()
     ]
     return tuple(chain) if chain and chain[0] == own else (own,)
+
+
+class DirectTLS(ssl.SSLObject):
+    """An SSLObject whose `read`, `write` and `pending` are OpenSSL's own methods, without Python's wrappers.
+
+    The event loop calls them a dozen times for each proxied request. Set it as `sslobject_class` of an SSLContext.
+    """
+
+    @classmethod
+    def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
+        connection: Self = super()._create(incoming, outgoing, *args, **kwargs)  # type: ignore[misc]
+        inner: Any = connection._sslobj  # type: ignore[attr-defined]
+        connection.read, connection.write, connection.pending = inner.read, inner.write, inner.pending  # type: ignore[method-assign]
+        return connection

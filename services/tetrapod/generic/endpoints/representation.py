@@ -26,10 +26,9 @@ from tetrapod.generic.endpoints.list_chunks import (
     slice_entries,
     split_large,
 )
-from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.scheme import go_package
-from tetrapod.generic.endpoints.tables import Tables, check_include_object
+from tetrapod.generic.endpoints.tables import Tables, check_include_object, partial_bytes
 from tetrapod.generic.http.negotiation.accept import (
     JSON,
     MEDIA_TYPES,

@@ -1,7 +1,8 @@
-"""The Table form: rows of cells with column definitions, which kubectl prints.
+"""Tables (rows of cells with column definitions, which kubectl prints) and PartialObjectMetadata.
 
 Rows are not cached, because cells such as ages depend on the time.
-Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asTable; rest.NewDefaultTableConvertor
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asTable, asPartialObjectMetadata;
+rest.NewDefaultTableConvertor
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.endpoints.partial_metadata import partial_bytes
+from tetrapod.generic.http.negotiation.accept import PARTIAL
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
@@ -142,3 +144,27 @@ class Tables:
                 for c in self._convertor.columns
             ]
         )
+
+
+class _Metadata(msgspec.Struct):
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decoder: Final = msgspec.json.Decoder(_Metadata)
+
+
+def metadata_of(raw: bytes) -> bytes:
+    """Return the JSON bytes of an encoded object's `metadata`, `{}` if it has none, without parsing the rest.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go, asPartialObjectMetadata.
+    """
+    return bytes(_decoder.decode(raw).metadata)
+
+
+def partial_bytes(raw: bytes, version: str) -> bytes:
+    """Return the JSON of the PartialObjectMetadata (of meta.k8s.io/`version`) of the encoded object `raw`."""
+    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (
+        PARTIAL.encode(),
+        version.encode(),
+        metadata_of(raw),
+    )

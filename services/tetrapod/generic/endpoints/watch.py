@@ -25,9 +25,9 @@ import orjson
 
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, BlockStream, accepts_gzip, block, block_of
 from tetrapod.generic.endpoints.options import ListOptions
-from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.endpoints.tables import partial_bytes
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
 from tetrapod.generic.http.negotiation.accept import (

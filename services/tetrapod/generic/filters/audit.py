@@ -14,8 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from tetrapod.generic.audit.audit import DECIDED_KEY, Audit
-from tetrapod.generic.audit.context import AuditContext
+from tetrapod.generic.audit.context import DECIDED_KEY, Audit, AuditContext
 from tetrapod.generic.audit.metrics import REQUESTS_REJECTED_TOTAL
 from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED
 from tetrapod.generic.filters.filter_metrics import FilterLatency

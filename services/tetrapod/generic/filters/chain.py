@@ -40,7 +40,7 @@ from tetrapod.generic.observability.tracing.trace_endpoint import with_permissio
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 if TYPE_CHECKING:
-    from tetrapod.generic.audit.audit import Audit
+    from tetrapod.generic.audit.context import Audit
 
 Filter = Callable[[Handler], Handler]
 

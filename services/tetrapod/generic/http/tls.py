@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from tetrapod.generic.certificates.direct_tls import DirectTLS
-from tetrapod.generic.certificates.verification import verify_as_go
+from tetrapod.generic.certificates.verification import DirectTLS, verify_as_go
 from tetrapod.generic.http.client_verification import DeferredVerificationConnection, defer_verification
 from tetrapod.generic.http.openssl import name_authorities
 from tetrapod.generic.metrics.collectors import Counter

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tetrapod.generic.openapi.descriptions import operation_text
-from tetrapod.generic.openapi.operation_ids import operation_id, tag
 from tetrapod.generic.openapi.operations import (
     BUILTIN_TYPES,
     CONNECT_PARAMETERS,
@@ -20,8 +19,10 @@ from tetrapod.generic.openapi.operations import (
     PATCH_TYPES,
     WRITE_PARAMETERS,
     Operation,
+    operation_id,
     path_item,
     streamed,
+    tag,
 )
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 

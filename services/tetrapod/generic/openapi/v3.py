@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from tetrapod.generic.openapi.operation_ids import operation_id, operation_part, tag
-from tetrapod.generic.openapi.operations import META, Operation, path_item
+from tetrapod.generic.openapi.operations import META, Operation, operation_id, operation_part, path_item, tag
 from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
 from tetrapod.generic.openapi.schemas import references, schemas_for
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.certificates.direct_tls import DirectTLS
-from tetrapod.generic.certificates.verification import verify_as_go
+from tetrapod.generic.certificates.verification import DirectTLS, verify_as_go
 from tetrapod.machinery.boundedcache import BoundedCache
 
 

@@ -1,15 +1,20 @@
-"""The resource definition of nodes, and their warnings.
+"""The resource definition of nodes, their warnings, and `nodes/proxy`.
 
 Upstream: pkg/registry/core/node/storage/storage.go, pkg/api/node.
 """
 
 from __future__ import annotations
 
+from tetrapod.core.subresources.locations import check_host, endpoint_of, kubelet_of, split_name
+from tetrapod.core.subresources.proxy import ProxyRest
+from tetrapod.core.subresources.stores import NODES
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.nodes.defaults import set_defaults
 from tetrapod.core.v1.nodes.strategy import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.v1.nodes.table import TABLE
+from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
@@ -49,3 +54,16 @@ def warnings(node: Object, old: Object | None) -> list[str]:
     for i, cidr in enumerate(spec.get("podCIDRs") or ()):
         out += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
     return out
+
+
+class NodeProxyRest(ProxyRest):
+    """The subresource `nodes/proxy`, which forwards requests to the kubelet or to another port of the node.
+
+    Upstream: pkg/registry/core/node/strategy.go, ResourceLocation.
+    """
+
+    async def locate(self, ctx: Context, name: str) -> Endpoint:
+        scheme, bare, port = split_name(name, "node")
+        kubelet = await kubelet_of(self._stores, self._backends, bare, NODES)
+        await check_host(kubelet.host)
+        return kubelet if port in ("", str(kubelet.port)) else endpoint_of(kubelet.host, port, scheme)
