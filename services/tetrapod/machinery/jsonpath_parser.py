@@ -281,11 +281,11 @@ class _Parser:
         into.nodes.append(LiteralNode(_escape.sub(lambda match: _unescape(match, text), text[1:-1])))
 
 
-def _unescape(found: re.Match[str], whole: str) -> str:
-    if found[1]:
-        return _ESCAPES[found[1]]
+def _unescape(match: re.Match[str], whole: str) -> str:
+    if match[1]:
+        return _ESCAPES[match[1]]
     for group, base in ((2, 16), (3, 16), (4, 16), (5, 8)):
-        if found[group] and (code := int(found[group], base)) <= 0x10FFFF:
+        if match[group] and (code := int(match[group], base)) <= 0x10FFFF:
             return chr(code)
     raise JsonPathError(f"unquote string {whole} error invalid syntax")
 

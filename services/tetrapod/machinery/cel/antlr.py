@@ -35,7 +35,7 @@ AntlrError = tuple[int, int, str]
 
 def antlr_errors(text: str) -> list[AntlrError]:
     """Return the syntax errors of an expression in the order in which ANTLR reports them; [] if there are none."""
-    listener = _Complaints()
+    listener = _ErrorCollector()
     lexer = _Lexer(InputStream(text))
     lexer.removeErrorListeners()
     lexer.addErrorListener(listener)
@@ -52,7 +52,7 @@ class _EnoughError(Exception):
     """The exception that stops parsing after too many errors."""
 
 
-class _Complaints(ErrorListener):  # type: ignore[misc]
+class _ErrorCollector(ErrorListener):  # type: ignore[misc]
     """An error listener that collects the errors, with cel-go's changes to ANTLR's messages."""
 
     def __init__(self) -> None:

@@ -40,10 +40,10 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     issues = [Issue(line, column, f"Syntax error: {message}") for line, column, message in errors] or [
         _first_issue(expression, source)
     ]
-    return sorted(issues + _spoilt_macros(expression, source, errors), key=lambda issue: (issue.line, issue.column))
+    return sorted(issues + _has_macro_issues(expression, source, errors), key=lambda issue: (issue.line, issue.column))
 
 
-def _spoilt_macros(expression: str, source: Source, found: list[tuple[int, int, str]]) -> list[Issue]:
+def _has_macro_issues(expression: str, source: Source, errors: list[tuple[int, int, str]]) -> list[Issue]:
     """Return an issue for each `has()` whose argument ends in a reserved word instead of a field.
 
     cel-go expands such a macro despite the syntax error, and reports its argument as well.
@@ -55,7 +55,7 @@ def _spoilt_macros(expression: str, source: Source, found: list[tuple[int, int, 
     """
     lines = expression.split("\n")
     issues = []
-    for line, column, message in found:
+    for line, column, message in errors:
         offset = sum(len(text) + 1 for text in lines[: line - 1]) + column
         open_has = _OPEN_HAS.search(expression[:offset]) if message.startswith("no viable alternative") else None
         if open_has is not None and _NO_FIELD.match(expression, offset):

@@ -28,7 +28,7 @@ ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
 
-def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
+def remaining_conflicts(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
     """Return the conflicts that remain if the fields of the last client-side apply may be taken over.
 
     Those are fields that the annotation sets and that still have its values. All conflicts remain if the annotation is

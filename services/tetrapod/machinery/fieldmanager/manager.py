@@ -260,7 +260,9 @@ class FieldManager:
             if manager != lastapplied.KUBECTL:
                 raise
             of = self._type_for(self._version)
-            remaining = lastapplied.left_over(error.conflicts, self._convert(live, self._version), self._version, of)
+            remaining = lastapplied.remaining_conflicts(
+                error.conflicts, self._convert(live, self._version), self._version, of
+            )
             if remaining:
                 raise Conflicts(remaining) from error
         return self._apply(live, config, managed, manager, force=True)

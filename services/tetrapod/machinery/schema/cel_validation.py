@@ -248,7 +248,7 @@ class RuleValidator:
         field_path = child(path, rule.field_path) if rule.field_path else path
 
         def add(error: FieldError) -> None:
-            if not rule.uses_old and ratchet.forgives:
+            if not rule.uses_old and ratchet.tolerates:
                 run.warnings.append(str(error))
             else:
                 run.errors.append(error)

@@ -121,7 +121,7 @@ class Ratchet:
     nearest: Correlation | None = None
 
     @property
-    def forgives(self) -> bool:
+    def tolerates(self) -> bool:
         """Whether failures of the value are tolerated, because it did not change.
 
         If it has no old value, its nearest ancestor that has one must not have changed.

@@ -22,7 +22,7 @@ from tetrapod.machinery.schema import unknown_fields
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
 from tetrapod.machinery.schema.decode_special import resource_amount, special
-from tetrapod.machinery.schema.empty_values import TOLD_BELOW, TOLD_FROM_ABSENT
+from tetrapod.machinery.schema.empty_values import DISTINGUISHED_BELOW, DISTINGUISHED_FROM_ABSENT
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "first_error", "zero"]
@@ -49,10 +49,10 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
         try:
             walk(obj)
         except Mismatch as mismatch:
-            raise _told(walk, obj, mismatch) from None
+            raise _reported_error(walk, obj, mismatch) from None
         return unknown_paths
     except Mismatch as mismatch:
-        raise _told(walk, obj, mismatch) from None
+        raise _reported_error(walk, obj, mismatch) from None
     return []
 
 
@@ -69,7 +69,7 @@ def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
     return None
 
 
-def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
+def _reported_error(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
     """Return the error that Go's decoder would report among several in an object.
 
     It is the first that aborts decoding, otherwise the first of all. The object is modified.
@@ -187,9 +187,9 @@ def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: Schema
 
     def first(value: Any) -> Any:
         walk = field_walk(child, parent)
-        if (parent.definition, name) in TOLD_FROM_ABSENT:
+        if (parent.definition, name) in DISTINGUISHED_FROM_ABSENT:
             walk = _keeping_empty(walk, _KINDS[child.type])
-        elif members := TOLD_BELOW.get((parent.definition, name)):
+        elif members := DISTINGUISHED_BELOW.get((parent.definition, name)):
             walk = _keeping_members(walk, {member: _KINDS[child.properties[member].type] for member in members})
         walks[name] = walk
         return walk(value)
@@ -264,10 +264,10 @@ def _struct_field(child: SchemaNode) -> Walk:
 def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
     if child.presence == "n":  # An empty value is kept, because its sender owns it; see empty_values.py.
         return lambda value: None if value is None else walk(value)
-    return lambda value: walk(value) if value else _nothing(value, child)
+    return lambda value: walk(value) if value else _absent_if_empty(value, child)
 
 
-def _nothing(value: Any, child: SchemaNode) -> Any:
+def _absent_if_empty(value: Any, child: SchemaNode) -> Any:
     """Return ABSENT for the null or empty value of a field that is a list or a map.
 
     Args:

@@ -76,7 +76,7 @@ def _parse(value: Any, layout: str) -> datetime | None:
             raise _unreadable(value, layout, remaining, part)
         remaining = remaining[match.end() :]
         if name and int(match[0]) not in _LIMITS[name]:
-            raise _refused(value, f"{name} out of range")
+            raise _rejected(value, f"{name} out of range")
         if match[0].isdigit():
             numbers.append(int(match[0]))
     fraction = re.match(r"[.,][0-9]{6}" if layout is _MICROSECONDS else r"[.,][0-9]+", remaining, re.ASCII)
@@ -86,14 +86,14 @@ def _parse(value: Any, layout: str) -> datetime | None:
         raise _unreadable(value, layout, remaining, ".000000")
     remaining, offset = _offset(value, layout, remaining)
     if remaining:
-        raise _refused(value, f"extra text: {_quote(remaining)}")
+        raise _rejected(value, f"extra text: {_quote(remaining)}")
     year, month, day = numbers[:3]
     if not 1 <= day <= monthrange(year or 4, month)[1]:  # the year 0, which Python lacks, was a leap year
-        raise _refused(value, "day out of range")
+        raise _rejected(value, "day out of range")
     try:
         moment = datetime(*numbers, int(fraction[0][1:7].ljust(6, "0")) if fraction else 0, tzinfo=UTC) - offset  # type: ignore[misc, arg-type]
     except (ValueError, OverflowError):
-        raise _refused(value, "year out of range") from None
+        raise _rejected(value, "year out of range") from None
     return None if moment == _GO_ZERO else moment
 
 
@@ -110,9 +110,9 @@ def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
         raise _unreadable(value, layout, rest, "Z07:00")
     hours, minutes = int(match[2]), int(match[3])
     if minutes > 60:
-        raise _refused(value, "time zone offset minute out of range")
+        raise _rejected(value, "time zone offset minute out of range")
     if hours > 24:
-        raise _refused(value, "time zone offset hour out of range")
+        raise _rejected(value, "time zone offset hour out of range")
     offset = timedelta(hours=hours, minutes=minutes)
     return rest[match.end() :], offset if match[1] == "+" else -offset
 
@@ -121,7 +121,7 @@ def _unreadable(value: str, layout: str, rest: str, part: str) -> EndingError:
     return EndingError(f'parsing time {_quote(value)} as "{layout}": cannot parse {_quote(rest)} as "{part}"')
 
 
-def _refused(value: str, why: str) -> EndingError:
+def _rejected(value: str, why: str) -> EndingError:
     return EndingError(f"parsing time {_quote(value)}: {why}")
 
 

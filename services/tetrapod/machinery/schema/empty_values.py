@@ -6,9 +6,9 @@ Empty lists and maps of fields without omitempty become null (`forget`). `decode
 a client that sends `rules: []` owns `rules`. They become null once ownership is computed. Kinds that are stored as JSON
 keep them, and custom resources are never passed to this module.
 
-For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then
-`omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not
-nil. `hide` removes it from the objects that readers get.
+For some fields with omitempty (`DISTINGUISHED_FROM_ABSENT`) `decode` keeps empty values until the object is validated;
+then `omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty
+but not nil. `hide` removes it from the objects that readers get.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
 """Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects
 it.
 """
-TOLD_FROM_ABSENT: Final = frozenset(
+DISTINGUISHED_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
         (f"{_CORE}PersistentVolumeSpec", "accessModes"),
@@ -81,7 +81,7 @@ TOLD_FROM_ABSENT: Final = frozenset(
 generation.
 """
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
-TOLD_BELOW: Final[dict[Field, tuple[str, ...]]] = {
+DISTINGUISHED_BELOW: Final[dict[Field, tuple[str, ...]]] = {
     (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
     (f"{_CORE}PodSpec", "resources"): ("claims",),
     (f"{_NETWORKING}NetworkPolicySpec", "podSelector"): _SELECTOR,
@@ -152,7 +152,9 @@ def _at(obj: Any, place: Iterable[str | int]) -> Any:
 
 
 def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> Iterator[tuple[Place, Field, bool]]:
-    """Yield the empty values in and below a value whose fields are in `TOLD_FROM_ABSENT` or `TOLD_BELOW`.
+    """Yield the empty values at and below a value whose fields distinguish them from absent ones.
+
+    These fields are in `DISTINGUISHED_FROM_ABSENT` or `DISTINGUISHED_BELOW`.
 
     Each item is the path of an empty value, its field, and whether it is in a list that is owned as a whole. That is
     every list whose elements are not identified by keys (its list type is not `map`). Null is not an empty value.
@@ -171,7 +173,7 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
     elif not isinstance(value, dict):
         return
     elif node.properties:
-        empty_fields, below, children = _telling(node)
+        empty_fields, below, children = _distinguished(node)
         for name in empty_fields:
             if (member_value := value.get(name)) is not None and not member_value:
                 yield (*place, name), (node.definition, name), whole
@@ -189,34 +191,34 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
         yield from _empties(node.items, value, place, whole)
 
 
-_Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[tuple[str, SchemaNode]]]
+_Distinguished: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[tuple[str, SchemaNode]]]
 
 
-def _telling(node: SchemaNode) -> _Telling:
+def _distinguished(node: SchemaNode) -> _Distinguished:
     """Return three lists for a struct, computed once.
 
     They are the fields whose empty values are distinguished from absent ones, the fields that have such members (with
     these), and the fields at or below which there are such fields (with their schemas).
     """
     compiled = node.compiled
-    if "told" not in compiled:
-        fields = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
+    if "distinguished" not in compiled:
+        fields = [name for name in node.properties if (node.definition, name) in DISTINGUISHED_FROM_ABSENT]
         below = [
-            (name, TOLD_BELOW[node.definition, name])
+            (name, DISTINGUISHED_BELOW[node.definition, name])
             for name in node.properties
-            if (node.definition, name) in TOLD_BELOW
+            if (node.definition, name) in DISTINGUISHED_BELOW
         ]
-        compiled["told"] = (
+        compiled["distinguished"] = (
             fields,
             below,
-            [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())],
+            [(name, child) for name, child in node.properties.items() if _reaches(child, _is_distinguished, set())],
         )
-    telling: _Telling = compiled["told"]
-    return telling
+    distinguished: _Distinguished = compiled["distinguished"]
+    return distinguished
 
 
-def _is_told(parent: SchemaNode, name: str) -> bool:
-    return (parent.definition, name) in TOLD_FROM_ABSENT or (parent.definition, name) in TOLD_BELOW
+def _is_distinguished(parent: SchemaNode, name: str) -> bool:
+    return (parent.definition, name) in DISTINGUISHED_FROM_ABSENT or (parent.definition, name) in DISTINGUISHED_BELOW
 
 
 def _walk(node: SchemaNode) -> Forget | None:

@@ -156,7 +156,7 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
     if metadata is not None:
         if resource and metadata.get("type") != "object":
             errors.append(invalid(child(key(at, "metadata"), "type"), metadata.get("type") or "", "must be object"))
-        if level is ROOT and _says_more_than_names(metadata):
+        if level is ROOT and _restricts_more_than_names(metadata):
             errors.append(forbidden(key(at, "metadata"), _METADATA))
     if s.get(_EMBEDDED) and not s.get(_PRESERVE) and not properties:
         text = (
@@ -166,7 +166,7 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
     return errors
 
 
-def _says_more_than_names(metadata: Object) -> bool:
+def _restricts_more_than_names(metadata: Object) -> bool:
     """Return whether the schema of metadata restricts fields other than name and generateName."""
     for name, value in metadata.items():
         if name in ("type", "default") or value in (None, False, "", [], {}):

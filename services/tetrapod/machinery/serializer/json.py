@@ -285,4 +285,4 @@ def go_escaped(data: bytes) -> bytes:
     """
     if b"<" not in data and b">" not in data and b"&" not in data and b"\xe2\x80" not in data:
         return data  # Searching for each character costs a tenth of searching for the pattern.
-    return _HTML.sub(lambda found: _ESCAPED[found[0]], data)
+    return _HTML.sub(lambda match: _ESCAPED[match[0]], data)

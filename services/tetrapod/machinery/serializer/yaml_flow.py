@@ -22,29 +22,29 @@ case.
 """
 
 
-class _Otherwise(Exception):
+class _AmbiguousError(Exception):
     """The exception for input that YAML may read differently."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Object:
     obj = dict(sorted(pairs))
     if len(obj) != len(pairs) or any(len(key) > _LONGEST_KEY for key in obj):
-        raise _Otherwise
+        raise _AmbiguousError
     return obj
 
 
 def _integer(digits: str) -> int:
     if len(digits) > 18:
-        raise _Otherwise
+        raise _AmbiguousError
     return int(digits)
 
 
-def _refuse(text: str) -> Any:
-    raise _Otherwise
+def _reject_number(text: str) -> Any:
+    raise _AmbiguousError
 
 
 _decoder: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_refuse, parse_constant=_refuse
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_reject_number, parse_constant=_reject_number
 )
 
 
@@ -58,6 +58,6 @@ def decode(data: bytes) -> Object | None:
     try:
         obj: Object = _decoder.decode(data.decode("ascii"))
         ensure_depth(obj)
-    except (_Otherwise, ValueError, TypeError, RecursionError):
+    except (_AmbiguousError, ValueError, TypeError, RecursionError):
         return None
     return obj
