@@ -92,9 +92,10 @@ DISTINGUISHED_BELOW: Final[dict[Field, tuple[str, ...]]] = {
         for name in ("namespace", "object")
     },
 }
-"""Such fields of types for which the distinction applies only at the places listed here."""
+"""Members whose empty value differs from an absent one only within these fields, by the field that contains them."""
 
 JSON_STORED: Final = ("io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
+"""The prefixes of the definitions of kinds that are stored as JSON."""
 
 
 def forget(node: SchemaNode, obj: Object) -> None:
