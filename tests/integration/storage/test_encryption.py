@@ -247,7 +247,7 @@ async def test_a_plugin_keeps_the_keys_and_is_asked_once_for_each(place: Place, 
 async def test_a_new_key_of_the_plugin_makes_what_the_old_one_sealed_stale(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_WELL_SECONDS", 0)
+    monkeypatch.setattr(probe, "_HEALTHY_SECONDS", 0)
     pods, encryption = await place.server(kms(plugin))
     first = await create(pods, "a/x")
     assert (await pods.guaranteed_update("a/x", unchanged)).revision == first.revision
@@ -262,7 +262,7 @@ async def test_a_new_key_of_the_plugin_makes_what_the_old_one_sealed_stale(
 async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_three_minutes_more(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_WELL_SECONDS", 0)
+    monkeypatch.setattr(probe, "_HEALTHY_SECONDS", 0)
     pods, encryption = await place.server(kms(plugin))
     await create(pods, "a/x")
     plugin.stop()
@@ -274,7 +274,7 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
     written = await create(pods, "a/y")
     monkeypatch.setattr(probe, "WRITE_SECONDS", -1.0)
     plugin.start()
-    monkeypatch.setattr(probe, "_ILL_SECONDS", 0)
+    monkeypatch.setattr(probe, "_UNHEALTHY_SECONDS", 0)
     state = encryption._providers.probes[0]
     state._checked = float("-inf")
     await encryption.check()
@@ -287,8 +287,8 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
 async def test_a_plugin_that_is_not_well_is_reported(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_WELL_SECONDS", 0)
-    monkeypatch.setattr(probe, "_ILL_SECONDS", 0)
+    monkeypatch.setattr(probe, "_HEALTHY_SECONDS", 0)
+    monkeypatch.setattr(probe, "_UNHEALTHY_SECONDS", 0)
     _, encryption = await place.server(kms(plugin))
     for attribute, value, text in (
         ("healthz", "on fire", "got unexpected healthz status: on fire"),

@@ -226,8 +226,8 @@ def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
 
 def labels_of(obj: Object) -> Mapping[str, str]:
     """Return the labels of an object, empty if it has none. They must not be modified."""
-    labels_found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
-    return labels_found
+    object_labels: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
+    return object_labels
 
 
 __all__ = [

@@ -127,7 +127,7 @@ class Decoder:
         except ShapeError as error:
             raise self._unfit(gvk, str(error)) from None
         if validation != "Ignore" and (decoded.duplicates or unknown):
-            texts = self._complaints(body, media_type, decoded.duplicates, unknown)
+            texts = self._strict_errors(body, media_type, decoded.duplicates, unknown)
             if validation == "Strict":
                 raise self._unfit(gvk, f"strict decoding error: {strict_text(texts, media_type, decoded.duplicates)}")
             warnings.extend(texts)
@@ -248,7 +248,9 @@ class Decoder:
         except (typed.DecodeError, CoerceError) as error:
             raise ShapeError(str(error)) from None
 
-    def _complaints(self, body: bytes, media_type: str, duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    def _strict_errors(
+        self, body: bytes, media_type: str, duplicates: Sequence[str], unknown: Sequence[str]
+    ) -> list[str]:
         if media_type == JSON and not self.custom:
             return json_serializer.strict_errors(body, unknown)
         return [*duplicates, *unknown_fields(unknown)]

@@ -91,11 +91,11 @@ class Patching(PatchMechanism):
         except DecodeError:
             raise bad_request(INVALID) from None
         self.patch: Any = None
-        self._refused: Failure[StatusError] | None = None
+        self._parse_error: Failure[StatusError] | None = None
         try:
             self.patch = self.parse(decoded)
         except StatusError as error:  # reported by `revise`: a missing object is reported first
-            self._refused = Failure(error)
+            self._parse_error = Failure(error)
         self.strict_errors: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
 
     def parse(self, decoded: Decoded) -> Any:
@@ -115,8 +115,8 @@ class Patching(PatchMechanism):
         raise NotImplementedError
 
     def revise(self, current: Object) -> Object:
-        if self._refused is not None:
-            raise self._refused.error()
+        if self._parse_error is not None:
+            raise self._parse_error.error()
         scope = self.scope
         patched = self.apply(current)
         try:

@@ -66,8 +66,8 @@ class Mirror(Generic[T]):
                 self._put(event.entry)
 
     def _put(self, entry: Entry) -> None:
-        stored_keys = self._by_key.get(entry.key)
-        if stored_keys is not None and stored_keys[0] >= entry.revision:
+        converted = self._by_key.get(entry.key)
+        if converted is not None and converted[0] >= entry.revision:
             return
         try:
             item = self._make(entry)
@@ -75,13 +75,13 @@ class Mirror(Generic[T]):
             log.error("object %s is malformed: %r", entry.key, error)
             return
         self._by_key[entry.key] = (entry.revision, item)
-        self._tell()
+        self._notify()
 
     def drop(self, key: str) -> None:
         if self._by_key.pop(key, None) is not None:
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._sorted = None
         for listener in self.changed:
             listener()

@@ -84,7 +84,7 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
     version = (obj.get("metadata") or {}).get("resourceVersion") or ""
     meta = fill_system_fields(obj)
     if version and _is_revision(version) and not ctx.dry_run:
-        validate = _then_refuse(validate)
+        validate = _then_reject(validate)
     if not meta.get("name") and (base := meta.get("generateName")):
         meta["name"] = strategy.generate_name(base)
     if not store.allocates_on_create:
@@ -106,7 +106,7 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
     return entry
 
 
-def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
+def _then_reject(validate: ValidateObject | None) -> ValidateObject:
     """Return a validation that calls `validate`, and then rejects the object because it has a resourceVersion.
 
     Upstream rejects it in storage, after all other checks (ErrResourceVersionSetOnCreate, a 500).

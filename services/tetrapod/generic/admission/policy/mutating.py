@@ -41,7 +41,7 @@ def _compile(policy: Policy) -> Mutator:
 
 
 @dataclass(slots=True)
-class _Turns:
+class _Reinvocation:
     """The state that the first invocation of the plugin leaves for the second (upstream: policyReinvokeContext).
 
     - `output` is a copy of the object after the invocation.
@@ -67,7 +67,7 @@ class _Request:
     versions: Versions
     authorizing: Authorizing
     namespace: Object | None
-    turns: _Turns
+    reinvocation: _Reinvocation
     rejections: list[tuple[str, str]] = field(default_factory=list)
     """Messages with their reasons."""
 
@@ -103,45 +103,47 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 
             authorizing = Authorizing(self.dependencies.authorizer, attributes)
-            turns: _Turns = attributes.state.setdefault(self.name, _Turns())
-            request = _Request(attributes, attributes.versions, authorizing, await self.namespace_of(attributes), turns)
+            reinvocation: _Reinvocation = attributes.state.setdefault(self.name, _Reinvocation())
+            request = _Request(
+                attributes, attributes.versions, authorizing, await self.namespace_of(attributes), reinvocation
+            )
             await self._invoke(invocations, request)
             rejections += request.rejections
         if rejections:
             raise _denial_error(attributes, rejections)
 
     async def _invoke(self, invocations: list[Invocation[Mutator]], request: _Request) -> None:
-        attributes, turns = request.attributes, request.turns
-        if attributes.is_reinvocation and turns.output != attributes.object:
-            turns.require()
+        attributes, reinvocation = request.attributes, request.reinvocation
+        if attributes.is_reinvocation and reinvocation.output != attributes.object:
+            reinvocation.require()
         for invocation in invocations:
             await self._invoke_one(invocation, request)
         if attributes.reinvoke:  # as upstream, policies that made the change themselves are applied again too
-            turns.require()
-        turns.output = copy_object(attributes.object) if attributes.object is not None else None
+            reinvocation.require()
+        reinvocation.output = copy_object(attributes.object) if attributes.object is not None else None
 
     @traced(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
     async def _invoke_one(self, invocation: Invocation[Mutator], request: _Request) -> None:
         from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
 
-        attributes, turns, policy = request.attributes, request.turns, invocation.policy
+        attributes, reinvocation, policy = request.attributes, request.reinvocation, invocation.policy
         try:
             if not await invocation.evaluator.matches(await _bindings(invocation, request), request.authorizing):
                 return
         except MatchConditionError as error:
-            _refuse(invocation, request, str(error))
+            _reject(invocation, request, str(error))
             return
         key = _key(invocation)
-        if attributes.is_reinvocation and key not in turns.again:
+        if attributes.is_reinvocation and key not in reinvocation.again:
             return
         previous = attributes.object
         if previous is not None:
             for mutation in invocation.evaluator.mutations:
                 await _mutate(mutation, invocation, request)
             if attributes.object != previous:
-                turns.require()
+                reinvocation.require()
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":
-            turns.invoked.add(key)
+            reinvocation.invoked.add(key)
 
 
 async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: _Request) -> None:
@@ -158,7 +160,7 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
         )
     except MutationError as error:
         mutated(*names, error_type(str(error)), time.perf_counter() - started)
-        _refuse(invocation, request, str(error))
+        _reject(invocation, request, str(error))
         return
     mutated(*names, "no_error", time.perf_counter() - started)
     attributes.reinvoke = True
@@ -189,7 +191,7 @@ def _key(invocation: Invocation[Mutator]) -> Key:
     return invocation.policy.name, invocation.binding.name, meta.get("namespace") or "", meta.get("name") or ""
 
 
-def _refuse(invocation: Invocation[Mutator], request: _Request, text: str) -> None:
+def _reject(invocation: Invocation[Mutator], request: _Request, text: str) -> None:
     if invocation.policy.fails:
         by = f"policy '{invocation.policy.name}' with binding '{invocation.binding.name}'"
         request.rejections.append((f"{by} denied request: {text}", "Invalid"))

@@ -68,7 +68,7 @@ class PolicyPlugin(Plugin, Generic[E]):
         """
         known = await self.source.ready()
         if break_glass.bypasses(self.dependencies, attributes):
-            if any([await self._means(hook, attributes) for hook in self.source.hooks]):
+            if any([await self._may_match(hook, attributes) for hook in self.source.hooks]):
                 break_glass.record_bypass(self.name, attributes)
             return []
         if not known:
@@ -79,7 +79,7 @@ class PolicyPlugin(Plugin, Generic[E]):
             self.params.keep(self.source.param_kinds())
         return hooks
 
-    async def _means(self, hook: Hook[E], attributes: Attributes) -> bool:
+    async def _may_match(self, hook: Hook[E], attributes: Attributes) -> bool:
         """Return whether the policy matches the request; True also if that cannot be evaluated."""
         try:
             return await hook.policy.match.find(attributes, self.namespaces) is not None

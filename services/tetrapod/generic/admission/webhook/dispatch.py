@@ -163,7 +163,7 @@ class WebhookPlugin(Plugin):
         except CallFailed as error:
             raise CallingFailed(hook.name, f"failed to call webhook: {error}", error.code) from None
         finally:
-            _tell_latency(attributes, self.mutating, started)
+            _record_latency(attributes, self.mutating, started)
         try:
             result = verdict(review_request, review, mutating=self.mutating)
         except InvalidResponse as error:
@@ -225,7 +225,7 @@ def _time_left(hook: Hook, attributes: Attributes) -> float:
     return max(min(seconds, deadline - time.monotonic()), 0.001)
 
 
-def _tell_latency(attributes: Attributes, mutating: bool, began: float) -> None:
+def _record_latency(attributes: Attributes, mutating: bool, began: float) -> None:
     """Record the latency of a call in the audit event, and exclude it from the request's own latency in metrics.
 
     Mutating webhooks are called one after another, so their latencies add up. Validating ones are called concurrently,

@@ -33,7 +33,7 @@ _LARGE: Final = 64 * 1024
 """Larger patches (in bytes) are applied in a thread, so that the event loop is not blocked."""
 
 
-class _Turns:
+class _Reinvocation:
     """The state that the first invocation of the plugin leaves for the second.
 
     `output` is the object after the invocation, as JSON. `again` are the uids of the webhooks to call in the second
@@ -66,20 +66,20 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = await self._ready(attributes)
-        turns: _Turns = attributes.state.setdefault(self.name, _Turns())
-        if attributes.is_reinvocation and turns.output != _snapshot(attributes):
-            turns.changed()
+        reinvocation: _Reinvocation = attributes.state.setdefault(self.name, _Reinvocation())
+        if attributes.is_reinvocation and reinvocation.output != _snapshot(attributes):
+            reinvocation.changed()
         try:
             for index, hook in enumerate(hooks):
                 matched_kind = await self._match(hook, attributes)
-                if matched_kind is None or (attributes.is_reinvocation and hook.uid not in turns.again):
+                if matched_kind is None or (attributes.is_reinvocation and hook.uid not in reinvocation.again):
                     continue
-                await self._turn(index, hook, matched_kind, attributes, turns)
+                await self._call_hook(index, hook, matched_kind, attributes, reinvocation)
         finally:
-            turns.output = _snapshot(attributes)
+            reinvocation.output = _snapshot(attributes)
 
-    async def _turn(
-        self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, turns: _Turns
+    async def _call_hook(
+        self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, reinvocation: _Reinvocation
     ) -> None:
         observed = self._observe(hook, attributes)
         place = f"round_{int(attributes.is_reinvocation)}_index_{index}"
@@ -87,7 +87,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         try:
             changed = await self._mutate(hook, matched_kind, attributes, place)
         except (CallingFailed, Denied, StatusError) as error:
-            turns.called(hook)
+            reinvocation.called(hook)
             rejection = self._rejection(hook, observed, error)
             if rejection is not None:
                 try:
@@ -101,9 +101,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             attributes.annotate(_MUTATION + place, go_escaped(orjson.dumps(annotation)).decode())
         observed.called(200, rejected=False)
         if changed:
-            turns.changed()
+            reinvocation.changed()
             attributes.reinvoke = True
-        turns.called(hook)
+        reinvocation.called(hook)
 
     async def _mutate(self, hook: Hook, matched_kind: Equivalent, attributes: Attributes, place: str) -> bool:
         """Call the webhook, and apply the patch of its response to `attributes.object`.

@@ -98,7 +98,7 @@ class Encryption:
             config, digest = read_configuration(self._path, reload=True)
             fresh = Providers(config)
             try:
-                await _until_well(fresh)
+                await _until_healthy(fresh)
             except BaseException:
                 await fresh.close()
                 raise
@@ -138,7 +138,7 @@ async def _check(providers: Providers) -> None:
         raise RuntimeError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
 
-async def _until_well(providers: Providers) -> None:
+async def _until_healthy(providers: Providers) -> None:
     """Wait until all plugins are healthy. Raises RuntimeError after twice their timeouts, at least 10 seconds."""
     try:
         async with asyncio.timeout(max(2 * providers.timeouts, _MIN_TIMEOUT)):

@@ -19,7 +19,7 @@ from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 
-KMS_V1_REFUSED: Final = (
+KMS_V1_DISABLED: Final = (
     "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  "
     "Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
 )
@@ -123,7 +123,7 @@ class Providers:
 
     def _kms(self, kms: Object) -> Prefixed:
         if kms["apiVersion"] == "v1":
-            raise ValueError(KMS_V1_REFUSED)
+            raise ValueError(KMS_V1_DISABLED)
         timeout = parse_duration(kms["timeout"])
         probe = KmsProbe(kms["name"], KmsService(kms["name"], kms["endpoint"], timeout))
         self.probes.append(probe)

@@ -30,9 +30,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 60.0
-POLL_SECONDS_WHEN_ILL: Final = 10.0
+POLL_SECONDS_WHEN_UNHEALTHY: Final = 10.0
 WRITE_SECONDS: Final = 180.0
-_WELL_SECONDS, _ILL_SECONDS = 20.0, 3.0
+_HEALTHY_SECONDS, _UNHEALTHY_SECONDS = 20.0, 3.0
 _VERSIONS: Final = ("v2", "v2beta1")
 
 
@@ -90,21 +90,21 @@ class KmsProbe:
                 error = await self._ask()
                 self._error = None if error is None else Failure(error)
                 self._checked = time.monotonic()
-                self._good_for = _WELL_SECONDS if self._error is None else _ILL_SECONDS
+                self._good_for = _HEALTHY_SECONDS if self._error is None else _UNHEALTHY_SECONDS
             if self._error is not None:
                 raise self._error.error()
 
     async def poll(self) -> None:
         """Check the plugin every minute until cancelled, or every ten seconds while it is unhealthy."""
         while True:
-            well = await self._well()
-            await asyncio.sleep(POLL_SECONDS if well else POLL_SECONDS_WHEN_ILL)
+            healthy = await self._is_healthy()
+            await asyncio.sleep(POLL_SECONDS if healthy else POLL_SECONDS_WHEN_UNHEALTHY)
 
     async def prime(self) -> None:
         """Make the first check. A failure is only logged, because the plugin may start later than the server."""
-        await self._well()
+        await self._is_healthy()
 
-    async def _well(self) -> bool:
+    async def _is_healthy(self) -> bool:
         try:
             await self.check()
         except TransformError as error:
