@@ -5,16 +5,14 @@ The error texts are those of the parser that upstream uses: github.com/robfig/cr
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from tetrapod.machinery.golang.durations import parse_duration
-from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.integers import atoi
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _DESCRIPTORS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 class _Bounds(NamedTuple):
@@ -103,9 +101,10 @@ def _number(text: str, names: dict[str, int]) -> int:
 
 
 def _integer(text: str) -> int:
-    if not _INTEGER(text):
-        raise ValueError(f"failed to parse int from {text}: strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
+    try:
+        number = atoi(text)
+    except ValueError as error:
+        raise ValueError(f"failed to parse int from {text}: {error}") from None
     if number < 0:
         raise ValueError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from tetrapod.machinery.field import FieldError, key
+from tetrapod.machinery.golang.integers import parse_int
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 PRIVILEGED: Final = "privileged"
@@ -20,7 +21,6 @@ RESTRICTED: Final = "restricted"
 LATEST: Final = "latest"
 STRICTNESS: Final = {PRIVILEGED: 0, BASELINE: 1, RESTRICTED: 2}
 _VERSION: Final = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
-_INT64: Final = 2**63 - 1
 
 
 class LevelVersion(NamedTuple):
@@ -119,7 +119,13 @@ def _asked(
 def is_version(text: str) -> bool:
     """Return whether the text is "latest" or "v1.N", with N an integer of at most 64 bits."""
     match = _VERSION.fullmatch(text)
-    return text == LATEST or (match is not None and int(match[1]) <= _INT64)
+    if match is None:
+        return text == LATEST
+    try:
+        parse_int(match[1])
+    except ValueError:
+        return False
+    return True
 
 
 def _invalid(label: str, value: str, why: str) -> FieldError:

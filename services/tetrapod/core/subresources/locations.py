@@ -19,6 +19,7 @@ from tetrapod.core.subresources.stores import NODES, PODS, Stores
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery import status
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupResource, Object
 
 KUBELET_PORT: Final = 10250
@@ -119,9 +120,11 @@ def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
     tls = ClientTLS(insecure=True) if scheme == "https" else None
     if not port:
         return Endpoint(host, 443 if tls else 80, tls)
-    if not port.isdecimal() or int(port) > 65535:
-        raise unreachable(f"dial tcp: lookup tcp/{port}: unknown port")
-    return Endpoint(host, int(port), tls)
+    try:
+        number = parse_uint(port, 16)
+    except ValueError:
+        raise unreachable(f"dial tcp: lookup tcp/{port}: unknown port") from None
+    return Endpoint(host, number, tls)
 
 
 def check_proxyable(address: str) -> None:

@@ -18,13 +18,26 @@ def parse_int(text: str) -> int:
     Raises:
         ValueError: the text is not an integer or out of range; with Go's text.
     """
+    return _int64("ParseInt", text)
+
+
+def atoi(text: str) -> int:
+    """Parse an int64 as Go's Atoi(text) on 64-bit systems.
+
+    Raises:
+        ValueError: the text is not an integer or out of range; with Go's text.
+    """
+    return _int64("Atoi", text)
+
+
+def _int64(function: str, text: str) -> int:
     if not _signed(text):
-        raise _wrong("ParseInt", text, "invalid syntax")
+        raise _wrong(function, text, "invalid syntax")
     number = _number(text.lstrip("+-"))
     if text.startswith("-"):
         number = -number
     if not -(1 << 63) <= number < 1 << 63:
-        raise _wrong("ParseInt", text, "value out of range")
+        raise _wrong(function, text, "value out of range")
     return number
 
 

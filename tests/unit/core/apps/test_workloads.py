@@ -59,7 +59,17 @@ def test_the_selector_is_immutable() -> None:
     assert str(error) == 'spec.selector: Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable'
 
 
-@pytest.mark.parametrize(("value", "number"), [(3, 3), ("50%", 50), ("0%", 0), ("5", 5), ("%", 0), (None, 0)])
+LONG = "9" * 5000
+INT64 = 1 << 63
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((3, 3), ("50%", 50), ("0%", 0), ("5", 5), ("%", 0), (None, 0)),
+        *((LONG, INT64 - 1), (f"-{LONG}", -INT64), (f"{LONG}%", INT64 - 1)),
+    ],
+)
 def test_amounts_are_read_as_numbers_or_percentages(value: int | str | None, number: int) -> None:
     assert rolling.number(value) == number
 

@@ -31,6 +31,11 @@ def test_indexes_are_counted_and_must_rise() -> None:
             count_indexes(text, 10)
 
 
+def test_an_index_with_thousands_of_digits_is_rejected_with_upstreams_message() -> None:
+    with pytest.raises(ValueError, match="cannot convert string to integer for index"):
+        count_indexes("9" * 5000, 10)
+
+
 def test_an_index_cannot_be_completed_and_failed() -> None:
     assert overlap("0-3,7", "5,7-8", 10) == 7
     assert overlap("0-3", "4", 10) is None

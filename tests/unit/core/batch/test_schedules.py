@@ -4,6 +4,8 @@ import pytest
 
 from tetrapod.core.batch.schedules import is_zone, schedule_error
 
+BEYOND_INT64 = "9" * 20
+
 
 @pytest.mark.parametrize(
     "schedule",
@@ -34,6 +36,10 @@ def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
         ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
         ("1/2/3 * * * *", "too many slashes: 1/2/3"),
         ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+        (
+            f"{BEYOND_INT64} * * * *",
+            f'failed to parse int from {BEYOND_INT64}: strconv.Atoi: parsing "{BEYOND_INT64}": value out of range',
+        ),
         ("@sometimes", "unrecognized descriptor: @sometimes"),
     ],
 )

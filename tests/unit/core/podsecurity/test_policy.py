@@ -37,7 +37,9 @@ def test_invalid_labels_enforce_restricted_and_warn_privileged() -> None:
     ]
 
 
-@pytest.mark.parametrize("version", ["", "v1", "v1.", "v1.01", "v2.0", "v1.1\n", "v1.9223372036854775808", "Latest"])
+@pytest.mark.parametrize(
+    "version", ["", "v1", "v1.", "v1.01", "v2.0", "v1.1\n", "v1.9223372036854775808", "v1." + "9" * 5000, "Latest"]
+)
 def test_invalid_versions_are_rejected(version: str) -> None:
     policy, errors = from_labels({PREFIX + "enforce-version": version})
     assert policy.enforce == ALLOW_ALL

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.golang.integers import parse_int, parse_uint
+from tetrapod.machinery.golang.integers import atoi, parse_int, parse_uint
 
 LONG = "9" * 5000
 
@@ -38,6 +38,13 @@ def test_numbers_out_of_range_are_rejected(text: str) -> None:
 def test_unsigned_numbers_out_of_range_are_rejected(text: str, bits: int) -> None:
     with pytest.raises(ValueError, match=r"^strconv\.ParseUint: parsing .*: value out of range$"):
         parse_uint(text, bits)
+
+
+def test_errors_of_atoi_name_it() -> None:
+    assert atoi("-7") == -7
+    for text, reason in (("x", "invalid syntax"), (LONG, "value out of range")):
+        with pytest.raises(ValueError, match=rf"^strconv\.Atoi: parsing .*: {reason}$"):
+            atoi(text)
 
 
 def test_a_sign_is_not_unsigned() -> None:

@@ -5,13 +5,10 @@ Upstream: pkg/apis/batch/validation/validation.go, validateIndexesFormat.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
+from tetrapod.machinery.golang.integers import atoi
 from tetrapod.machinery.golang.quoting import go_quote
-
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
 
 
 def count_indexes(text: str, completions: int) -> int:
@@ -69,8 +66,10 @@ def _interval(text: str, completions: int) -> tuple[int, int]:
 
 
 def _index(text: str, completions: int) -> int:
-    if not _INTEGER(text):
-        raise ValueError(f"cannot convert string to integer for index: {go_quote(text)}")
-    if int(text) >= completions:
+    try:
+        index = atoi(text)
+    except ValueError:
+        raise ValueError(f"cannot convert string to integer for index: {go_quote(text)}") from None
+    if index >= completions:
         raise ValueError(f"too large index: {go_quote(text)}")
-    return int(text)
+    return index

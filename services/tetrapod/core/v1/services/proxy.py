@@ -15,6 +15,7 @@ from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import status
+from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -27,8 +28,8 @@ class ServiceProxyRest(ProxyRest):
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "service")
-        if port.lstrip("+-").isdecimal():
-            port = _port_name((await self._stores[SERVICES].get(ctx, bare)).peek(), int(port))
+        if (number := _number(port)) is not None:
+            port = _port_name((await self._stores[SERVICES].get(ctx, bare)).peek(), number)
         page = await self._stores[SLICES].list(Context(namespace=ctx.namespace), ListQuery(f"{ctx.namespace}/"))
         slices = [entry.peek() for entry in page.entries if _service_of(entry.peek()) == bare]
         random.shuffle(slices)
@@ -65,6 +66,14 @@ class ServiceProxyRest(ProxyRest):
 def _service_of(endpoint_slice: Object) -> str | None:
     name: str | None = (endpoint_slice["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
     return name
+
+
+def _number(port: str) -> int | None:
+    """Return the number of a port in a URL, or None if it is a name."""
+    try:
+        return parse_int(port)
+    except ValueError:
+        return None
 
 
 def _port_name(service: Object, number: int) -> str:
