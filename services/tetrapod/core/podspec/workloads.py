@@ -39,52 +39,37 @@ def validate_selector(spec: Object, kind: str) -> list[FieldError]:
     return errors
 
 
-def validate_template_labels(
-    spec: Object, path: str = "spec", *, empty_matches: bool = True
-) -> list[FieldError] | None:
-    """Validate that spec.selector matches the labels of the pod template.
-
-    Args:
-        path: the field path of the spec.
-        empty_matches: whether an empty selector is accepted. Else it is matched, and matches all labels.
+def validate_template_labels(spec: Object) -> list[FieldError] | None:
+    """Validate that spec.selector matches the labels of the pod template; an empty selector matches all.
 
     Returns:
         The errors, or None if the selector itself is invalid.
     """
-    selector = spec.get("selector")
     try:
-        parsed = from_label_selector(selector)
+        parsed = from_label_selector(spec.get("selector"))
     except ValueError:
         return None
-    if (
-        empty_matches
-        and selector is not None
-        and not selector.get("matchLabels")
-        and not selector.get("matchExpressions")
-    ):
-        return []
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     return (
         []
         if parsed.matches(labels or {})
-        else [field.invalid(f"{path}.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
+        else [field.invalid("spec.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
     )
 
 
-def validate_restart_policy(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
+def validate_restart_policy(template: Object, kind: str) -> list[FieldError]:
     """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset.
 
     Args:
         kind: the kind in the error text.
-        path: the field path of the template.
     """
-    spec = template.get("spec") or {}
+    spec, path = template.get("spec") or {}, "spec.template.spec"
     errors = []
     if (policy := spec.get("restartPolicy") or "") != "Always":
-        errors.append(field.not_supported(f"{path}.spec.restartPolicy", policy, ["Always"]))
+        errors.append(field.not_supported(f"{path}.restartPolicy", policy, ["Always"]))
     if spec.get("activeDeadlineSeconds") is not None:
         errors.append(
-            field.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
+            field.forbidden(f"{path}.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
         )
     return errors
 
