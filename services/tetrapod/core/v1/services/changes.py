@@ -132,13 +132,17 @@ def drop_unused(new: Object, old: Object) -> None:
         for key in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
             if _same(spec, old_spec, key):
                 spec.pop(key, None)
-    if _is_accessible(old_spec) and not _is_accessible(spec) and _same(spec, old_spec, "externalTrafficPolicy"):
+    if (
+        externally_accessible(old_spec)
+        and not externally_accessible(spec)
+        and _same(spec, old_spec, "externalTrafficPolicy")
+    ):
         spec.pop("externalTrafficPolicy", None)
     if spec.get("type") != "LoadBalancer":
         new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
 
 
-def _is_accessible(spec: Object) -> bool:
+def externally_accessible(spec: Object) -> bool:
     """Return whether the Service is accessible from outside: node port, load balancer, or ClusterIP with externalIPs.
 
     Upstream: pkg/api/service/util.go, ExternallyAccessible

@@ -15,6 +15,7 @@ from tetrapod.core.v1.services.address_validation import (
     changed_families,
     is_headless,
 )
+from tetrapod.core.v1.services.changes import externally_accessible, needs_health_port
 from tetrapod.core.validation.names import (
     address,
     dns_label,
@@ -98,17 +99,6 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if port_changed and needs_health_port(old_spec) and needs_health_port(spec):
         errors.append(field.forbidden("spec.healthCheckNodePort", "field is immutable"))
     return errors + validate(new, old)
-
-
-def needs_health_port(spec: Object) -> bool:
-    """Return whether a Service needs a health check node port: a LoadBalancer with externalTrafficPolicy Local."""
-    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-
-
-def externally_accessible(spec: Object) -> bool:
-    """Return whether a Service is accessible from outside: node port, load balancer, or ClusterIP with externalIPs."""
-    kind = spec.get("type")
-    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def _by_type(spec: Object, kind: str) -> list[FieldError]:
