@@ -85,7 +85,7 @@ def _anchors(bundle: str) -> list[FieldError]:
     if len(bundle) > _LARGEST:
         return [field.too_long(_PATH, _LARGEST)]
     pem_blocks = blocks(bundle.encode())
-    texts = [f"entry {i} {fault}" for i, block in enumerate(pem_blocks) if (fault := _block_error(block))]
+    texts = [f"entry {i} {error}" for i, block in enumerate(pem_blocks) if (error := _block_error(block))]
     if texts:
         return _errors(texts)
     if not pem_blocks:

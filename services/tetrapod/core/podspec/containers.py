@@ -61,7 +61,7 @@ class PodContext:
     host_users: bool
 
 
-def containers(listed: list[Object], around: PodContext, path: str) -> list[FieldError]:
+def containers(listed: list[Object], pod_context: PodContext, path: str) -> list[FieldError]:
     """Validate the regular containers of a pod, of which there must be at least one."""
     if not listed:
         return [field.required(path)]
@@ -69,18 +69,20 @@ def containers(listed: list[Object], around: PodContext, path: str) -> list[Fiel
     seen: set[str] = set()
     for i, container in enumerate(listed):
         at = f"{path}[{i}]"
-        errors += _common(container, around, at)
+        errors += _common(container, pod_context, at)
         name = container.get("name") or ""
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
         seen.add(name)
-        errors += handlers.lifecycle_and_probes(container, around.grace, at)
+        errors += handlers.lifecycle_and_probes(container, pod_context.grace, at)
         if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
             errors += _restart_rules(container, at)
     return errors + host_port_conflicts(listed, path)
 
 
-def init_containers(listed: list[Object], regular: list[Object], around: PodContext, path: str) -> list[FieldError]:
+def init_containers(
+    listed: list[Object], regular: list[Object], pod_context: PodContext, path: str
+) -> list[FieldError]:
     """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks.
 
     Args:
@@ -90,7 +92,7 @@ def init_containers(listed: list[Object], regular: list[Object], around: PodCont
     seen = {c.get("name") or "" for c in regular}
     for i, container in enumerate(listed):
         at = f"{path}[{i}]"
-        errors += _common(container, around, at)
+        errors += _common(container, pod_context, at)
         if container.get("restartPolicy") is not None:
             errors += _restart_rules(container, at)
         elif container.get("restartPolicyRules"):
@@ -102,14 +104,14 @@ def init_containers(listed: list[Object], regular: list[Object], around: PodCont
             seen.add(name)
         errors += host_port_conflicts([container], path)
         if container.get("restartPolicy") == "Always":
-            errors += handlers.lifecycle_and_probes(container, around.grace, at)
+            errors += handlers.lifecycle_and_probes(container, pod_context.grace, at)
         else:
             errors += handlers.no_lifecycle_or_probes(container, at)
     return errors
 
 
 def ephemeral_containers(
-    listed: list[Object], regular: list[Object], init: list[Object], around: PodContext, path: str
+    listed: list[Object], regular: list[Object], init: list[Object], pod_context: PodContext, path: str
 ) -> list[FieldError]:
     """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks.
 
@@ -122,7 +124,7 @@ def ephemeral_containers(
     seen = set(others)
     for i, container in enumerate(listed):
         at = f"{path}[{i}]"
-        errors += _common(container, around, at)
+        errors += _common(container, pod_context, at)
         errors += image_padding(container, at)
         name, target = container.get("name") or "", container.get("targetContainerName") or ""
         if name in seen:
@@ -159,7 +161,7 @@ def image_padding(container: Object, path: str) -> list[FieldError]:
     )
 
 
-def _common(container: Object, around: PodContext, path: str) -> list[FieldError]:
+def _common(container: Object, pod_context: PodContext, path: str) -> list[FieldError]:
     get = container.get
     errors: list[FieldError] = []
     if name := get("name"):
@@ -178,16 +180,16 @@ def _common(container: Object, around: PodContext, path: str) -> list[FieldError
         errors += environment.sources(env_from, f"{path}.envFrom")
     mounted, raw = get("volumeMounts") or [], get("volumeDevices") or []
     if mounted:
-        errors += mounts(mounted, raw, around.volumes, container, f"{path}.volumeMounts")
+        errors += mounts(mounted, raw, pod_context.volumes, container, f"{path}.volumeMounts")
     if raw:
-        errors += devices(raw, mounted, around.volumes, f"{path}.volumeDevices")
+        errors += devices(raw, mounted, pod_context.volumes, f"{path}.volumeDevices")
     errors += one_of(get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy")
     if resources := get("resources"):
-        errors += container_resources(resources, around.claims, f"{path}.resources")
+        errors += container_resources(resources, pod_context.claims, f"{path}.resources")
     if policies := get("resizePolicy"):
-        errors += _resize_policy(policies, around.restart_policy, f"{path}.resizePolicy")
+        errors += _resize_policy(policies, pod_context.restart_policy, f"{path}.resizePolicy")
     if (context := get("securityContext")) is not None:
-        errors += container_security(context, f"{path}.securityContext", around.host_users)
+        errors += container_security(context, f"{path}.securityContext", pod_context.host_users)
     return errors
 
 

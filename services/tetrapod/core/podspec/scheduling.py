@@ -214,17 +214,17 @@ def spread(constraints: list[Object], path: str) -> list[FieldError]:
     keys = [(c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints]
     last = {key: i for i, key in enumerate(keys)}
     for i, constraint in enumerate(constraints):
-        errors += _spread(constraint, f"{path}[{i}]", stands_again=last[keys[i]] > i)
+        errors += _spread(constraint, f"{path}[{i}]", is_repeated=last[keys[i]] > i)
     return errors
 
 
-def _spread(constraint: Object, path: str, *, stands_again: bool) -> list[FieldError]:
+def _spread(constraint: Object, path: str, *, is_repeated: bool) -> list[FieldError]:
     key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
     errors = _positive(constraint.get("maxSkew") or 0, f"{path}.maxSkew")
     if not key:
         errors.append(field.required(f"{path}.topologyKey", "can not be empty"))
     errors += known(action, _ACTIONS, f"{path}.whenUnsatisfiable")
-    if stands_again:
+    if is_repeated:
         errors.append(field.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
     if (least := constraint.get("minDomains")) is not None:
         errors += _positive(least, f"{path}.minDomains")

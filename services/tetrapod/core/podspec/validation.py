@@ -53,7 +53,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     if claims:
         errors += _claims(claims, f"{path}.resourceClaims")
     names = [c["name"] for c in claims if c.get("name")]
-    around = PodContext(
+    pod_context = PodContext(
         volumes_by_name,
         names,
         get("terminationGracePeriodSeconds"),
@@ -61,11 +61,11 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
         get("hostUsers") is not False,
     )
     regular, init = get("containers") or [], get("initContainers") or []
-    errors += containers.containers(regular, around, f"{path}.containers")
+    errors += containers.containers(regular, pod_context, f"{path}.containers")
     if init:
-        errors += containers.init_containers(init, regular, around, f"{path}.initContainers")
+        errors += containers.init_containers(init, regular, pod_context, f"{path}.initContainers")
     if ephemeral := get("ephemeralContainers"):
-        errors += containers.ephemeral_containers(ephemeral, regular, init, around, f"{path}.ephemeralContainers")
+        errors += containers.ephemeral_containers(ephemeral, regular, init, pod_context, f"{path}.ephemeralContainers")
     if get("resources") is not None:
         errors += pod_resources(spec, f"{path}.resources")
     if get("hostNetwork"):

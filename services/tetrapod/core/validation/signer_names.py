@@ -26,14 +26,14 @@ def signer_name(name: str, path: str) -> list[FieldError]:
             field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
         ]
     errors = [field.too_long(path, DNS1123_SUBDOMAIN_MAX)] if len(domain.encode()) > DNS1123_SUBDOMAIN_MAX else []
-    errors += _first_fault(is_dns1123_label, domain, path)
+    errors += _first_error(is_dns1123_label, domain, path)
     if "." not in domain:
         errors.append(field.invalid(path, domain, "should be a domain with at least two segments separated by dots"))
-    errors += _first_fault(is_dns1123_subdomain, rest, path)
+    errors += _first_error(is_dns1123_subdomain, rest, path)
     return [*errors, field.too_long(path, _LONGEST_SIGNER)] if len(name.encode()) > _LONGEST_SIGNER else errors
 
 
-def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
+def _first_error(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
     """Return the errors of the first part of a dotted name that `check` rejects, or [].
 
     Args:

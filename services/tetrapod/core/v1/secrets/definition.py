@@ -57,5 +57,7 @@ def warnings(secret: Object, old: Object | None) -> list[str]:
     from tetrapod.core.v1.secrets import key_pairs  # imported for the first TLS Secret
 
     data = secret.get("data") or {}
-    error = key_pairs.fault(base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or ""))
+    error = key_pairs.key_pair_error(
+        base64.b64decode(data.get("tls.crt") or ""), base64.b64decode(data.get("tls.key") or "")
+    )
     return [error] if error else []

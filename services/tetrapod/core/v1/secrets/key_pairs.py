@@ -20,7 +20,7 @@ _SKIPPED: Final = "after skipping PEM blocks of the following types:"
 _KINDS: Final = (RSAPublicKey, EllipticCurvePublicKey, Ed25519PublicKey)
 
 
-def fault(certificate: bytes, key: bytes) -> str:
+def key_pair_error(certificate: bytes, key: bytes) -> str:
     """Return Go's error text if the PEM-encoded certificate and key cannot be parsed or do not match, else "".
 
     The first certificate of a chain is compared.
