@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
 
 from tetrapod.auth.rbac.aggregation import MANAGER as AGGREGATION_MANAGER
 from tetrapod.auth.rbac.aggregation import aggregated_rules
@@ -26,6 +26,11 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
 log = logging.getLogger(__name__)
+
+_SPLIT_BINDINGS: Final = {"system:public-info-viewer": "system:discovery"}
+"""ClusterRoleBindings that older releases did not have, and the binding that granted the same rights then."""
+_MOVED_ROLES: Final = {f"system:aggregate-to-{name}": name for name in ("admin", "edit", "view")}
+"""ClusterRoles that hold the rules of a role that is aggregated since Kubernetes 1.9, and the name of that role."""
 
 
 async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
@@ -66,11 +71,30 @@ async def _reconcile_kind(storage: ResourceStorage, policy: Policy) -> int:
     stored = {entry.key: entry for entry in page.entries}
     work = [
         change
-        for wanted in policy.objects
+        for wanted in (_inheriting(wanted, stored) for wanted in policy.objects)
         if (change := _change(storage, stored.get(_key(wanted)), wanted)) is not None
     ]
     written = await asyncio.gather(*work)
     return max([int(page.resource_version), *written])
+
+
+def _inheriting(wanted: Object, stored: Mapping[str, Entry]) -> Object:
+    """Return `wanted` with the users' changes of the object of an older release that it was split from.
+
+    An object that is stored, or that was not split, is returned as it is. Without this, an upgrade would give anonymous
+    users discovery again where `system:discovery` had been restricted.
+
+    Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeSplitClusterRoleBindings and primeAggregatedClusterRoles.
+    """
+    name = wanted["metadata"]["name"]
+    source = (_SPLIT_BINDINGS if "roleRef" in wanted else _MOVED_ROLES).get(name)
+    entry = stored.get(source) if source is not None and name not in stored else None
+    if entry is None or "aggregationRule" in (old := entry.peek()):
+        return wanted
+    copied = {part: old["metadata"].get(part) or {} for part in ("labels", "annotations")}
+    part = "subjects" if "roleRef" in wanted else "rules"
+    inherited = {**wanted, "metadata": {**wanted["metadata"], **copied}, part: old.get(part) or []}
+    return reconciled(inherited, wanted) or inherited
 
 
 def _key(obj: Object) -> str:
