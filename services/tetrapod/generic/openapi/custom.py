@@ -51,13 +51,17 @@ SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """One kind of a group-version.
+    """One kind of a group-version, for its OpenAPI document.
 
     Attributes:
+        kind: the kind.
+        list_kind: the kind of lists.
+        plural: the name of the resource.
+        namespaced: whether objects are namespaced.
         schema: its openAPIV3Schema, or None if it has no structural schema.
         status: whether it has the status subresource.
         scale: whether it has the scale subresource.
-        selectable: the paths that field selectors support.
+        selectable: the paths of further fields that field selectors support.
     """
 
     kind: str
@@ -71,7 +75,11 @@ class CustomKind:
 
 
 def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
-    """Yield a document for each kind. A schema that several kinds reference is in the first of these documents."""
+    """Yield an OpenAPI v3 document for each kind, which together are the document of the group-version.
+
+    A schema that several kinds reference is only in the first of these documents. They share parts with
+    `CustomKind.schema`.
+    """
     known: set[str] = set()
     for kind in kinds:
         paths = _paths(kind, group_version).paths()
@@ -86,7 +94,7 @@ def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> It
 
 @cache
 def _texts(definition: str) -> Mapping[str, str]:
-    """Return the descriptions of the fields apiVersion, kind and metadata of a definition."""
+    """Return the descriptions of apiVersion, kind and metadata of a built-in definition, as far as it has them."""
     return {
         name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")
     }
@@ -98,7 +106,7 @@ def definition_name(group_version: GroupVersion, kind: str) -> str:
 
 
 def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Object]:
-    """Return the schemas of a kind and of its list, by name."""
+    """Return the schemas of a kind and of its list by name (`definition_name`)."""
     name = definition_name(group_version, kind.kind)
     texts = _texts(_OBJECT_MODEL)
     item = _item_schema(kind, texts)
@@ -141,7 +149,10 @@ def _meta_fields(texts: Mapping[str, str]) -> Object:
 
 
 def _publish(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
-    """Return the published form of a schema: embedded resources get the fields of every resource."""
+    """Return the published form of a schema of a CRD. `schema` is not changed, but parts of it are shared.
+
+    Embedded resources get the fields apiVersion, kind and metadata, and int-or-string is expressed by `anyOf`.
+    """
     published: Object = {}
     for key, value in schema.items():
         if key == "properties":
@@ -160,7 +171,7 @@ def _publish(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
 
 
 def _unfold(schema: Object) -> None:
-    """Express x-kubernetes-int-or-string by `anyOf` (upstream: Unfold of structural schemas)."""
+    """Express x-kubernetes-int-or-string by `anyOf`, in place (upstream: Unfold of structural schemas)."""
     either = [{"type": "integer"}, {"type": "string"}]
     if schema.get("anyOf") == either or (schema.get("allOf") or [{}])[0].get("anyOf") == either:
         return
@@ -203,7 +214,7 @@ def _paths(kind: CustomKind, group_version: GroupVersion) -> CustomPaths:
 
 
 class CustomPaths(ResourcePaths):
-    """The paths of a custom resource, which supports all verbs. Operations have the form of apiextensions' builder."""
+    """The paths of a custom resource, which supports all verbs. Operations are those of apiextensions' builder."""
 
     __slots__ = ()
 

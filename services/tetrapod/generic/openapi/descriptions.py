@@ -22,7 +22,12 @@ _OF_ITEM: Final = {"get": "read", "put": "replace", "patch": "partially update"}
 def operation_text(action: str, method: str, kind: str, subresource: str = "", *, watched: bool = False) -> str:
     """Return the description of an operation.
 
-    `kind` is that of the resource, even if a subresource has another kind.
+    Args:
+        action: the value of `x-kubernetes-action`.
+        method: the HTTP method, for connect operations.
+        kind: the kind of the resource, even if the subresource has another kind.
+        subresource: the subresource; "" for the resource itself.
+        watched: whether the resource supports watch, which a list then mentions.
     """
     prefix = f"{subresource} of " if subresource else ""
     if action in _OF_ITEM:
@@ -50,10 +55,11 @@ def _with_article(noun: str) -> str:
 
 
 def query_text(name: str, context: Container[str]) -> str:
-    """Return the description of a query parameter.
+    """Return the description of a query parameter; "" if there is none.
 
     Args:
-        context: the parts of the path and the method, because the meaning of a name may depend on them.
+        name: the name of the parameter.
+        context: the segments of the path and the method, because the meaning of a name may depend on them.
     """
     description = _texts().get(name, "")
     return (
@@ -64,7 +70,7 @@ def query_text(name: str, context: Container[str]) -> str:
 
 
 def path_text(name: str, kind: str) -> str:
-    """Return the description of a path parameter."""
+    """Return the description of a path parameter; "" if there is none. `kind` is the kind of the resource."""
     if name == "name":
         return f"name of the {kind}"
     text = _texts().get(name, "")

@@ -1,6 +1,6 @@
-"""Encoding of documents that are too large to be one object, in JSON or protocol buffers.
+"""Encoding of large documents in JSON or protocol buffers, as a sequence of pieces of bytes.
 
-Each path and schema is encoded on its own, and the document is the sequence of the encoded pieces. A piece is never
+Each path and schema is encoded on its own, because a document of Python objects would be too large. A piece is never
 copied until it is sent, so a document is never in memory twice.
 """
 
@@ -25,21 +25,24 @@ _TURN: Final = 0.005
 
 @dataclass(slots=True)
 class Definition:
-    """An encoded schema without its kinds (`x-kubernetes-group-version-kind`), to which later documents may add."""
+    """An encoded schema, and separately its `x-kubernetes-group-version-kind` (None if it has none).
+
+    The kinds are separate because later documents may add some.
+    """
 
     schema: bytes
     kinds: list[Object] | None
 
 
 class Form(Protocol):
-    """An encoding of Swagger documents."""
+    """An encoding of Swagger documents, in JSON or protocol buffers."""
 
     def path(self, path: str, item: Object) -> bytes:
-        """Encode a path item."""
+        """Return the encoded path item of a path."""
         ...
 
     def schema(self, schema: Object) -> bytes:
-        """Encode a schema without its kinds."""
+        """Return an encoded schema. `schema` must not contain `x-kubernetes-group-version-kind`."""
         ...
 
     def document(
@@ -49,22 +52,22 @@ class Form(Protocol):
 
         Args:
             head: the members before the paths.
-            paths: the encoded path items by path; removed when yielded.
-            definitions: the encoded schemas by name; removed when yielded.
+            paths: the encoded path items by path. Entries are removed when they are yielded, to free their memory.
+            definitions: the encoded schemas by name. Entries are removed when they are yielded.
             tail: the members after the definitions.
         """
         ...
 
 
 class FormV3(Protocol):
-    """An encoding of OpenAPI v3 documents."""
+    """An encoding of OpenAPI v3 documents, in JSON or protocol buffers."""
 
     def path(self, item: Object) -> bytes:
-        """Encode a path item."""
+        """Return the encoded path item."""
         ...
 
     def schema(self, schema: Object) -> bytes:
-        """Encode a schema."""
+        """Return the encoded schema."""
         ...
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
@@ -72,8 +75,8 @@ class FormV3(Protocol):
 
         Args:
             head: the document without paths and schemas.
-            paths: the encoded path items by path; removed when yielded.
-            schemas: the encoded schemas by name; removed when yielded.
+            paths: the encoded path items by path. Entries are removed when they are yielded, to free their memory.
+            schemas: the encoded schemas by name. Entries are removed when they are yielded.
         """
         ...
 
@@ -82,17 +85,17 @@ class JsonForm:
     """The encoding of Swagger documents in JSON; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
-        """Encode a path item."""
+        """Return the path item as JSON."""
         return _exact(orjson.dumps(item))
 
     def schema(self, schema: Object) -> bytes:
-        """Encode a schema without its last brace, because `document` appends the kinds."""
+        """Return the schema as JSON without its last brace, because `document` appends the kinds."""
         return orjson.dumps(schema)[:-1]
 
     def document(
         self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
     ) -> Iterator[bytes]:
-        """Yield the pieces of the document. Removes the entries of `paths` and `definitions`."""
+        """Yield the pieces of the document, sorted by name, and remove the entries of `paths` and `definitions`."""
         yield orjson.dumps(head)[:-1] + b',"paths":'
         yield from members(paths, paths.pop)
         yield b',"definitions":'
@@ -115,7 +118,7 @@ def _kinds(definition: Definition) -> bytes:
 
 
 def _exact(encoded: bytes) -> bytes:
-    """Copy bytes of orjson, whose buffers are twice as large as needed.
+    """Return a copy of bytes that orjson made, whose buffers are twice as large as needed.
 
     Measured: a document took twice its size, now 1.1 times.
     """
@@ -126,15 +129,15 @@ class JsonFormV3:
     """The encoding of OpenAPI v3 documents in JSON; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
-        """Encode a path item."""
+        """Return the path item as JSON."""
         return _exact(orjson.dumps(item))
 
     def schema(self, schema: Object) -> bytes:
-        """Encode a schema."""
+        """Return the schema as JSON."""
         return _exact(orjson.dumps(schema))
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        """Yield the pieces of the document. Removes the entries of `paths` and `schemas`."""
+        """Yield the pieces of the document, sorted by name, and remove the entries of `paths` and `schemas`."""
         separator = b"{"
         for key, value in head.items():
             yield b'%b"%b":' % (separator, key.encode())
@@ -151,10 +154,10 @@ class JsonFormV3:
 
 
 def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[bytes]:
-    """Yield the pieces of a JSON object.
+    """Yield the pieces of a JSON object with its members sorted by name.
 
     Args:
-        names: the names of the members, which are sorted.
+        names: the names of the members, in any order.
         value_of: returns the encoded value of a member.
     """
     separator = b"{"
@@ -166,7 +169,10 @@ def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[
 
 
 async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
-    """Return the pieces of an OpenAPI v3 document, or None if it does not exist."""
+    """Return the pieces of the OpenAPI v3 document with this name, or None if it does not exist.
+
+    If several parts have a path or schema, the first one is used.
+    """
     head: Object | None = None
     paths: dict[str, bytes] = {}
     schemas: dict[str, bytes] = {}
@@ -187,20 +193,20 @@ async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator
 
 
 class Turns:
-    """Yields to the event loop every few milliseconds of a long computation."""
+    """A timer by which a long computation returns to the event loop every few milliseconds."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
 
     async def others(self) -> None:
-        """Let other tasks run if the last time was more than 5 ms ago."""
+        """Let other tasks run if more than 5 ms have passed since they last did."""
         if time.monotonic() - self._since > _TURN:
             await asyncio.sleep(0)
             self._since = time.monotonic()
 
 
 async def join_small(pieces: Iterable[bytes]) -> list[bytes]:
-    """Return the pieces, with adjacent small pieces joined."""
+    """Return the pieces as a list with at least one element. Adjacent pieces of less than 1 KiB are joined."""
     joined: list[bytes] = []
     turns = Turns()
     small = bytearray()

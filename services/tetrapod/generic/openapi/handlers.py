@@ -40,14 +40,18 @@ _NEGOTIATED: Final = (BY_CODING, _BY_ACCEPT)
 
 
 class OpenAPIHandlers:
-    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`."""
+    """The handlers of one source of documents.
+
+    `index` is for `/openapi/v3`, `document` for the paths below it, `v2` for `/openapi/v2`.
+    """
 
     def __init__(self, source: DocumentSource, *, behind: bool = False) -> None:
         """Create the handlers.
 
         Args:
             source: the documents.
-            behind: whether an aggregator may request documents in parts (transfer.py), which are not cached.
+            behind: whether this server is behind an aggregator, which may request documents in parts (transfer.py).
+                These are not cached.
         """
         self._source = source
         self._behind = behind
@@ -58,13 +62,16 @@ class OpenAPIHandlers:
         self._modified: dict[tuple[str, str], datetime] = {}
 
     async def index(self, request: Request) -> Response:
-        """Return the list of documents, with their URLs."""
+        """Serve `/openapi/v3`: the documents with their URLs."""
         hashes = await self._source.index()
         paths = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"} for name, digest in hashes.items()}
         return Content([orjson.dumps({"paths": paths})], "text/plain; charset=utf-8", datetime.now(UTC)).answer(request)
 
     async def document(self, request: Request) -> Response:
-        """Return a document in OpenAPI v3."""
+        """Serve one OpenAPI v3 document, as JSON or protobuf.
+
+        The response is a redirect if `?hash` is outdated, 404 for an unknown document, and 406 for other media types.
+        """
         name = request.path.removeprefix("/openapi/v3/")
         if self._behind and request.header(b"accept") == transfer.MEDIA_TYPE:
             return await transfer.hand_over(self._source, name)
@@ -94,7 +101,7 @@ class OpenAPIHandlers:
         return await self._answer(request, content, name, digest, lambda: encode_v3(self._source, name, form))
 
     async def v2(self, request: Request) -> Response:
-        """Return the Swagger document of all resources."""
+        """Serve the Swagger document of all resources, as JSON or protobuf; 406 for other media types."""
         media_type = self._media_type(parse_accept(request.header(b"accept") or "*/*"), "v2")
         if media_type is None:
             return Response(406, [*_NEGOTIATED])
@@ -105,16 +112,26 @@ class OpenAPIHandlers:
         return await self._answer(request, content, "v2", digest, lambda: swagger(self._source, form))
 
     async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
-        """Return the response. `content` has no pieces yet; they are built only if the response has a body."""
+        """Return the response to a request for a document; 404 if `build` returns None.
+
+        Args:
+            request: the request.
+            content: the document without its pieces. They are built only if the response has a body.
+            name: the name of the document, for the cache.
+            digest: the hash of the document, for the cache.
+            build: encodes the document.
+        """
         if (bodiless := content.without_body(request)) is not None:
             return bodiless
         pieces = await self._pieces(name, digest, content.media_type, build)
         return Response(404, []) if pieces is None else replace(content, pieces=pieces).answer(request)
 
     def _media_type(self, clauses: list[Clause], version: str) -> str | None:
-        """Return the media type of the most preferred clause that is supported, or None.
+        """Return JSON or protobuf for the most preferred clause that accepts one of them, or None.
 
-        As upstream, q=0 does not exclude it.
+        `version` is v2 or v3.
+
+        As upstream, q=0 does not exclude a media type.
         """
         protobuf = f"com.github.proto-openapi.spec.{version}.v1.0+protobuf"
         for clause in clauses:
@@ -170,7 +187,7 @@ class OpenAPIHandlers:
             self._eviction = asyncio.get_running_loop().call_later(oldest - limit, self._evict)
 
     def _time_of(self, name: str, digest: str) -> datetime:
-        """Return when this version of the document was first served."""
+        """Return when the document with this hash was first served, for Last-Modified."""
         key = (name, digest)
         if key not in self._modified:
             for old in [k for k in self._modified if k[0] == name]:
@@ -180,7 +197,7 @@ class OpenAPIHandlers:
 
 
 def _immutable() -> HeaderList:
-    """Return the cache headers of a URL that contains the hash of its document.
+    """Return the cache headers of a URL that contains the hash of its document: it never changes.
 
     As upstream, it expires after a year.
     """

@@ -101,13 +101,17 @@ class Operation:
     """One method of a path.
 
     Attributes:
+        method: the HTTP method in lower case.
         id: the operationId.
+        tag: the tag.
         answer: the name of the schema of successful responses; "" for a string.
         codes: the status codes of successful responses.
-        action: the value of `x-kubernetes-action`; "" omits it.
+        action: the value of `x-kubernetes-action`; "" to omit it.
+        kind: the value of `x-kubernetes-group-version-kind`; None to omit it.
         query: the names of the query parameters.
-        body: the name of the schema of the request body, or "" for requests without one.
+        body: the name of the schema of the request body; "" for requests without one.
         body_types: the media types of the request body.
+        body_required: whether the request must have a body.
         produces: the media types of successful responses.
         text: the description.
     """
@@ -127,7 +131,7 @@ class Operation:
     text: str = ""
 
     def document(self) -> Object:
-        """Return the operation in OpenAPI v3, without its parameters."""
+        """Return the operation object of OpenAPI v3, without its parameters, which `path_item` adds."""
         content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
         operation: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
         if self.body:
@@ -154,12 +158,15 @@ def _schema(definition: str) -> Object:
 
 
 def streamed(produces: Sequence[str]) -> tuple[str, ...]:
-    """Return the media types of a list or watch, which include streams."""
+    """Return the media types of a list or watch: those of `produces`, each followed by its stream if it has one."""
     return tuple(t for name in produces for t in ((name, f"{name};stream=watch") if name in _STREAMED else (name,)))
 
 
 def path_item(path: str, operations: Iterable[Operation]) -> Object:
-    """Return the path item of operations. Parameters that all of them have become parameters of the path."""
+    """Return the path item of a path with these operations.
+
+    Parameters of the path, and query parameters that all operations have, become parameters of the path item.
+    """
     listed = list(operations)
     parts = path.split("/")
     in_path = [part[1:-1] for part in parts if part.startswith("{")]

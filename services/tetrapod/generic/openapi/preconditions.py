@@ -29,14 +29,15 @@ class Outcome(Enum):
 
 
 class BadRange(ValueError):
-    """The Range header is malformed or unsatisfiable. Its text is the text of the response."""
+    """The error of a Range header that is malformed or unsatisfiable. Its text is the body of the 416 response."""
 
 
 def outcome(request: Request, etag: str, modified: datetime) -> Outcome:
-    """Evaluate the conditional headers of a request.
+    """Return how the conditional headers of a request (If-Match, If-Modified-Since and so on) decide.
 
     Args:
-        etag: the entity tag of the document with its quotes, or "" if it has none.
+        request: the request.
+        etag: the entity tag of the document with its quotes; "" if it has none.
         modified: when the document was last modified.
     """
     if not _holds(request, etag, modified):
@@ -58,7 +59,7 @@ def _holds(request: Request, etag: str, modified: datetime) -> bool:
 
 
 def range_of(request: Request, etag: str, modified: datetime) -> str:
-    """Return the Range header, or "" if If-Range disables it."""
+    """Return the value of the Range header; "" if it is missing, or if If-Range does not match the document."""
     condition = request.header(b"if-range")
     if not condition or request.method not in ("GET", "HEAD"):
         return request.header(b"range")
@@ -70,10 +71,10 @@ def range_of(request: Request, etag: str, modified: datetime) -> str:
 
 
 def ranges(header: str, size: int) -> list[tuple[int, int]]:
-    """Return start and length in bytes of each satisfiable range.
+    """Return start and length in bytes of each satisfiable range, in the order of the header.
 
     Args:
-        header: the Range header.
+        header: the value of the Range header.
         size: the size of the document in bytes.
 
     Raises:
@@ -96,7 +97,11 @@ def ranges(header: str, size: int) -> list[tuple[int, int]]:
 
 
 def _one_range(part: str, size: int) -> tuple[int, int] | None:
-    """Return start and length of a range, or None if it begins after the end of the document."""
+    """Return start and length of a range, or None if it begins after the end of the document.
+
+    Raises:
+        BadRange: the range is malformed.
+    """
     first, dash, last = part.partition("-")
     first, last = first.strip(_SPACE), last.strip(_SPACE)
     if not dash or not (first or last):
@@ -120,7 +125,10 @@ def _number(text: str) -> int:
 
 
 def _contains(header: str, etag: str, *, weak: bool) -> bool:
-    """Return whether a list of entity tags contains this one. The list ends at the first malformed tag, as in Go."""
+    """Return whether a list of entity tags contains `etag` or `*`. As in Go, the list ends at the first malformed tag.
+
+    With `weak`, a `W/` before a tag is ignored; otherwise weak tags are never equal.
+    """
     rest = header.strip(_SPACE)
     while rest:
         if rest[0] == ",":

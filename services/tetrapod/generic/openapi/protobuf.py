@@ -1,7 +1,7 @@
 """Encoders of OpenAPI documents in gnostic's protocol buffers, which older Go clients request.
 
-Field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A table describes a message: it maps a JSON name
-to a field number and the encoder of the value.
+Field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). An encoder (`Value`) returns the bytes of a
+field, given its number and value. A table describes a message: it maps a JSON name to a field number and an encoder.
 """
 
 from __future__ import annotations
@@ -20,52 +20,55 @@ Table: TypeAlias = dict[str, tuple[int, Value]]
 
 
 def delimited(field: int, payload: bytes) -> bytes:
-    """Encode a length-delimited field."""
+    """Return a length-delimited field (a string, bytes or a message) with this content."""
     return varint(field << 3 | 2) + varint(len(payload)) + payload
 
 
 def text(field: int, value: Any) -> bytes:
-    """Encode a string."""
+    """Return a string field; b"" for the empty string."""
     return delimited(field, str(value).encode()) if value != "" else b""
 
 
 def flag(field: int, value: Any) -> bytes:
-    """Encode a boolean."""
+    """Return a boolean field; b"" for False."""
     return varint(field << 3) + b"\x01" if value else b""
 
 
 def integer(field: int, value: Any) -> bytes:
-    """Encode a non-negative integer."""
+    """Return a field with a non-negative integer; b"" for 0."""
     return varint(field << 3) + varint(int(value)) if value else b""
 
 
 def double(field: int, value: Any) -> bytes:
-    """Encode a floating-point number."""
+    """Return a field with a floating-point number; b"" for 0."""
     return varint(field << 3 | 1) + struct.pack("<d", value) if value else b""
 
 
 def anything(field: int, value: Any) -> bytes:
-    """Encode a value as gnostic's Any, which contains YAML text. JSON is valid YAML."""
+    """Return a field with gnostic's Any message, which contains a value as YAML text. JSON is valid YAML."""
     return delimited(field, delimited(2, orjson.dumps(value) + b"\n"))
 
 
 def many(element: Value) -> Value:
-    """Return the encoder of a repeated field."""
+    """Return the encoder of a repeated field, whose elements `element` encodes."""
     return lambda field, values: b"".join(_element(element, field, value) for value in values)
 
 
 def _element(element: Value, field: int, value: Any) -> bytes:
-    """Encode an element of a repeated field, which is not omitted if it is empty."""
+    """Return an element of a repeated field. Unlike a single field, an empty one is not omitted."""
     return element(field, value) or delimited(field, b"")
 
 
 def wrapped(inner: int, value_of: Value) -> Value:
-    """Return the encoder of a message with one field, such as the wrapper of a `oneof`."""
+    """Return the encoder of a message whose only field, number `inner`, has the value.
+
+    The wrapper of a `oneof` is an example.
+    """
     return lambda field, value: delimited(field, value_of(inner, value))
 
 
 def named(value_of: Value) -> Value:
-    """Return the encoder of a map, as repeated messages with the fields name (1) and value (2)."""
+    """Return the encoder of a map: a repeated message with the fields name (1) and value (2)."""
 
     def write(field: int, values: Any) -> bytes:
         return b"".join(delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
@@ -74,7 +77,7 @@ def named(value_of: Value) -> Value:
 
 
 def pairs(fields: tuple[int, ...], encoded: dict[str, bytes]) -> Iterator[bytes]:
-    """Yield the pieces of a sorted map, inside of nested messages.
+    """Yield the pieces of a map, sorted by name, inside of nested messages.
 
     Args:
         fields: the field numbers from the outermost message to the repeated (name, value) messages.
@@ -98,7 +101,7 @@ def pairs(fields: tuple[int, ...], encoded: dict[str, bytes]) -> Iterator[bytes]
 
 
 def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
-    """Return the encoder of a message.
+    """Return the encoder of a message, which omits members that are not in the table.
 
     Args:
         table: the fields; a function that returns them if the message contains itself.
@@ -112,7 +115,10 @@ def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
 
 
 def body(table: Table, extension: int, value: Any) -> bytes:
-    """Encode the fields of a message, without the number and length of the message."""
+    """Return the fields of a message, without the field number and length of the message itself.
+
+    `table` and `extension` are as for `message`.
+    """
     return b"".join(_fields(table, extension, value))
 
 
@@ -126,5 +132,5 @@ def _fields(table: Table, extension: int, value: Any) -> Iterable[bytes]:
 
 
 def either(key: str, present: Value, absent: Value) -> Value:
-    """Return an encoder that chooses one of two encoders by whether the value has a key (`$ref`)."""
+    """Return an encoder that uses `present` for values with the member `key` (`$ref`), and `absent` for others."""
     return lambda field, value: present(field, value) if key in value else absent(field, value)

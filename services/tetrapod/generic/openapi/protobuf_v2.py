@@ -30,17 +30,17 @@ class ProtobufForm:
     """The encoding of Swagger documents in protocol buffers; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
-        """Encode the value of a (path, item) pair."""
+        """Return the path item, encoded as the value of a (path, item) pair."""
         return delimited(2, body(_PATH, 10, item))
 
     def schema(self, schema: Object) -> bytes:
-        """Encode the fields of a schema; `document` appends its kinds."""
+        """Return the encoded fields of a schema; `document` appends its kinds."""
         return body(_SCHEMA, 31, schema)
 
     def document(
         self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
     ) -> Iterator[bytes]:
-        """Yield the pieces of the document. Removes the entries of `paths` and `definitions`."""
+        """Yield the pieces of the document, and remove the entries of `paths` and `definitions`."""
         yield body(_DOCUMENT, 16, head)
         yield from pairs((8, 2), paths)
         schemas = {name: _with_kinds(definitions.pop(name)) for name in list(definitions)}

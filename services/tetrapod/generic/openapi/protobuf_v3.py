@@ -30,15 +30,15 @@ class ProtobufFormV3:
     """The encoding of OpenAPI v3 documents in protocol buffers; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
-        """Encode the value of a (path, item) pair."""
+        """Return the path item, encoded as the value of a (path, item) pair."""
         return delimited(2, body(_PATH, 14, item))
 
     def schema(self, schema: Object) -> bytes:
-        """Encode the value of a (name, schema) pair."""
+        """Return the schema, encoded as the value of a (name, schema) pair."""
         return _schema(2, schema)
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        """Yield the pieces of the document. Removes the entries of `paths` and `schemas`."""
+        """Yield the pieces of the document, and remove the entries of `paths` and `schemas`."""
         for key, value in head.items():
             if key == "paths":
                 yield from pairs((4, 1), paths)
@@ -49,7 +49,7 @@ class ProtobufFormV3:
 
 
 def _components(others: Object, schemas: dict[str, bytes]) -> Iterator[bytes]:
-    """Yield the pieces of the components message, which begins with its length."""
+    """Yield the pieces of the components message: the schemas, which are removed, and `others`, its other members."""
     rest = body(_COMPONENTS, 10, others)
     encoded = list(pairs((1, 1), schemas)) if schemas else []
     yield varint(5 << 3 | 2) + varint(sum(map(len, encoded)) + len(rest))
@@ -67,7 +67,7 @@ def _additional(field: int, value: Any) -> bytes:
 
 
 def _default(field: int, value: Any) -> bytes:
-    """Encode a default. gnostic supports only scalar defaults; others are omitted."""
+    """Return a field with a default value. gnostic supports only scalar defaults; for others return b""."""
     if isinstance(value, bool):
         return wrapped(2, flag)(field, value)
     if isinstance(value, int | float):

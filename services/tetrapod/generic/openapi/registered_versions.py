@@ -1,9 +1,8 @@
-"""The group-versions that upstream's schemes contain, served or not.
+"""The group-versions that upstream's schemes contain, whether they are served or not.
 
-DeleteOptions and WatchEvent are registered in each of them.
-
-The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger
-document uses that of the server (pkg/api/legacyscheme), which contains a few more.
+DeleteOptions and WatchEvent are registered in each of them. The document of a custom resource uses client-go's scheme
+(apiextensions-apiserver's OpenAPI builder). The Swagger document uses that of the server (pkg/api/legacyscheme), which
+contains a few more.
 """
 
 from __future__ import annotations
@@ -46,9 +45,10 @@ _OF_SERVERS: Final = {
 
 
 def kinds_in_all_groups(kind: str, *, servers: bool = False) -> list[Object]:
-    """Return the `x-kubernetes-group-version-kind` of a kind that is registered in every group.
+    """Return a new `x-kubernetes-group-version-kind` list of a kind that is registered in every group-version.
 
     Args:
+        kind: the kind.
         servers: whether to use the scheme of the server instead of client-go's.
     """
     known = _VERSIONS | (_OF_SERVERS if servers else {})

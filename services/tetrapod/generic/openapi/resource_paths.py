@@ -31,12 +31,13 @@ _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "p
 
 @dataclass(frozen=True, slots=True)
 class SubresourcePaths:
-    """A subresource.
+    """A subresource, for the paths of its resource.
 
     Attributes:
+        name: the name of the subresource.
         verbs: the supported verbs.
         kind: the kind of request and response bodies, which may differ from that of the resource.
-        definition: the name of its schema, or "" for connect subresources.
+        definition: the name of its schema; "" for connect subresources.
     """
 
     name: str
@@ -47,11 +48,16 @@ class SubresourcePaths:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePaths:
-    """The paths of one version of a resource.
+    """The facts about one version of a resource that determine its OpenAPI paths.
 
     Attributes:
+        gvk: the group, version and kind.
+        plural: the name of the resource.
+        namespaced: whether objects are namespaced.
+        verbs: the supported verbs.
         definition: the name of the schema of an object.
-        list_definition: the name of the schema of a list, or "" if the resource cannot be listed.
+        list_definition: the name of the schema of a list; "" if the resource cannot be listed.
+        subresources: the subresources.
         returns_deleted: whether DELETE responds with the object instead of a Status.
         produces: the media types of responses.
         patch_types: the media types of patches.
@@ -71,7 +77,7 @@ class ResourcePaths:
     watch_paths: bool = True
 
     def paths(self) -> dict[str, Object]:
-        """Return the path items by path."""
+        """Return new path items by path. Paths without operations are left out."""
         items = {}
         for path, operations in self._operations():
             listed = [self._with_text(operation, path) for operation in operations]

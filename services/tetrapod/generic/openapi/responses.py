@@ -26,9 +26,10 @@ class Content:
     """A document that can be sent as a response.
 
     Attributes:
-        pieces: the body. Several pieces are written one after the other.
-        modified: compared with the times in conditional requests.
-        etag: including its quotes, or "" for none.
+        pieces: the body, in pieces that are written one after the other.
+        media_type: the Content-Type.
+        modified: the Last-Modified, with which conditional requests are compared.
+        etag: the entity tag with its quotes; "" for none.
         further: additional headers, for caches.
         compressed: whether to use gzip if the client accepts it.
     """
@@ -41,7 +42,10 @@ class Content:
     compressed: bool = False
 
     def without_body(self, request: Request) -> Response | None:
-        """Return a response without body (304 or 412) if the request's conditions require one, otherwise None."""
+        """Return a response without body (304 or 412) if the conditional headers require one, otherwise None.
+
+        `pieces` is not used.
+        """
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
                 headers = self._validators()
@@ -55,7 +59,7 @@ class Content:
                 return None
 
     def answer(self, request: Request) -> Response:
-        """Return the response to a request."""
+        """Return the response to a request: 200, or as its headers require 206, 304, 412 or 416."""
         if (conditional := self.without_body(request)) is not None:
             return conditional
         headers = self._validators()
@@ -98,9 +102,10 @@ class Content:
         writer.write(compressor.flush())
 
     def _part(self, range_header: str, headers: HeaderList) -> Response | None:
-        """Return a response with the requested ranges or a 416.
+        """Return a 206 with the requested ranges, or a 416 if they are invalid.
 
-        Return None if the ranges are not smaller than the document.
+        Return None if the ranges together are larger than the document, which is then sent as a whole. `headers` is
+        changed.
         """
         size = self._size
         try:
@@ -136,9 +141,9 @@ class Content:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Return whether the client accepts gzip, by the rules of NYTimes' gziphandler.
+    """Return whether the client accepts gzip.
 
-    Upstream uses gziphandler for Swagger only.
+    The rules are those of NYTimes' gziphandler, which upstream uses for Swagger only.
     """
     for part in request.header(b"accept-encoding").split(","):
         coding, *parameters = (word.strip().lower() for word in part.split(";"))

@@ -14,11 +14,12 @@ _EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
 
 
 def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
-    """Return schemas by name, including those that they reference.
+    """Return new schemas by name, sorted, including those that they reference.
 
     Args:
         definitions: the names of the schemas.
-        group_version: the group-version of the document, which is added to the kinds of DeleteOptions and WatchEvent.
+        group_version: the group-version of the document, which is added to the kinds of DeleteOptions and WatchEvent;
+            None to add nothing.
     """
     texts = Texts()
     schemas: dict[str, Object] = {}
@@ -40,7 +41,7 @@ def _gvk(group_version: GroupVersion, kind: str) -> Object:
 
 
 def references(document: Any) -> set[str]:
-    """Return the names of the schemas that a part of a document references."""
+    """Return the names of the schemas that a part of an OpenAPI v3 document references directly."""
     names: set[str] = set()
     stack = [document]
     while stack:
@@ -56,9 +57,9 @@ def references(document: Any) -> set[str]:
 
 
 def _references(schema: Object) -> list[str]:
-    """Return the schemas that a schema in compact form references.
+    """Return the names of the schemas that a schema in compact form (of the data files) references directly.
 
-    There `$ref` is a name, and a property may be named `$ref`.
+    In this form `$ref` is a name, and a property may be named `$ref`.
     """
     names = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
     for key in ("items", "additionalProperties"):
@@ -82,9 +83,9 @@ def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Obj
 
 
 def _expand_field(schema: Object, text: str) -> Object:
-    """Expand the schema of a field.
+    """Convert the schema of a field from compact form to OpenAPI v3, with `text` as its description ("" for none).
 
-    A reference with a description is wrapped in `allOf`; the key `b` marks references without one.
+    A reference is wrapped in `allOf` if it has a description. The key `b` marks those that are not wrapped without one.
     """
     expanded = _expand(schema)
     if "$ref" in expanded and (text or "b" not in schema):

@@ -59,11 +59,11 @@ _SUFFIXES: Final[dict[str, str | dict[str, str]]] = {
 
 
 def share(path: str, item: Object, table: Object) -> None:
-    """Replace the shared parameters of a path item by references.
+    """Replace the shared parameters of a Swagger path item by references, in place.
 
     Args:
         path: the path, which determines the variant of a parameter.
-        item: the path item; modified in place.
+        item: the path item; modified.
         table: the shared parameters by name; new ones are added.
     """
     parts = path.split("/")
@@ -99,7 +99,7 @@ def _suffix(parameter: Object, context: set[str]) -> str:
 
 
 def _hash(parameter: Object) -> str:
-    """Return the hash of a parameter that is not built in.
+    """Return the hash in the name of a parameter that is not built in.
 
     As upstream, it is the first six bytes of the parameter's FNV-1 hash in base64.
     """

@@ -18,30 +18,30 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 
 class DocumentSource(Protocol):
-    """A source of OpenAPI v3 documents."""
+    """A source of OpenAPI v3 documents, each of which has a name: `api/v1`, `apis/apps`, `version`."""
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of all documents by name (`api/v1`, `apis/apps`, `version`)."""
+        """Return the hashes of all documents by name."""
         ...
 
     def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield a document in parts, which are documents whose paths and schemas together are those of the whole.
+        """Yield a document in parts, or nothing if there is no document of this name.
 
-        Documents are split because those of thousands of kinds are large. The caller may modify the parts. For an
-        unknown name, nothing is yielded.
+        A part is a document with some of the paths and schemas of the whole. Documents are split because those with
+        thousands of kinds are large. The caller may modify the parts.
         """
         ...
 
 
 class SinglePartSource:
-    """A base class of sources whose documents have one part."""
+    """A base class of document sources whose documents have one part. Subclasses define `document`."""
 
     async def document(self, name: str) -> Object | None:
-        """Return a document, or None if it does not exist."""
+        """Return the document of this name, which the caller may modify, or None if it does not exist."""
         raise NotImplementedError
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield the document as one part."""
+        """Yield the document of this name as one part, or nothing if it does not exist."""
         document = await self.document(name)
         if document is not None:
             yield document
@@ -57,28 +57,28 @@ class Definitions(Protocol):
 
 
 class BuiltinSource(SinglePartSource):
-    """The documents of built-in resources and of other endpoints."""
+    """The documents of the built-in resources of a server and of its other endpoints."""
 
     def __init__(self, definitions: Definitions, extra: Mapping[str, Callable[[], Object]] | None = None) -> None:
         """Create the source.
 
         Args:
-            definitions: the resources.
-            extra: builders of the documents of other endpoints by name (`openid/v1/jwks`).
+            definitions: the resources; later changes are followed.
+            extra: functions that build the documents of other endpoints, by name (`openid/v1/jwks`).
         """
         self._definitions = definitions
         self._extra = dict(extra or {})
         self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of all documents, computed again if the definitions have changed."""
+        """Return the hashes of all documents by name, computed again in a thread if the definitions have changed."""
         generation = self._definitions.generation
         if self._index[0] != generation:
             self._index = (generation, await asyncio.to_thread(self._hashes))  # hashing takes some hundred milliseconds
         return self._index[1]
 
     async def document(self, name: str) -> Object | None:
-        """Build a document; None if it does not exist."""
+        """Build the document of this name in a thread. Return None if it does not exist."""
         build = self._builders().get(name)
         return None if build is None else await asyncio.to_thread(build)
 
@@ -123,13 +123,16 @@ def _group_builder(group: str) -> Callable[[], Object]:
 
 
 class JoinedSource:
-    """Several sources as one. If several have a document of the same name, the first source wins."""
+    """Several document sources as one.
+
+    If several have a document of the same name, that of the first source is used.
+    """
 
     def __init__(self, sources: Sequence[DocumentSource]) -> None:
         self._sources = sources
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of the documents of all sources."""
+        """Return the hashes of the documents of all sources, sorted by name."""
         digests: dict[str, str] = {}
         for source in self._sources:
             for name, digest in (await source.index()).items():
@@ -137,7 +140,7 @@ class JoinedSource:
         return dict(sorted(digests.items()))
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield the parts of a document from the first source that has it."""
+        """Yield the parts of a document from the first source that has it, or nothing if none has it."""
         exists = False
         for source in self._sources:
             async for part in source.parts(name):
@@ -148,15 +151,16 @@ class JoinedSource:
 
 
 def gv_name(gv: GroupVersion) -> str:
-    """Return the name of the document of a group-version."""
+    """Return the name of the document of a group-version: `api/v1`, `apis/apps/v1`."""
     return f"apis/{gv.group}/{gv.version}" if gv.group else f"api/{gv.version}"
 
 
 def hash_of(*inputs: object) -> str:
-    """Return the hash of a document.
+    """Return the hash of a document, without building it.
 
     Args:
-        inputs: the values that it is generated from besides the package's data files. Their repr must be complete.
+        inputs: the values that the document is generated from, besides the package's data files. Their repr must be
+            complete.
     """
     return hashlib.sha512(repr((_facts_digest(), inputs)).encode()).hexdigest().upper()
 

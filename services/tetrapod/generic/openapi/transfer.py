@@ -26,7 +26,7 @@ for long.
 
 
 async def hand_over(source: DocumentSource, name: str) -> Response:
-    """Return a response with the parts of a document, or a 404 if it does not exist."""
+    """Return a response with the parts of the document of this name, one per line, or a 404 if it does not exist."""
     parts = aiter(source.parts(name))
     first = await anext(parts, None)
     if first is None:
@@ -61,7 +61,11 @@ def _lines(part: Object) -> Iterator[bytes]:
 
 
 async def received_parts(chunks: AsyncIterator[bytes]) -> AsyncIterator[Object]:
-    """Yield the parts in a response body."""
+    """Yield the parts in a response body, whose chunks may be split anywhere.
+
+    Raises:
+        ValueError: a line is not JSON.
+    """
     waiting = bytearray()
     async for chunk in chunks:
         searched = len(waiting)

@@ -1,8 +1,8 @@
 """The OpenAPI v2 (Swagger 2.0) document of all resources, converted from the v3 documents on request.
 
-Older clients and `kubectl apply` without server-side apply read it.
-Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources,
-k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which omits what Swagger 2.0 cannot express
+Older clients and `kubectl apply` without server-side apply read it. Custom resources lose what Swagger 2.0 cannot
+express.
+Upstream: k8s.io/kube-openapi/pkg/builder; k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
-    """Return the pieces of the Swagger document of a source.
+    """Return the pieces of the Swagger document of all documents of a source, encoded by `form`.
 
     Paths and definitions are collected in encoded form, because as Python objects they need ten times as much memory.
     """
@@ -64,7 +64,7 @@ def _is_group(name: str) -> bool:
 
 
 class _Collected:
-    """The encoded paths and definitions of the documents so far."""
+    """The encoded paths and definitions of the documents that have been added, and their shared parameters."""
 
     def __init__(self, form: Form) -> None:
         self._form = form
@@ -74,7 +74,10 @@ class _Collected:
         self.parameters: Object = {}
 
     async def add(self, document: Object) -> None:
-        """Add a v3 document. A path or definition that exists is not replaced."""
+        """Convert and encode a v3 document, which is modified.
+
+        Paths and definitions that exist already are not replaced.
+        """
         consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
         for path, v3_item in document["paths"].items():
             if path not in self.paths:
@@ -100,14 +103,10 @@ class _Collected:
 
 
 def convertible(document: object, forms: Sequence[Form]) -> bool:
-    """Return whether a v3 document can be converted to Swagger.
+    """Return whether a v3 document is valid enough to be converted to Swagger and encoded in all of `forms`.
 
     Documents of external servers are checked, because an invalid one would make the Swagger document of all resources
     fail.
-
-    Args:
-        document: the document.
-        forms: the encodings to check.
     """
     if not isinstance(document, dict) or "info" not in document:
         return False
@@ -126,11 +125,11 @@ def convertible(document: object, forms: Sequence[Form]) -> bool:
 
 
 def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
-    """Convert a path item from v3 to v2.
+    """Return a v3 path item as a new v2 path item.
 
     Args:
-        item: the path item.
-        consumes: the media types of operations without a body.
+        item: the v3 path item.
+        consumes: the media types of operations that have an `x-kubernetes-action` but no body.
     """
     path_item: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
     if "parameters" in item:
@@ -170,7 +169,7 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
 
 
 def _position(media_type: str) -> int:
-    """Return the sort key of a media type. Upstream lists them in the order of their declaration, not by name."""
+    """Return the sort key of a media type: upstream lists them in the order of their declaration, unknown ones last."""
     return _MEDIA_TYPES.index(media_type) if media_type in _MEDIA_TYPES else len(_MEDIA_TYPES)
 
 
@@ -188,7 +187,7 @@ def _parameter(parameter: Object) -> Object:
 
 
 def schema_of(schema: Object) -> Object:
-    """Convert a schema from v3 to v2.
+    """Return a v3 schema as a new v2 schema, without the keywords that v2 does not have.
 
     `allOf` with one reference becomes a reference; other combinations are omitted.
     """
@@ -210,9 +209,14 @@ def schema_of(schema: Object) -> Object:
 
 
 def _simplify(converted: Object, schema: Object) -> None:
-    """Remove from a converted schema what older versions of kubectl reject.
+    """Remove from a converted schema, in place, the parts that older versions of kubectl reject.
 
-    They reject fields of schemas that preserve unknown fields, and arrays of such schemas.
+    They reject fields of schemas that preserve unknown fields or are nullable, and arrays of such schemas.
+
+    Args:
+        converted: the v2 schema.
+        schema: the v3 schema that it was converted from.
+
     Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
     """
     anything = schema.get("x-kubernetes-preserve-unknown-fields")

@@ -1,8 +1,7 @@
 """OpenAPI v3 documents of the built-in APIs: of a group-version, of a group, and of `/api`, `/apis` and `/version`.
 
-Documents are built on request; see source.py for how long they are cached.
-
-Upstream: k8s.io/kube-openapi/pkg/builder3 and handler3.
+Documents are built on request; handlers.py caches the encoded ones.
+Upstream: k8s.io/kube-openapi/pkg/builder3, handler3
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _VERSIONS: Final = "get available API versions"
 
 
 def assemble(paths: dict[str, Object], schemas: dict[str, Object]) -> Object:
-    """Return a document with these paths and schemas."""
+    """Return an OpenAPI v3 document with these paths and schemas."""
     components: Object = {"schemas": schemas} if schemas else {}
     return {"openapi": "3.0.0", "info": INFO, "paths": paths, "components": {**components, "securitySchemes": SECURITY}}
 
 
 def group_version_document(definitions: Iterable[ResourceDefinition], group_version: GroupVersion) -> Object:
-    """Return the document of a group-version. `definitions` are the resources that it serves."""
+    """Return the document of a group-version with these resources."""
     group, version = group_version
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     name, answer = operation_id("get", group, version, "APIResources"), META + "APIResourceList"
@@ -50,7 +49,7 @@ def group_version_document(definitions: Iterable[ResourceDefinition], group_vers
 
 
 def group_document(group: str) -> Object:
-    """Return the document of `/apis/GROUP/`."""
+    """Return the document of `/apis/GROUP/`, which lists the versions of the group."""
     path = f"/apis/{group}/"
     about = Operation(
         "get",
@@ -82,7 +81,14 @@ def version_document() -> Object:
 
 
 def text_document(path: str, name: str, media_type: str, text: str) -> Object:
-    """Return the document of an endpoint with a response of its own media type (`/openid/v1/jwks/`)."""
+    """Return the document of an endpoint whose GET returns text, such as `/openid/v1/jwks/`.
+
+    Args:
+        path: the path.
+        name: the operationId.
+        media_type: the media type of the response.
+        text: the description.
+    """
     first = operation_part(path.strip("/").split("/")[0], False)
     label = first[:1].upper() + first[1:] if path.startswith("/.") else first
     return _small(path, Operation("get", name, label, "", produces=(media_type,), text=text))
@@ -94,7 +100,7 @@ def _small(path: str, operation: Operation) -> Object:
 
 
 def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePaths:
-    """Return the paths of a resource in a version."""
+    """Return the facts about a resource that determine its OpenAPI paths in this version."""
     gvk = definition.gvk(version)
     list_kind = gvk._replace(kind=definition.list_kind or f"{definition.kind}List")
     return ResourcePaths(
