@@ -201,11 +201,10 @@ def _in_path(name: str, kind: str) -> Object:
 
 
 def operation_part(text: str, capitalize: bool) -> str:
-    """Return a text as part of an operation id.
+    """Return a text as part of an operation id, such as `rbacAuthorization` for `rbac.authorization`.
 
-    It contains letters, digits and underscores. The letter after any other character is capitalized.
-
-    Upstream: k8s.io/apiserver/pkg/endpoints/openapi/openapi.go, GetOperationIDAndTagsFromRoute and ToValidOperationID.
+    Characters other than letters, digits and underscores are removed, and the letter after them is capitalized.
+    `capitalize` applies to the first letter.
     """
     out = []
     for position, char in enumerate(text):
@@ -224,6 +223,6 @@ def operation_id(verb: str, group: str, version: str, subject: str) -> str:
 
 
 def tag(group: str, version: str = "") -> str:
-    """Return a tag, for example `rbacAuthorization_v1`."""
+    """Return the tag of a group, or of a group-version: `rbacAuthorization_v1`."""
     name = operation_part(group.removesuffix(".k8s.io") or "core", False)
     return f"{name}_{operation_part(version, False)}" if version else name
