@@ -14,7 +14,10 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class LimitPodHardAntiAffinityTopology(PodPlugin):
-    """The plugin that rejects required pod anti-affinity with another topologyKey than `kubernetes.io/hostname`."""
+    """The plugin that rejects pods with a required anti-affinity term for another topologyKey than the hostname.
+
+    The allowed key is `kubernetes.io/hostname`.
+    """
 
     name = "LimitPodHardAntiAffinityTopology"
     operations = frozenset({"CREATE", "UPDATE"})

@@ -22,7 +22,11 @@ _MASTERS: Final = "system:masters"
 
 
 class _SigningRequestPlugin(Plugin):
-    """The base class of plugins that handle CertificateSigningRequests or the one subresource in `subresource`."""
+    """The base class of plugins that handle writes of CertificateSigningRequests.
+
+    Attributes:
+        subresource: the only subresource that the plugin handles; "" for the requests themselves.
+    """
 
     subresource = ""
 
@@ -32,7 +36,11 @@ class _SigningRequestPlugin(Plugin):
 
 
 class _SignerRight(_SigningRequestPlugin):
-    """The base class of plugins that require permission for `verb` on the signer that the stored request names."""
+    """The base class of plugins that require a permission on the signer of the stored request, for updates.
+
+    Attributes:
+        verb: the required verb.
+    """
 
     operations = frozenset({"UPDATE"})
     verb = ""
@@ -49,7 +57,7 @@ class _SignerRight(_SigningRequestPlugin):
 
 
 class CertificateApproval(_SignerRight):
-    """The plugin that requires permission to `approve` for the signer, for updates of `/approval`."""
+    """The plugin that requires the verb `approve` on the request's signer for updates of `/approval`."""
 
     name = "CertificateApproval"
     subresource, verb = "approval", "approve"
@@ -59,7 +67,7 @@ class CertificateApproval(_SignerRight):
 
 
 class CertificateSigning(_SignerRight):
-    """The plugin that requires permission to `sign` for the signer, for changes of the certificate or the conditions.
+    """The plugin that requires the verb `sign` on the request's signer for changes of its certificate or conditions.
 
     Other status updates need no permission on the signer.
     """
@@ -74,7 +82,7 @@ class CertificateSigning(_SignerRight):
 
 
 class ClusterTrustBundleAttest(Plugin):
-    """The plugin that requires permission to `attest` for the signer of a created or updated ClusterTrustBundle.
+    """The plugin that requires the verb `attest` on the signer of a created or updated ClusterTrustBundle.
 
     Bundles without signerName need none, and neither do updates that change only owner references and finalizers.
 

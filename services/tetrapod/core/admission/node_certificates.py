@@ -59,7 +59,9 @@ class NodeCertificateRequests:
         self._accounts = Lister(storages, SERVICE_ACCOUNTS)
 
     async def check(self, attributes: Attributes, node: str) -> None:
-        """Check that a PodCertificateRequest is for a pod of the node and for a signer that a volume of the pod names.
+        """Check that a PodCertificateRequest is for a pod of the node and for a signer that the pod may use.
+
+        The pod may use the signers that its volumes name, and those that the authorizer allows.
 
         Raises:
             StatusError: 403 if the node may not create it; 500 if an object is missing or its UID differs.

@@ -132,8 +132,8 @@ class NodeRestriction(Plugin):
     async def node(self, attributes: Attributes, node: str) -> None:
         """Allow writes of the Node with the node's own name.
 
-        Changes of taints, owner references and labels that are reserved for administrators are rejected, and so is a
-        new spec.configSource.
+        Changes of taints, owner references and labels that a kubelet may not set are rejected, and so is a new
+        spec.configSource.
         """
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}

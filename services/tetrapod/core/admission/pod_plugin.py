@@ -36,7 +36,7 @@ def spec_of(attributes: Attributes) -> Object:
 
 
 def name_error(name: str) -> str:
-    """Return why client-go would reject the name before it sends a request, or "".
+    """Return why client-go would reject an object's name before it sends a request, or "" if it would not.
 
     Upstream: client-go/rest, Request.Name.
     """

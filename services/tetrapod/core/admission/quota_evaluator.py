@@ -54,10 +54,13 @@ class CoreChange:
         return counted_names(self.resource, hard, self.context) if in_scope(quota, self.resource, self.new) else []
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
-        """Return the names for which a pod must specify a request or limit and does not, comma-separated; "" if none.
+        """Return what a pod must specify and does not, as in `cpu for: a,b; limits.memory for: a`, or "".
 
         Args:
-            names: the quota resource names to check.
+            names: the resource names that the quota limits.
+
+        Returns:
+            "" for other kinds than pods and for pods that specify all.
         """
         return unspecified_resources(self.new, names) if self.resource == _PODS else ""
 

@@ -45,7 +45,7 @@ class DefaultTolerationSeconds(PodPlugin):
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
-    """Return whether one of the tolerations applies to the NoExecute taint with this key, for whatever time."""
+    """Return whether one of the tolerations applies to the NoExecute taint with this key, for any number of seconds."""
     return any((t.get("key") or "") in ("", key) and (t.get("effect") or "") in ("", "NoExecute") for t in tolerations)
 
 

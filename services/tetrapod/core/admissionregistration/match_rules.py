@@ -25,7 +25,10 @@ _STATIC: Final = ".static.k8s.io"
 
 
 def reserved_name(obj: Object) -> list[FieldError]:
-    """Reject a name that ends with `.static.k8s.io`: manifests that a server reads at startup have such names."""
+    """Return an error if the object's name ends with `.static.k8s.io`, else [].
+
+    Such names are reserved for objects in manifests that a server reads at startup.
+    """
     name = obj["metadata"].get("name") or ""
     text = (
         f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed '

@@ -97,7 +97,9 @@ def validate_policy_spec(
 
 
 def validate_mutable(match: Object, path: str) -> list[FieldError]:
-    """Reject the operation DELETE in the resource rules of a mutating policy: a deleted object cannot be mutated.
+    """Return an error for each operation DELETE in the resource rules of a mutating policy.
+
+    A deleted object cannot be mutated.
 
     Args:
         match: the MatchResources of a policy or binding.

@@ -60,9 +60,10 @@ class FlowControlObjects:
         self._wanted = wanted
 
     async def ensure(self) -> None:
-        """List the stored objects once, and create, update and delete objects as the module describes.
+        """List the stored objects once; create missing ones, restore specs, and delete those that are obsolete.
 
-        Conflicts with other replicas are ignored; the next call checks the objects again.
+        The docstring of the module has the conditions. Conflicts with other replicas are ignored; the next call checks
+        the objects again.
         """
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
 

@@ -56,7 +56,7 @@ class GarbageCollector:
     Args:
         client: reads and deletes objects of all resources.
         presence: tells which resources have objects in the store.
-        settle: see `SETTLE`.
+        settle: seconds from a custom resource's first object until the resource is watched.
     """
 
     name = "garbage-collector-controller"

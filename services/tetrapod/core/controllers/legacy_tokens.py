@@ -70,7 +70,7 @@ class LegacyTokenCleaner:
                 await self._retire(secret, moment)
 
     def _is_unused(self, secret: Object, moment: datetime) -> bool:
-        """Return whether the Secret is older than a year and its label says no use of the token within a year.
+        """Return whether the Secret is older than a year and has no label of a use of its token within a year.
 
         A Secret that is being deleted or has an invalid label does not count as unused.
         """

@@ -75,7 +75,7 @@ class ClaimProtection:
         await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
 
     async def _tell_use(self, key: tuple[str, str], claim: Object) -> None:
-        """Set the condition Unused of a bound claim to whether no pod that has not ended refers to it.
+        """Set the condition Unused of a bound claim: False if a pod that has not ended refers to it, else True.
 
         A claim that has always been used gets no condition.
         """
@@ -117,7 +117,10 @@ class ClaimProtection:
 
 
 class VolumeProtection:
-    """The controller that removes the protection finalizer of PersistentVolumes in deletion that are not bound."""
+    """The controller that removes the protection finalizer of PersistentVolumes that are being deleted.
+
+    It keeps the finalizer of bound ones.
+    """
 
     name = "persistentvolume-protection-controller"
 

@@ -55,7 +55,7 @@ def _proc_mount(metadata: Object, spec: Object) -> Violation | None:
 
 
 def _sysctls(since: int) -> CheckPod:
-    """Return the check of sysctls for pods of a minor version, which reports all that are not safe in that version."""
+    """Return the check that reports sysctls which were not safe in the minor version `since`."""
     safe = frozenset(name for version, added in _SYSCTLS.items() if version <= since for name in added)
 
     def check(metadata: Object, spec: Object) -> Violation | None:

@@ -49,10 +49,10 @@ _LOOKED_INTO: Final = frozenset({("", "pods"), ("", "services"), ("", "persisten
 
 
 def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
-    """Return the struct type of the fields that determine an object's usage, for decoding only those.
+    """Return the struct type to decode objects into when they are counted.
 
     Returns:
-        None for kinds whose whole objects must be decoded; the metadata suffice for kinds that are only counted.
+        A type with only the metadata, or None if usage depends on the whole object (pods, services and claims).
     """
     return None if resource in _LOOKED_INTO else _Named
 

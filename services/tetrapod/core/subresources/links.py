@@ -70,9 +70,10 @@ class Links:
         self._prefix, self._host, self._asked = prefix, host, asked
 
     def rewrite(self, link: str) -> str:
-        """Return the link with the proxy's prefix if it is an absolute path, on the backend, the proxy or no host.
+        """Return the link changed so that it leads through the proxy.
 
-        Other links are returned unchanged.
+        Changed are absolute paths without a host, or on the host of the backend or of the request. Other links are
+        returned unchanged.
         """
         try:
             parts = urlsplit(link)

@@ -43,7 +43,7 @@ class ProxyRest(Rest):
 async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
     """Forward the request to the endpoint and return its response, with links rewritten to lead through the proxy.
 
-    A GET of the proxy's root without a slash at the end is redirected instead.
+    A GET or HEAD of the proxy's root is redirected if it lacks the slash at the end.
 
     Args:
         path: the part of the request's path after `proxy`.
