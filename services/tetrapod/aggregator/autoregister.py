@@ -108,9 +108,9 @@ class AutoRegistration:
             self._all_available.set()
 
     async def completed(self) -> None:
-        """Wait until every APIService that is wanted at the start was available once, or admission has rejected it.
+        """Wait until every APIService that was wanted at the start has been available once or was rejected.
 
-        In the second case upstream stays unready, so that a user's webhook can keep a new release from starting.
+        Upstream stays unready if admission rejects one, so that a user's webhook can keep a new release from starting.
         """
         for name in list(self._pending):
             if (obj := self._records.get(name)) is not None:
@@ -128,7 +128,9 @@ class AutoRegistration:
             raise RuntimeError(f"missing APIService: [{' '.join(sorted(self._pending))}]")
 
     async def reconcile(self, name: str) -> None:
-        """Create, update or delete the APIService of this name if this controller manages it.
+        """Create, update or delete the APIService of this name so that it equals the desired one.
+
+        APIServices without the label of this controller are not changed.
 
         Raises:
             StatusError: the write failed.

@@ -62,15 +62,15 @@ class AvailabilityController:
         self.remote: WorkQueue[str] = WorkQueue("apiservice-status-remote-available", self.reconcile)
 
     def start_local(self, lifecycle: Lifecycle) -> None:
-        """Start the workers for local APIServices."""
+        """Start the background workers that set the condition of local APIServices."""
         lifecycle.background(self.local.name, self.local.run(WORKERS))
 
     def start_remote(self, lifecycle: Lifecycle) -> None:
-        """Start the workers for external APIServices."""
+        """Start the background workers that probe external APIServices."""
         lifecycle.background(self.remote.name, self.remote.run(WORKERS))
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Queue a new or changed APIService, and drop the metrics of a deleted one.
+        """Handle an event of the APIService informer: queue a new or changed APIService, drop metrics of a deleted one.
 
         As upstream, an APIService is queued again after this controller's own status updates.
         """

@@ -39,16 +39,17 @@ class Document(NamedTuple):
 
 
 class _Backend:
-    """The cached connection data of one APIService."""
+    """The cached connection data of one version of an APIService object: TLS configuration and last endpoint."""
 
     __slots__ = ("_tls", "endpoint", "name", "namespace", "obj", "port")
 
     def __init__(self, obj: Object, tls: ClientTLS | str, before: _Backend | None) -> None:
-        """Create the backend of an APIService.
+        """Create the connection data of an external APIService.
 
         Args:
+            obj: the APIService.
             tls: the TLS configuration, or the reason why the CA bundle of the APIService is unusable.
-            before: the backend of the previous version of the APIService.
+            before: the data of the previous version of the object, whose endpoint is kept if `tls` is equal; or None.
         """
         service = service_of(obj)
         assert service is not None

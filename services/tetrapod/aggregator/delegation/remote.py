@@ -53,7 +53,7 @@ class RemoteDelegation:
         return await self._peers[service_of(group)].handle(request)
 
     def client(self, user_agent: str) -> RestClient:
-        """Return a client whose requests go through the aggregator's director."""
+        """Return a client whose requests are handled by `director`, as it is at the time of each request."""
 
         async def direct(request: Request) -> Response:
             return await self.director(request)

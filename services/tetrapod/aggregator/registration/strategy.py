@@ -16,7 +16,7 @@ from tetrapod.machinery.metadata import validate_object_meta_update
 
 
 class APIServiceStrategy(Strategy):
-    """The strategy of APIServices. A local one is available as soon as it is created.
+    """The strategy of APIServices. A new local one gets the condition Available.
 
     Args:
         on_delete: called with the name of a deleted APIService before the response is written.

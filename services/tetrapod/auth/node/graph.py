@@ -170,7 +170,7 @@ class NodeGraph:
                 del self._volumes_of_secret[secret]
 
     def remove_volumes(self) -> None:
-        """Remove all PersistentVolumes with their edges to claims and secrets, before a new list of them is added."""
+        """Remove all PersistentVolumes, with their claims and Secrets."""
         for name in list(self._volume_secrets):
             self.remove_volume(name)
 

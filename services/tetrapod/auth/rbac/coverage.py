@@ -151,7 +151,7 @@ def _as_set(indexes: Iterable[int], size: int) -> int:
 
 
 def _union(left: int, right: int) -> int:
-    """Return `left | right`, without a copy where one of them is empty."""
+    """Return the union of two sets, `left | right`, without a copy if one of them is empty."""
     return left | right if left and right else left or right
 
 

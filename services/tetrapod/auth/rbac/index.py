@@ -28,7 +28,7 @@ _GRANT_BYTES: Final = 500
 
 
 class BindingKey(NamedTuple):
-    """The key of a binding in the index."""
+    """The key of a binding in the index; sorted keys are in the order in which upstream visits bindings."""
 
     namespace: str  # "" for a ClusterRoleBinding, which upstream visits first
     name: str
@@ -181,7 +181,7 @@ class RbacIndex:
 
 
 class _KindFollower:
-    """The follower that applies the changes of one kind to the index."""
+    """The follower of one kind, which applies the changes in storage to the index."""
 
     def __init__(self, index: RbacIndex, kind: str) -> None:
         self._index, self._kind = index, kind

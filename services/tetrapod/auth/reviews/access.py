@@ -25,7 +25,7 @@ _ATTRIBUTES_PATH: Final = "spec.resourceAttributes"
 
 
 class SubjectAccessReviews(Rest):
-    """The resource `subjectaccessreviews`."""
+    """The resource `subjectaccessreviews`: asks the authorizer about the user in the submitted review."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -75,7 +75,7 @@ class LocalSubjectAccessReviews(Rest):
 
 
 class SelfSubjectAccessReviews(Rest):
-    """The resource `selfsubjectaccessreviews`: a review of the requesting user."""
+    """The resource `selfsubjectaccessreviews`: asks the authorizer about the requesting user."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -146,7 +146,7 @@ def user_of(spec: Object) -> UserInfo:
 
 
 def validate_subject_spec(spec: Object) -> list[FieldError]:
-    """Validate the spec of a SubjectAccessReview or LocalSubjectAccessReview."""
+    """Return the errors of the spec of a SubjectAccessReview or LocalSubjectAccessReview."""
     errors = _one_of_errors(spec)
     if not spec.get("user") and not spec.get("groups"):
         errors.append(

@@ -65,7 +65,7 @@ class JwtVerifier:
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
-        """Verify a token and return its claims, which are shared with a cache.
+        """Verify a token and return its claims, which are cached and must not be modified.
 
         Args:
             token: the token.
@@ -168,7 +168,7 @@ def _malformed(key: str) -> InvalidToken:
 
 
 def _claimed(token: str) -> Mapping[str, Any] | None:
-    """Return the claims of a token without verifying it, or None if the token has no such part."""
+    """Return the claims of a token without verifying it, or None if its second part is not a JSON object."""
     parts = token.split(".")
     payload = _read(parts[1]) if len(parts) == 3 else None
     return None if payload is None else _object(payload)
