@@ -65,7 +65,7 @@ def test_an_empty_object_is_validated_without_an_exception(name: str) -> None:
 def test_every_kind_strategy_has_validation() -> None:
     strategies = {name: definition.strategy for name, definition in _DEFINITIONS.items()}
     validated = {
-        name: strategy._validate is not None
+        name: strategy.validator is not None
         for name, strategy in strategies.items()
         if isinstance(strategy, KindStrategy)
     }

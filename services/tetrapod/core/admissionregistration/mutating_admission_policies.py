@@ -42,9 +42,9 @@ def definition(access: ParamAccess) -> ResourceDefinition:
     strategy = PolicyStrategy(
         access,
         "MutatingAdmissionPolicy",
-        default=shared_rules.set_policy_defaults,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=shared_rules.set_policy_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
     )
     return builtin(GROUP, "mutatingadmissionpolicies", strategy, table=TABLE)
 

@@ -26,9 +26,9 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         access,
         "mutatingadmissionpolicies",
         "MutatingAdmissionPolicy",
-        default=shared_rules.set_binding_defaults,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=shared_rules.set_binding_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
     )
     return builtin(GROUP, "mutatingadmissionpolicybindings", strategy, table=shared_rules.BINDING_TABLE)
 

@@ -7,7 +7,8 @@ Upstream: pkg/registry/admissionregistration/*/{strategy,authz}.go.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.kind_strategy import KindStrategy
@@ -24,14 +25,15 @@ from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 GROUP: Final = "admissionregistration.k8s.io"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StaticNames(KindStrategy):
     """The base strategy of kinds whose objects can also come from manifests that a server reads at startup.
 
     A new object whose name is reserved for manifests is rejected; an update of an object with such a name only warns.
     """
 
-    metadata_rules = "plain"
-    revalidates_generate_name = True
+    metadata_rules: Literal["kube", "plain", "late", "none"] = "plain"
+    revalidates_generate_name: bool = True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return [f"metadata.name: {error.detail}" for error in reserved_name(new)]
@@ -105,7 +107,7 @@ class PolicyStrategy(StaticNames):
     """
 
     def __init__(self, access: ParamAccess, kind: str, **options: Any) -> None:
-        super().__init__(generation=["spec"], unconditional_update=False, **options)
+        super().__init__(generation=("spec",), allow_unconditional_update=False, **options)
         self._access, self._kind = access, kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
@@ -144,7 +146,7 @@ class BindingStrategy(StaticNames):
     """
 
     def __init__(self, access: ParamAccess, policies: str, policy_kind: str, **options: Any) -> None:
-        super().__init__(generation=["spec"], unconditional_update=False, **options)
+        super().__init__(generation=("spec",), allow_unconditional_update=False, **options)
         self._access, self._policies, self._kind = access, policies, policy_kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:

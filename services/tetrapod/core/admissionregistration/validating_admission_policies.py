@@ -12,12 +12,11 @@ from tetrapod.core.admissionregistration.expressions import Expressions
 from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, ParamAccess, PolicyStrategy
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
-from tetrapod.core.kind_strategy import status_strategy
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import known, qualified_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -50,12 +49,12 @@ def definition(access: ParamAccess) -> ResourceDefinition:
     strategy = PolicyStrategy(
         access,
         "ValidatingAdmissionPolicy",
-        default=shared_rules.set_policy_defaults,
-        validate=validate,
-        whole_update=validate_update,
-        status=True,
+        defaults=shared_rules.set_policy_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
+        has_status=True,
     )
-    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
+    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
     return builtin(
         GROUP,
         "validatingadmissionpolicies",

@@ -51,11 +51,11 @@ class WebhooksStrategy(StaticNames):
 
     def __init__(self) -> None:
         super().__init__(
-            default=set_defaults,
-            validate=validate,
-            whole_update=validate_update,
-            generation=["webhooks"],
-            unconditional_update=False,
+            defaults=set_defaults,
+            validator=validate,
+            whole_update_validator=validate_update,
+            generation=("webhooks",),
+            allow_unconditional_update=False,
         )
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:

@@ -38,7 +38,7 @@ class RevisionStrategy(KindStrategy):
     """The strategy of ControllerRevision. An update must not change the data, nor its text."""
 
     def __init__(self) -> None:
-        super().__init__(validate=validate, whole_update=validate_update, revalidates_generate_name=True)
+        super().__init__(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(ctx, new, old)

@@ -83,14 +83,14 @@ class DaemonSetStrategy(KindStrategy):
 def definition() -> ResourceDefinition:
     """Return the definition of DaemonSets."""
     strategy = DaemonSetStrategy(
-        default=set_defaults,
-        validate=validate,
+        defaults=set_defaults,
+        validator=validate,
         warnings=warnings,
-        whole_update=validate_update,
-        status=True,
+        whole_update_validator=validate_update,
+        has_status=True,
         initial_status=INITIAL_STATUS,
-        template=("spec", "template"),
-        generation=["spec"],
+        pod_template=("spec", "template"),
+        generation=("spec",),
     )
     status = AnnotatedStatus(strategy, TEMPLATE_GENERATION, validate=validate_status)
     definition = builtin("apps", "daemonsets", strategy, table=TABLE, subresources={"status": status})

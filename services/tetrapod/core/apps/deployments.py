@@ -56,13 +56,13 @@ class DeploymentStrategy(KindStrategy):
 def definition() -> ResourceDefinition:
     """Return the definition of Deployments."""
     strategy = DeploymentStrategy(
-        default=set_defaults,
-        validate=validate,
-        template=("spec", "template"),
+        defaults=set_defaults,
+        validator=validate,
+        pod_template=("spec", "template"),
         warnings=podspec_warnings.replicated_warnings,
-        validate_update=workloads.validate_selector_update,
-        status=True,
-        generation=["spec"],
+        update_validator=workloads.validate_selector_update,
+        has_status=True,
+        generation=("spec",),
     )
     status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validate_status)
     definition = builtin(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core import cells
 from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, selector_text, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
@@ -23,6 +23,7 @@ from tetrapod.core.podspec.workloads import (
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
@@ -31,16 +32,16 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of ReplicaSets."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        template=("spec", "template"),
+        defaults=set_defaults,
+        validator=validate,
+        pod_template=("spec", "template"),
         warnings=podspec_warnings.replicated_warnings,
-        validate_update=workloads.validate_selector_update,
-        status=True,
+        update_validator=workloads.validate_selector_update,
+        has_status=True,
         initial_status={"replicas": 0},
-        generation=["spec"],
+        generation=("spec",),
     )
-    status = status_strategy(strategy, validate=validate_status)
+    status = StatusStrategy(strategy, validate=validate_status)
     return builtin("apps", "replicasets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core import cells
 from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec.claim_spec import claim_spec, claim_spec_warnings, default_claim_spec
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
@@ -29,6 +29,7 @@ from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -47,17 +48,17 @@ _HISTORY: Final = (
 def definition() -> ResourceDefinition:
     """Return the definition of StatefulSets."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        template=("spec", "template"),
+        defaults=set_defaults,
+        validator=validate,
+        pod_template=("spec", "template"),
         warnings=warnings,
-        whole_update=validate_update,
-        status=True,
+        whole_update_validator=validate_update,
+        has_status=True,
         initial_status={"replicas": 0, "availableReplicas": 0},
-        generation=["spec"],
-        name=name_is_dns_label,
+        generation=("spec",),
+        name_validator=name_is_dns_label,
     )
-    status = status_strategy(strategy, validate=validate_status)
+    status = StatusStrategy(strategy, validate=validate_status)
     return builtin("apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
 
 

@@ -49,13 +49,13 @@ class CronJobStrategy(KindStrategy):
 
     def __init__(self) -> None:
         super().__init__(
-            default=set_defaults,
-            status=True,
-            validate=validate,
-            template=("spec", "jobTemplate", "spec", "template"),
-            whole_update=validate_update,
+            defaults=set_defaults,
+            has_status=True,
+            validator=validate,
+            pod_template=("spec", "jobTemplate", "spec", "template"),
+            whole_update_validator=validate_update,
             warnings=warnings,
-            generation=["spec"],
+            generation=("spec",),
         )
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:

@@ -33,10 +33,10 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of ClusterTrustBundles."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
-        metadata="late",
-        unconditional_update=False,
+        validator=validate,
+        whole_update_validator=validate_update,
+        metadata_rules="late",
+        allow_unconditional_update=False,
         fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
     )
     return builtin("certificates.k8s.io", "clustertrustbundles", strategy, table=TABLE)

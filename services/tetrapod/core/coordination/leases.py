@@ -38,7 +38,9 @@ class LeaseStrategy(KindStrategy):
 
 def definition() -> ResourceDefinition:
     """Return the definition of Leases."""
-    strategy = LeaseStrategy(validate=validate, create_on_update=True, unconditional_update=False, metadata="plain")
+    strategy = LeaseStrategy(
+        validator=validate, allow_create_on_update=True, allow_unconditional_update=False, metadata_rules="plain"
+    )
     return builtin("coordination.k8s.io", "leases", strategy, table=TABLE)
 
 

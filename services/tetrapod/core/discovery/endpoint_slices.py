@@ -81,12 +81,12 @@ def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
 def definition() -> ResourceDefinition:
     """Return the definition of EndpointSlices."""
     strategy = EndpointSliceStrategy(
-        default=set_defaults,
-        validate=validate,
-        whole_update=validate,
+        defaults=set_defaults,
+        validator=validate,
+        whole_update_validator=validate,
         revalidates_generate_name=True,
         warnings=warnings,
-        generation=["addressType", "endpoints", "ports"],
+        generation=("addressType", "endpoints", "ports"),
     )
     return builtin("discovery.k8s.io", "endpointslices", strategy, table=TABLE)
 

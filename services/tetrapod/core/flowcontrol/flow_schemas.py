@@ -12,12 +12,12 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import dns_subdomain, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import WHOLE_METADATA
+from tetrapod.generic.registry.status import WHOLE_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -34,13 +34,13 @@ _VERBS: Final = frozenset({"get", "list", "create", "update", "delete", "deletec
 def definition() -> ResourceDefinition:
     """Return the definition of FlowSchemas."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        status=True,
-        generation=["spec"],
+        defaults=set_defaults,
+        validator=validate,
+        has_status=True,
+        generation=("spec",),
         revalidates_generate_name=True,
     )
-    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=validate_status)
+    status = StatusStrategy(strategy, keep_metadata=WHOLE_METADATA, validate=validate_status)
     return builtin(
         "flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=TABLE, subresources={"status": status}
     )

@@ -11,12 +11,12 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
 from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.flowcontrol.flow_schemas import _mandatory
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import WHOLE_METADATA
+from tetrapod.generic.registry.status import WHOLE_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -29,13 +29,13 @@ _ENTROPY: Final = 60
 def definition() -> ResourceDefinition:
     """Return the definition of PriorityLevelConfigurations."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        status=True,
-        generation=["spec"],
+        defaults=set_defaults,
+        validator=validate,
+        has_status=True,
+        generation=("spec",),
         revalidates_generate_name=True,
     )
-    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    status = StatusStrategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return builtin(
         "flowcontrol.apiserver.k8s.io",
         "prioritylevelconfigurations",

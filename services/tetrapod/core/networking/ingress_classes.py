@@ -28,11 +28,11 @@ _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 def definition() -> ResourceDefinition:
     """Return the definition of IngressClasses."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=set_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
-        generation=["spec"],
+        generation=("spec",),
     )
     return builtin("networking.k8s.io", "ingressclasses", strategy, table=TABLE)
 

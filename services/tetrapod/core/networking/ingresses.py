@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import address, errors_from, port_number
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy
@@ -37,12 +38,12 @@ _MAX_HOSTS: Final = 3
 def definition() -> ResourceDefinition:
     """Return the definition of Ingresses."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
+        validator=validate,
+        whole_update_validator=validate_update,
         warnings=warnings,
-        status=True,
+        has_status=True,
         initial_status={"loadBalancer": {}},
-        generation=["spec"],
+        generation=("spec",),
         revalidates_generate_name=True,
     )
     return builtin(
@@ -51,7 +52,7 @@ def definition() -> ResourceDefinition:
         strategy,
         storage_prefix="ingress",
         table=TABLE,
-        subresources={"status": status_strategy(strategy, validate=validate_status)},
+        subresources={"status": StatusStrategy(strategy, validate=validate_status)},
     )
 
 

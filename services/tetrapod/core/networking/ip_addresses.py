@@ -24,9 +24,9 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of IPAddresses."""
     strategy = KindStrategy(
-        validate=validate,
-        validate_update=validate_update,
-        name=validate_name,
+        validator=validate,
+        update_validator=validate_update,
+        name_validator=validate_name,
         revalidates_generate_name=True,
     )
     return builtin("networking.k8s.io", "ipaddresses", strategy, table=TABLE)

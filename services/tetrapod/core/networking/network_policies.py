@@ -38,11 +38,11 @@ class NetworkPolicyStrategy(KindStrategy):
 def definition() -> ResourceDefinition:
     """Return the definition of NetworkPolicies."""
     strategy = NetworkPolicyStrategy(
-        default=set_defaults,
-        validate=validate,
+        defaults=set_defaults,
+        validator=validate,
         warnings=warnings,
-        whole_update=validate_update,
-        generation=["spec"],
+        whole_update_validator=validate_update,
+        generation=("spec",),
     )
     return builtin("networking.k8s.io", "networkpolicies", strategy, table=TABLE)
 

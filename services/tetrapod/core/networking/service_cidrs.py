@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import is_valid_cidr
 from tetrapod.machinery.field import FieldError
@@ -30,8 +30,8 @@ TABLE: Final = TableConvertor(
 
 def definition() -> ResourceDefinition:
     """Return the definition of ServiceCIDRs."""
-    strategy = KindStrategy(validate=validate, whole_update=validate_update, status=True)
-    status = status_strategy(strategy, keep_metadata=ALL_METADATA)
+    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, has_status=True)
+    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA)
     return builtin("networking.k8s.io", "servicecidrs", strategy, table=TABLE, subresources={"status": status})
 
 

@@ -34,13 +34,13 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of RuntimeClasses."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
+        validator=validate,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
         warnings=warnings,
-        create_on_update=True,
-        unconditional_update=False,
-        metadata="plain",
+        allow_create_on_update=True,
+        allow_unconditional_update=False,
+        metadata_rules="plain",
     )
     return builtin("node.k8s.io", "runtimeclasses", strategy, table=TABLE)
 

@@ -30,12 +30,12 @@ _EVICTION: Final = frozenset({"IfHealthyBudget", "AlwaysAllow"})
 def definition() -> ResourceDefinition:
     """Return the definition of PodDisruptionBudgets."""
     strategy = KindStrategy(
-        validate=validate,
-        status=True,
+        validator=validate,
+        has_status=True,
         initial_status=_INITIAL_STATUS,
-        generation=["spec"],
-        unconditional_update=False,
-        metadata="late",
+        generation=("spec",),
+        allow_unconditional_update=False,
+        metadata_rules="late",
     )
     status = PlainStatusStrategy(strategy, validate=validate_status)
     return builtin("policy", "poddisruptionbudgets", strategy, table=TABLE, subresources={"status": status})

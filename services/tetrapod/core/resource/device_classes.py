@@ -27,11 +27,11 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 def definition() -> ResourceDefinition:
     """Return the definition of DeviceClasses."""
     strategy = DeviceClassStrategy(
-        validate=validate,
-        whole_update=validate_update,
-        name=validate_name,
-        generation=["spec"],
-        returns_deleted=True,
+        validator=validate,
+        whole_update_validator=validate_update,
+        name_validator=validate_name,
+        generation=("spec",),
+        return_deleted_object=True,
     )
     return builtin(GROUP, "deviceclasses", strategy, table=TABLE)
 

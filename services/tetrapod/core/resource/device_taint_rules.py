@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.device_rules import ErrorLists, pool_name, taint
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import csi_driver_name, dns_label
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
@@ -25,13 +25,13 @@ from tetrapod.machinery.timestamps import now_rfc3339
 def definition() -> ResourceDefinition:
     """Return the definition of DeviceTaintRules."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        status=True,
-        generation=["spec"],
-        unconditional_update=False,
+        defaults=set_defaults,
+        validator=validate,
+        has_status=True,
+        generation=("spec",),
+        allow_unconditional_update=False,
     )
-    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
+    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
     return builtin(GROUP, "devicetaintrules", strategy, table=TABLE, subresources={"status": status})
 
 

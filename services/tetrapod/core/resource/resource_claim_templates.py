@@ -34,10 +34,10 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         access,
         "ResourceClaimTemplate",
         lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
-        default=set_defaults,
-        validate=validate,
-        whole_update=validate_update,
-        returns_deleted=True,
+        defaults=set_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
+        return_deleted_object=True,
     )
     return builtin(GROUP, "resourceclaimtemplates", strategy, table=TABLE)
 

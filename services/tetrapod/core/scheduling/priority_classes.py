@@ -51,10 +51,10 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of PriorityClasses."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        whole_update=validate_update,
-        generation=["value"],
+        defaults=set_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
+        generation=("value",),
     )
     return replace(builtin("scheduling.k8s.io", "priorityclasses", strategy, table=TABLE), store=PriorityClassStore)
 

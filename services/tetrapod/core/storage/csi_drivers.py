@@ -41,12 +41,12 @@ class CSIDriverStrategy(KindStrategy):
 def definition() -> ResourceDefinition:
     """Return the definition of CSIDrivers."""
     strategy = CSIDriverStrategy(
-        default=set_defaults,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=set_defaults,
+        validator=validate,
+        whole_update_validator=validate_update,
         warnings=warnings,
-        unconditional_update=False,
-        returns_deleted=True,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
     )
     return builtin("storage.k8s.io", "csidrivers", strategy, table=TABLE)
 

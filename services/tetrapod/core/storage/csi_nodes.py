@@ -45,12 +45,12 @@ class CSINodeStatusStrategy(StatusStrategy):
 def definition() -> ResourceDefinition:
     """Return the definition of CSINodes."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
+        validator=validate,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
-        status=True,
-        unconditional_update=False,
-        returns_deleted=True,
+        has_status=True,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
     )
     status = CSINodeStatusStrategy(strategy, keep_metadata=ALL_METADATA)
     return builtin("storage.k8s.io", "csinodes", strategy, table=TABLE, subresources={"status": status})

@@ -20,11 +20,11 @@ from tetrapod.machinery.labels import validate_label_selector
 def definition() -> ResourceDefinition:
     """Return the definition of CSIStorageCapacities."""
     strategy = KindStrategy(
-        validate=validate,
-        validate_update=validate_update,
+        validator=validate,
+        update_validator=validate_update,
         revalidates_generate_name=True,
         warnings=warnings,
-        unconditional_update=False,
+        allow_unconditional_update=False,
     )
     return builtin("storage.k8s.io", "csistoragecapacities", strategy)
 

@@ -28,12 +28,12 @@ _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 def definition() -> ResourceDefinition:
     """Return the definition of StorageClasses."""
     strategy = KindStrategy(
-        default=set_defaults,
-        validate=validate,
-        validate_update=validate_update,
+        defaults=set_defaults,
+        validator=validate,
+        update_validator=validate_update,
         revalidates_generate_name=True,
         warnings=warnings,
-        returns_deleted=True,
+        return_deleted_object=True,
     )
     return builtin("storage.k8s.io", "storageclasses", strategy, table=TABLE)
 

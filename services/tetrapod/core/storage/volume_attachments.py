@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.v1.persistent_volumes.validation import inline_volume
 from tetrapod.core.validation.names import csi_driver_name, errors_from, in_range
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -30,15 +30,15 @@ _METADATA: Final = 256 * 1024
 def definition() -> ResourceDefinition:
     """Return the definition of VolumeAttachments."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
+        validator=validate,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
-        status=True,
+        has_status=True,
         initial_status={"attached": False},
-        unconditional_update=False,
-        returns_deleted=True,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
     )
-    status = status_strategy(
+    status = StatusStrategy(
         strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name=True
     )
     return builtin("storage.k8s.io", "volumeattachments", strategy, table=TABLE, subresources={"status": status})

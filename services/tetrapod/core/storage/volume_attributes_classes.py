@@ -26,9 +26,9 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of VolumeAttributesClasses."""
     strategy = KindStrategy(
-        validate=validate,
-        whole_update=validate_update,
-        returns_deleted=True,
+        validator=validate,
+        whole_update_validator=validate_update,
+        return_deleted_object=True,
         revalidates_generate_name=True,
     )
     return builtin("storage.k8s.io", "volumeattributesclasses", strategy, table=TABLE)

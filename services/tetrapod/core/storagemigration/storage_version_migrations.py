@@ -9,12 +9,12 @@ import re
 from typing import Any, Final
 
 from tetrapod.core.cells import name_of, spec_of, status_of
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.names import errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -27,10 +27,10 @@ _WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
 def definition() -> ResourceDefinition:
     """Return the definition of StorageVersionMigrations."""
     strategy = KindStrategy(
-        validate=validate,
-        validate_update=validate_update,
-        status=True,
-        unconditional_update=False,
+        validator=validate,
+        update_validator=validate_update,
+        has_status=True,
+        allow_unconditional_update=False,
         revalidates_generate_name=True,
     )
     return builtin(
@@ -38,7 +38,7 @@ def definition() -> ResourceDefinition:
         "storageversionmigrations",
         strategy,
         table=TABLE,
-        subresources={"status": status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
+        subresources={"status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
     )
 
 

@@ -28,7 +28,7 @@ TABLE: Final = TableConvertor(
 
 def definition() -> ResourceDefinition:
     """Return the definition of configmaps."""
-    strategy = KindStrategy(validate=validate, whole_update=validate_update, revalidates_generate_name=True)
+    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
     return builtin("", "configmaps", strategy, table=TABLE)
 
 

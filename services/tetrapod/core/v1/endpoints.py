@@ -32,10 +32,10 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of endpoints."""
     strategy = KindStrategy(
-        default=set_defaults,
-        create_on_update=True,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=set_defaults,
+        allow_create_on_update=True,
+        validator=validate,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
     )
     return builtin(

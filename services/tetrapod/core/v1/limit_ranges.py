@@ -29,7 +29,7 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 def definition() -> ResourceDefinition:
     """Return the definition of limitranges."""
     strategy = LimitRangeStrategy(
-        default=set_defaults, create_on_update=True, validate=validate, revalidates_generate_name=True
+        defaults=set_defaults, allow_create_on_update=True, validator=validate, revalidates_generate_name=True
     )
     return builtin("", "limitranges", strategy)
 

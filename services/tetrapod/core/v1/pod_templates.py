@@ -22,11 +22,11 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of podtemplates."""
     strategy = KindStrategy(
-        default=lambda o: default_pod_template(o.get("template")),
-        generation=["template"],
-        returns_deleted=True,
-        validate=validate,
-        template=("template",),
+        defaults=lambda o: default_pod_template(o.get("template")),
+        generation=("template",),
+        return_deleted_object=True,
+        validator=validate,
+        pod_template=("template",),
         warnings=warnings,
     )
     return builtin("", "podtemplates", strategy, table=TABLE)

@@ -31,14 +31,14 @@ _TOO_MANY: Final = "cannot be greater than status.replicas"
 def definition() -> ResourceDefinition:
     """Return the definition of replicationcontrollers."""
     strategy = KindStrategy(
-        default=set_defaults,
-        status=True,
+        defaults=set_defaults,
+        has_status=True,
         initial_status={"replicas": 0},
-        generation=["spec"],
-        validate=validate,
-        template=("spec", "template"),
+        generation=("spec",),
+        validator=validate,
+        pod_template=("spec", "template"),
         warnings=warnings,
-        name=lambda name, prefix: [],  # validation checks the name
+        name_validator=lambda name, prefix: [],  # validation checks the name
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
     strategy.garbage_collection_default = "Orphan"

@@ -45,11 +45,11 @@ _MUST_EXIST: Final = (
 def definition() -> ResourceDefinition:
     """Return the definition of resourcequotas."""
     strategy = KindStrategy(
-        default=set_defaults,
-        status=True,
-        returns_deleted=True,
-        validate=validate,
-        whole_update=validate_update,
+        defaults=set_defaults,
+        has_status=True,
+        return_deleted_object=True,
+        validator=validate,
+        whole_update_validator=validate_update,
         warnings=warnings,
     )
     status = StatusStrategy(strategy, validate=validate_status)

@@ -26,7 +26,7 @@ def definition(token: Rest | Strategy) -> ResourceDefinition:
     Args:
         token: the implementation of `serviceaccounts/token`.
     """
-    strategy = ServiceAccountStrategy(returns_deleted=True, warnings=warnings, revalidates_generate_name=True)
+    strategy = ServiceAccountStrategy(return_deleted_object=True, warnings=warnings, revalidates_generate_name=True)
     return builtin("", "serviceaccounts", strategy, table=TABLE, subresources={"token": token})
 
 

@@ -10,9 +10,10 @@ from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import (
     without_v1_annotations,
 )
 from tetrapod.core.autoscaling.horizontal_pod_autoscalers.defaults import default_autoscaler_v2, default_behavior
-from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
 
 
@@ -37,12 +38,12 @@ def _default_v2(obj: Object) -> None:
 def definition() -> ResourceDefinition:
     """Return the definition of HorizontalPodAutoscalers."""
     strategy = AutoscalerStrategy(
-        default={"v1": default_autoscaler_v1, "v2": _default_v2},
-        validate=autoscalers.validate,
-        whole_update=autoscalers.validate,
-        status=True,
+        defaults={"v1": default_autoscaler_v1, "v2": _default_v2},
+        validator=autoscalers.validate,
+        whole_update_validator=autoscalers.validate,
+        has_status=True,
         initial_status={"desiredReplicas": 0, "currentMetrics": None},
-        generation=["spec"],
+        generation=("spec",),
     )
     return builtin(
         "autoscaling",
@@ -50,6 +51,6 @@ def definition() -> ResourceDefinition:
         strategy,
         versions=("v2", "v1"),
         table=horizontal_pod_autoscalers_table.TABLE,
-        subresources={"status": status_strategy(strategy, validate=autoscalers.validate_status)},
+        subresources={"status": StatusStrategy(strategy, validate=autoscalers.validate_status)},
         convert=convert_autoscaler,
     )

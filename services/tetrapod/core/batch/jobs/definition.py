@@ -21,9 +21,9 @@ from tetrapod.core.cells import (
     spec_of,
     status_of,
 )
-from tetrapod.core.kind_strategy import status_strategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
@@ -32,7 +32,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of Jobs."""
     strategy = JobStrategy()
-    status = status_strategy(strategy, validate=job_status.validate)
+    status = StatusStrategy(strategy, validate=job_status.validate)
     return replace(builtin("batch", "jobs", strategy, table=TABLE, subresources={"status": status}), store=JobStore)
 
 

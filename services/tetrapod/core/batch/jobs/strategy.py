@@ -29,13 +29,13 @@ class JobStrategy(KindStrategy):
 
     def __init__(self) -> None:
         super().__init__(
-            default=jobs_defaults.set_defaults,
-            status=True,
-            validate=jobs.validate,
-            template=("spec", "template"),
-            whole_update=jobs.validate_update,
+            defaults=jobs_defaults.set_defaults,
+            has_status=True,
+            validator=jobs.validate,
+            pod_template=("spec", "template"),
+            whole_update_validator=jobs.validate_update,
             warnings=jobs_warnings.warnings,
-            generation=["spec"],
+            generation=("spec",),
             fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
         )
         self.garbage_collection_default = "Orphan"

@@ -37,10 +37,10 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
         authorizer: authorizes signers to change the status; None skips the check.
     """
     strategy = PodCertificateStrategy(
-        validate=pod_certificates.validate,
-        whole_update=pod_certificates.validate_update,
-        status=True,
-        unconditional_update=False,
+        validator=pod_certificates.validate,
+        whole_update_validator=pod_certificates.validate_update,
+        has_status=True,
+        allow_unconditional_update=False,
         fields={f"spec.{key}": _spec_field(key) for key in ("signerName", "podName", "nodeName")},
     )
     return builtin(

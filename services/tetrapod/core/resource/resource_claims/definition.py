@@ -28,12 +28,12 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         access,
         "ResourceClaim",
         lambda obj: ((obj.get("spec") or {}).get("devices") or {}).get("requests") or [],
-        default=set_defaults,
-        validate=claims.validate,
-        whole_update=claims.validate_update,
+        defaults=set_defaults,
+        validator=claims.validate,
+        whole_update_validator=claims.validate_update,
         revalidates_generate_name=True,
-        status=True,
-        returns_deleted=True,
+        has_status=True,
+        return_deleted_object=True,
     )
     status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)
     return builtin(GROUP, "resourceclaims", strategy, table=TABLE, subresources={"status": status})

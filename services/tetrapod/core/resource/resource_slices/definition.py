@@ -24,12 +24,12 @@ _LISTS: Final = ("bools", "ints", "strings", "versions")
 def definition() -> ResourceDefinition:
     """Return the definition of ResourceSlices."""
     strategy = SliceStrategy(
-        default=set_defaults,
-        validate=slices.validate,
-        whole_update=slices.validate_update,
+        defaults=set_defaults,
+        validator=slices.validate,
+        whole_update_validator=slices.validate_update,
         warnings=warnings,
-        generation=["spec"],
-        returns_deleted=True,
+        generation=("spec",),
+        return_deleted_object=True,
         fields={
             "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
             "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",

@@ -29,10 +29,10 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
         proxy: the implementation of `nodes/proxy`.
     """
     strategy = NodeStrategy(
-        default=set_defaults,
-        status=True,
-        validate=validation.validate,
-        whole_update=validation.validate_update,
+        defaults=set_defaults,
+        has_status=True,
+        validator=validation.validate,
+        whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},

@@ -17,12 +17,12 @@ from tetrapod.machinery.gvk import Object
 def definition() -> ResourceDefinition:
     """Return the definition of persistentvolumeclaims."""
     strategy = ClaimStrategy(
-        default=set_defaults,
-        status=True,
+        defaults=set_defaults,
+        has_status=True,
         initial_status={"phase": "Pending"},
-        returns_deleted=True,
-        validate=validation.validate,
-        whole_update=validation.validate_update,
+        return_deleted_object=True,
+        validator=validation.validate,
+        whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
     )

@@ -25,10 +25,10 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of secrets."""
     strategy = KindStrategy(
-        default=set_defaults,
+        defaults=set_defaults,
         fields={"type": lambda o: o.get("type") or ""},
-        validate=validation.validate,
-        whole_update=validation.validate_update,
+        validator=validation.validate,
+        whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
     )
