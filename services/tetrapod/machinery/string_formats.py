@@ -14,6 +14,7 @@ from datetime import date
 from typing import Final
 
 from tetrapod.machinery.golang.durations import parse_nanoseconds
+from tetrapod.machinery.golang.integers import decimal_number
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, parse_sloppy, parse_strict
 from tetrapod.machinery.golang.mail_addresses import is_address
 from tetrapod.machinery.golang.regular_expressions import compile_pattern
@@ -103,7 +104,7 @@ def _is_duration(text: str) -> bool:
     except ValueError:
         amounts = _AMOUNT.findall(text)
         units = [unit.lower() for _, unit in amounts]
-        return all(int(number) < 1 << 63 for number, _ in amounts) and any(
+        return all(decimal_number(number) < 1 << 63 for number, _ in amounts) and any(
             unit in _UNITS or unit.startswith(_SPELLED_UNITS) for unit in units
         )
     return True

@@ -16,6 +16,7 @@ from tetrapod.machinery.cel.lexer import BadLiteral, Token, bytes_of, string_of,
 from tetrapod.machinery.cel.macros import MACROS, MacroError, bind
 from tetrapod.machinery.cel.nodes import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from tetrapod.machinery.cel.values import Uint
+from tetrapod.machinery.golang.integers import decimal_number
 
 MAX_DEPTH: Final = 250  # also the longest chain of operators or selections
 MAX_SIZE: Final = 100_000  # code points
@@ -312,12 +313,12 @@ class Parser:
         text = token.text
         match token.kind:
             case "NUM_INT":
-                number = int(sign + text, 16 if text.startswith("0x") else 10)
+                number = -_integer(text) if sign else _integer(text)
                 return (
                     Literal(at, number) if _INT_MIN <= number <= _INT_MAX else self._problem(at, "invalid int literal")
                 )
             case "NUM_UINT":
-                number = int(text[:-1], 16 if text.startswith("0x") else 10)
+                number = _integer(text[:-1])
                 return Literal(at, Uint(number)) if number < 1 << 64 else self._problem(at, "invalid uint literal")
             case "NUM_FLOAT":
                 real = float(sign + text)
@@ -336,6 +337,11 @@ class Parser:
             case "null":
                 return Literal(at, None)
         raise SyntaxProblem(token)
+
+
+def _integer(text: str) -> int:
+    """Return the number of an int literal, or 2^64 if it has too many decimal digits."""
+    return int(text, 16) if text.startswith("0x") else decimal_number(text)
 
 
 def _balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.values import Duration, Timestamp
 from tetrapod.machinery.golang.durations import parse_nanoseconds
+from tetrapod.machinery.golang.integers import decimal_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000_000
@@ -159,16 +160,21 @@ def _offset(name: str) -> timedelta:
 
 
 def parse_words(text: str) -> Duration | None:
-    """Return the sum of all numbers with a unit in a text, such as `2 days`, or None if there are none.
+    """Return the sum of all numbers with a unit in a text, such as `2 days`.
+
+    The result is None if there are none, or if a number does not fit into int64.
 
     Upstream: kube-openapi/pkg/validation/strfmt/duration.go.
     """
     total, has_unit = 0, False
-    for number, unit in _PART.findall(text):
-        unit = unit.strip().lower()
+    for digits, unit in _PART.findall(text):
+        number, unit = decimal_number(digits), unit.strip().lower()
+        if number >= _INT64:
+            return None
         for names, size in _UNITS:
             for name in names:
                 if name == unit or (name == names[-1] and unit.startswith(name)):
                     has_unit = True
-                    total += int(number) * size
-    return Duration(total) if has_unit else None
+                    total += number * size
+    # As in upstream, a sum beyond int64 wraps around.
+    return Duration((total + _INT64) % (2 * _INT64) - _INT64) if has_unit else None

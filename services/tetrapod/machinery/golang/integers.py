@@ -33,7 +33,7 @@ def atoi(text: str) -> int:
 def _int64(function: str, text: str) -> int:
     if not _signed(text):
         raise _wrong(function, text, "invalid syntax")
-    number = _number(text.lstrip("+-"))
+    number = decimal_number(text.lstrip("+-"))
     if text.startswith("-"):
         number = -number
     if not -(1 << 63) <= number < 1 << 63:
@@ -49,14 +49,14 @@ def parse_uint(text: str, bits: int = 64) -> int:
     """
     if not (text.isascii() and text.isdecimal()):
         raise _wrong("ParseUint", text, "invalid syntax")
-    number = _number(text)
+    number = decimal_number(text)
     if number >= 1 << bits:
         raise _wrong("ParseUint", text, "value out of range")
     return number
 
 
-def _number(digits: str) -> int:
-    """Return the number of decimal digits, or 2^64 if there are too many for a 64-bit number."""
+def decimal_number(digits: str) -> int:
+    """Return the number that decimal digits mean, or 2^64 if there are too many of them for 64 bits."""
     digits = digits.lstrip("0") or "0"
     return int(digits) if len(digits) <= _DIGITS else 1 << 64
 

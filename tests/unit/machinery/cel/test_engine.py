@@ -13,9 +13,31 @@ from tetrapod.machinery.cel.environment import Environment, Meter
 from tetrapod.machinery.cel.errors import CompileError, CostLimitExceeded, EvaluationError, InternalError, Interrupt
 from tetrapod.machinery.cel.json_values import json_value
 from tetrapod.machinery.cel.library.authorizer import AUTHORIZER, AuthorizerValue, CheckAttributes, Decision
-from tetrapod.machinery.cel.values import Lazy, LazyFields, StructValue
+from tetrapod.machinery.cel.time import parse_words
+from tetrapod.machinery.cel.values import Duration, Lazy, LazyFields, StructValue
 
 DYNAMIC = Environment({"self": types.DYN, "authorizer": AUTHORIZER})
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize("literal", [LONG, f"-{LONG}", f"{LONG}u"])
+def test_an_integer_literal_of_thousands_of_digits_does_not_compile(literal: str) -> None:
+    with pytest.raises(CompileError, match=r"invalid u?int literal"):
+        DYNAMIC.compile(literal)
+
+
+def test_a_prerelease_number_beyond_64_bits_is_an_error() -> None:
+    for digits in ("18446744073709551616", LONG):
+        with pytest.raises(EvaluationError, match=r"^strconv\.ParseUint: parsing \"9*\d*\": value out of range$"):
+            DYNAMIC.compile(f"semver('1.0.0-{digits}').compareTo(semver('1.0.0-1'))").evaluate({})
+
+
+def test_the_sum_of_a_duration_in_words_wraps_around_as_in_go() -> None:
+    assert parse_words("1 hour 2 mins") == Duration(3_720_000_000_000)
+    assert parse_words(f"{(1 << 63) - 1} hours") == Duration(-3_600_000_000_000)
+    assert parse_words(f"{LONG} hours") is None
 
 
 def test_a_binding_is_made_once_and_only_if_it_is_used() -> None:

@@ -9,10 +9,10 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.golang.quoting import go_quote
 
 _ALNUM: Final = re.compile(r"[0-9A-Za-z-]*")
-_UINT64: Final = 1 << 64
 
 
 class Semver(Special):
@@ -67,7 +67,7 @@ def parse(text: str) -> Semver:
     patch, dash, pre = rest.partition("-")
     for part in pre.split(".") if dash else ():
         _check_pre(part)
-    number = _patch(patch)
+    number = _number("Patch", patch)
     for part in build.split(".") if plus else ():
         if not part:
             raise ValueError("Build meta data is empty")
@@ -79,23 +79,9 @@ def parse(text: str) -> Semver:
 def _number(name: str, text: str) -> int:
     if not re.fullmatch("[0-9]*", text):
         raise ValueError(f"Invalid character(s) found in {name.lower()} number {go_quote(text)}")
-    return _checked(name, text)
-
-
-def _patch(text: str) -> int:
-    if not re.fullmatch("[0-9]*", text):
-        raise ValueError(f"Invalid character(s) found in patch number {go_quote(text)}")
-    return _checked("Patch", text)
-
-
-def _checked(name: str, text: str) -> int:
     if len(text) > 1 and text[0] == "0":
         raise ValueError(f"{name} number must not contain leading zeroes {go_quote(text)}")
-    if not text:
-        raise ValueError('strconv.ParseUint: parsing "": invalid syntax')
-    if len(text) > 20 or int(text) >= _UINT64:
-        raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
-    return int(text)
+    return parse_uint(text)
 
 
 def _check_pre(part: str) -> None:
@@ -104,6 +90,7 @@ def _check_pre(part: str) -> None:
     if part.isascii() and part.isdigit():
         if len(part) > 1 and part[0] == "0":
             raise ValueError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(part)}")
+        parse_uint(part)
     elif not _ALNUM.fullmatch(part):
         raise ValueError(f"Invalid character(s) found in prerelease {go_quote(part)}")
 
