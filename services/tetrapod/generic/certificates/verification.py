@@ -46,7 +46,10 @@ def verified_chain(connection: Any) -> tuple[bytes, ...]:
 
 
 class DirectTLS(ssl.SSLObject):
-    """An SSLObject without Python's wrapper methods. Set it as `sslobject_class` of an SSLContext."""
+    """An SSLObject whose `read`, `write` and `pending` are OpenSSL's own methods, without Python's wrappers.
+
+    The event loop calls them a dozen times for each proxied request. Set it as `sslobject_class` of an SSLContext.
+    """
 
     @classmethod
     def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
