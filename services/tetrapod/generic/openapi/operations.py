@@ -205,6 +205,8 @@ def operation_part(text: str, capitalize: bool) -> str:
 
     Characters other than letters, digits and underscores are removed, and the letter after them is capitalized.
     `capitalize` applies to the first letter.
+
+    Upstream: k8s.io/apiserver/pkg/endpoints/openapi/openapi.go, GetOperationIDAndTagsFromRoute, ToValidOperationID
     """
     out = []
     for position, char in enumerate(text):
