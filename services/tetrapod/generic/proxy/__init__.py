@@ -1,7 +1,4 @@
-"""HTTP client and proxy.
-
-They comprise keep-alive connections to backends, single requests (`fetch`), and forwarding of requests (`forward`).
-"""
+"""HTTP client and proxy: keep-alive connections to backends, single requests (`fetch`), and forwarding (`forward`)."""
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint

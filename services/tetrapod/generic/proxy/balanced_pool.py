@@ -1,10 +1,12 @@
-"""A connection pool with load balancing.
+"""A connection pool with load balancing: some endpoints are services with several replicas.
 
-Some endpoints are services with several replicas, and a request goes to the next ready one.
+A request goes to the next ready replica. It is retried at another one only if the first one cannot have executed it:
 
-A request is retried at another replica only if the first one cannot have executed it: nothing was sent; a stopping
-replica rejected it (`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as
-net/http does over one connection. Streamed bodies are not buffered, so requests with them are not retried.
+- nothing was sent;
+- a stopping replica rejected it (`filters/draining.py`);
+- or its method may be repeated and no byte of a response had arrived, as in net/http.
+
+Streamed bodies are not buffered, so requests with them are only retried if nothing was sent.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _TRIES: Final = 3
 
 
 class BalancedPool(BackendPool):
-    """A pool that balances the requests to some endpoints over replicas."""
+    """A connection pool that distributes the requests to some endpoints over the replicas of a service."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,12 +44,14 @@ class BalancedPool(BackendPool):
         self._probing: dict[str, ClientTLS | None] = {}
 
     def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
-        """Register `urls` as the replicas of one service.
+        """Register `urls` as the replicas of one service, and return the endpoint that stands for all of them.
 
-        Requests to the returned endpoint, that of the first URL, are balanced over all.
+        It is the endpoint of the first URL. If that is registered already, the other arguments are ignored.
 
         Args:
-            tls: the TLS configuration for readiness probes.
+            name: the name of the service in logs and metrics.
+            urls: the URLs of the replicas. A host may have several addresses.
+            tls: the TLS configuration of https URLs, also for readiness probes.
 
         Raises:
             BackendError: a URL is invalid.
@@ -61,7 +65,7 @@ class BalancedPool(BackendPool):
         return first
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Resolve and probe the replicas of all services in the background."""
+        """Start a background task for each service, which resolves and probes its replicas."""
         for replicas in self._services.values():
             tls = self._probing[replicas.name]
 
@@ -147,7 +151,7 @@ class BalancedPool(BackendPool):
             return False
 
     def _close_idle(self, address: Address) -> None:
-        """Close the idle connections to an address.
+        """Close the idle connections to a replica that is removed or not ready.
 
         The replica would close them soon, and a request that is sent at that moment would be lost.
         """
@@ -167,7 +171,7 @@ def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIA
 
 
 def _was_not_executed(connection: BackendConnection) -> bool:
-    """Return whether the response says that the request was not executed, and remove the header that says so."""
+    """Return whether a stopping replica rejected the request, and remove the header of the response that says so."""
     if connection.status != 503:
         return False
     headers = [header for header in connection.headers if header[0] != NOT_PROCESSED]

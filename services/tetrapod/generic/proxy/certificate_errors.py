@@ -13,9 +13,11 @@ from cryptography import x509
 
 
 def certificate_error(der: bytes, name: str) -> str:
-    """Return the error about the validity period or the names of a certificate, in Go's order.
+    """Return Go's error about the validity period of a certificate, or else about its names; "" if both are valid.
 
-    Return "" if both are valid.
+    Args:
+        der: the certificate.
+        name: the DNS name or IP address for which the certificate must be valid.
     """
     certificate = x509.load_der_x509_certificate(der)
     return _validity_error(certificate, datetime.datetime.now(datetime.UTC)) or _name_error(certificate, name)

@@ -1,6 +1,6 @@
-"""Metrics of connections that fail because the server's certificate is outdated.
+"""Metrics of connections that fail because the server's certificate has no SANs or is signed with SHA-1.
 
-Upstream: k8s.io/apiserver/pkg/util/x509metrics.
+Upstream: k8s.io/apiserver/pkg/util/x509metrics
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ _WEAK: Final = "digest algorithm too weak"
 
 
 class CertificateFailures:
-    """The counters of one kind of client. `prefix` is the prefix of the metric names."""
+    """The two counters for one kind of client, such as the aggregator.
+
+    Args:
+        prefix: the beginning of the metrics' names.
+    """
 
     def __init__(self, prefix: str) -> None:
         self._missing_san = Counter(
@@ -31,7 +35,7 @@ class CertificateFailures:
         )
 
     def count(self, error: Exception) -> None:
-        """Count a connection error if the certificate is its cause."""
+        """Count the error of a connection if a missing SAN or SHA-1 is its cause, by its text. Ignore other errors."""
         text = str(error)
         if _NO_NAMES in text:
             self._missing_san.add()

@@ -40,7 +40,7 @@ MAX_1XX: Final = 5
 
 
 class BackendError(Exception):
-    """The backend could not be reached, or the connection broke.
+    """The backend could not be reached, the connection broke, or the response is malformed. The text is Go's.
 
     Attributes:
         no_response: whether no byte of a response had arrived.
@@ -54,10 +54,10 @@ class BackendError(Exception):
 
 
 class BackendConnection(asyncio.BufferedProtocol):
-    """A connection to a backend.
+    """One connection to a backend, as an asyncio protocol. It carries one request at a time.
 
     Args:
-        on_idle: called when the connection can be used for another exchange.
+        on_idle: called when the connection can be used for another request.
         on_lost: called when the connection is lost or detached.
     """
 
@@ -109,9 +109,13 @@ class BackendConnection(asyncio.BufferedProtocol):
     # --- asking
 
     def begin(self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True) -> None:
-        """Send the head of a request, and its body or the beginning of it.
+        """Send a request, or the beginning of it. The previous one must be complete.
 
-        `all_sent` is whether that is the whole request.
+        Args:
+            method: the method of the request.
+            head: the encoded head.
+            body: the body, or its beginning.
+            all_sent: whether that is the whole request; otherwise `send` and `sent` follow.
         """
         self.used = self.idle_since > 0
         self._reset(method)
@@ -120,22 +124,25 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.transport.write(head + body)
 
     async def send(self, data: bytes) -> None:
-        """Send a part of the request body, waiting while the transport's buffer is full."""
+        """Send a part of the request body, and wait while the transport's buffer is full.
+
+        Do nothing if the connection is lost.
+        """
         if not self.lost:
             self.transport.write(data)
             await self._writable.wait()
 
     def sent(self) -> None:
-        """Mark the request as completely sent."""
+        """Mark the request as completely sent, so that the connection can be used again."""
         self._request_sent = True
         self._maybe_idle()
 
     async def wait_for_head(self) -> None:
-        """Wait for `status` and `headers`.
+        """Wait until `status` and `headers` of the response are set.
 
         Raises:
             BackendError: the connection broke or the response is malformed.
-            Exception: any error of reading the body of the request.
+            Exception: reading the body of the request failed with this error.
         """
         assert self._head is not None
         await self._head
@@ -143,7 +150,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             raise self._error.error() if self._error is not None else BackendError("no answer")
 
     async def read(self, limit: int = 1 << 30) -> bytes:
-        """Return the whole body.
+        """Return the whole body, or the rest of it.
 
         Raises:
             BackendError: the connection broke, or the body is larger than `limit` bytes.
@@ -159,7 +166,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         return b"".join(pieces)
 
     async def chunk(self) -> bytes:
-        """Return the next piece of the body, or b"" at its end.
+        """Wait for the next piece of the body and return it; b"" at its end.
 
         Raises:
             BackendError: the connection broke.
@@ -177,7 +184,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         return data
 
     def complete_body(self) -> bytes | None:
-        """Return the whole body if it has already arrived, otherwise None."""
+        """Return the whole body if it has already arrived and nothing of it was read, otherwise None."""
         if not self.complete:
             return None
         data = b"".join(self._chunks)
@@ -186,7 +193,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         return data
 
     async def pipe(self, writer: StreamWriter) -> None:
-        """Write the body to `writer` as it arrives, with back pressure.
+        """Write the body to `writer` as it arrives, and return at its end.
+
+        Reading from the backend pauses while the writer's buffer is full.
 
         Raises:
             BackendError: the connection broke.
@@ -207,13 +216,16 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._release()
 
     def fail_request_body(self, error: Exception) -> None:
-        """Fail the exchange because the rest of the request body cannot be read."""
+        """Abort the connection because the rest of the request body cannot be read.
+
+        `wait_for_head` then raises `error`; after the head, reading the response raises a BackendError.
+        """
         if self._active:
             self._fail(BackendError(str(error)) if self.status else error)
         self.transport.abort()
 
     def close(self) -> None:
-        """Abort the exchange and the connection."""
+        """Abort the connection. The response can no longer be read."""
         self._active = False
         if self.sender is not None:
             self.sender.cancel()
@@ -221,7 +233,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def detach(self, protocol: asyncio.Protocol) -> None:
-        """Hand the connection over to `protocol` after a 101. It receives the data that has already arrived first."""
+        """Connect `protocol` to the transport after a 101. It first receives the data that has already arrived."""
         self._active = False
         self.lost = True
         self._on_lost(self)
@@ -274,9 +286,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._received(self._buffer[:nbytes])
 
     def _received(self, data: memoryview) -> None:
-        """Parse received data.
+        """Parse received data. `data` is a part of the shared buffer, so everything that is kept must be copied.
 
-        The parser copies the parts that are kept; data after an upgrade is copied here, because the buffer is reused.
+        The parser copies the body. Data after an upgrade is copied here.
         """
         if self.upgraded:
             self.upgrade_data += bytes(data)
@@ -416,7 +428,11 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._maybe_idle()
 
     def _maybe_idle(self) -> None:
-        """Return the connection to the pool once request and response are complete and the response was consumed."""
+        """Call `on_idle` if the connection can be used again.
+
+        Request and response must be complete, the caller must have read the response, and the server must keep the
+        connection open.
+        """
         if (
             self.complete
             and self._consumed

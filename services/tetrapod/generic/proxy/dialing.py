@@ -33,10 +33,14 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
-    """Connect to an endpoint and return the protocol.
+    """Connect to an endpoint, with a TLS handshake if it has TLS, and return the connected protocol.
+
+    Args:
+        endpoint: the endpoint.
+        protocol: creates the protocol.
 
     Raises:
-        BackendError: the connection failed; the text is Go's.
+        BackendError: the connection failed; the text is Go's. Its `no_response` is set.
     """
     tls = endpoint.tls
     try:
@@ -62,7 +66,7 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
 
 
 def server_name(endpoint: Endpoint) -> str | None:
-    """Return the name for SNI and verification, or None without TLS."""
+    """Return the name for SNI and verification; None without TLS."""
     return (endpoint.tls.server_name or endpoint.host) if endpoint.tls is not None else None
 
 
@@ -93,7 +97,10 @@ async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
 
 
 async def _address(endpoint: Endpoint) -> str:
-    """Return the address that could not be reached."""
+    """Return the address and port of the endpoint for an error text.
+
+    A name is looked up; its first IPv4 address is preferred.
+    """
     host: str = endpoint.host
     with suppress(ValueError):
         ipaddress.ip_address(host)
@@ -148,7 +155,7 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
 
 
 async def _fetch_certificate(endpoint: Endpoint) -> bytes | None:
-    """Return the certificate of the backend without verifying it."""
+    """Return the certificate of the backend as DER without verifying it; None if there is none."""
     context = client_context(
         ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else "")
     )

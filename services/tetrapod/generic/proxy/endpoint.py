@@ -16,7 +16,10 @@ DIAL_TIMEOUT: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host and port with a TLS configuration; None means plain HTTP."""
+    """A host and port with a TLS configuration, None for plain HTTP.
+
+    Its equality determines which connections are shared.
+    """
 
     host: str
     port: int
@@ -38,7 +41,11 @@ class Endpoint:
 
 
 def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
-    """Return the endpoint, the request target, and the Host header as the URL contains it.
+    """Return the endpoint of a URL, the request target (path and query), and the Host header as the URL contains it.
+
+    Args:
+        url: an http or https URL.
+        tls: the TLS configuration for https; None for the CAs of the system.
 
     Raises:
         BackendError: the URL is not an http or https URL.

@@ -1,11 +1,8 @@
 """Forwarding of a request to a backend and of its response to the client.
 
-It works as in kube-aggregator's UpgradeAwareHandler.
-
-Bodies are streamed in both directions without being collected. A response that has arrived completely becomes a plain
-`Response`, and a 101 connects the client and the backend directly.
-
-Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
+It behaves as kube-aggregator's UpgradeAwareHandler. Bodies are streamed in both directions without being collected. A
+response that has arrived completely becomes a plain `Response`, and a 101 connects the client and the backend directly.
+Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go; k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ client does not occupy a backend connection.
 
 
 class NotUpgraded(BackendError):
-    """The backend answered an upgrade request with a response that is neither a 101 nor an error."""
+    """The backend answered an upgrade request with a status below 400 other than 101."""
 
 
 async def forward(
@@ -65,19 +62,24 @@ async def forward(
     only_upgraded: bool = False,
     dropped: Collection[bytes] = DROPPED_FROM_BACKENDS,
 ) -> Response:
-    """Forward a request and return the backend's response.
+    """Forward a request and return the backend's response, whatever its status.
+
+    The body of the response may be streamed while the client reads it.
 
     Args:
-        target: path and query; if empty, those of the request.
-        headers: the headers to send; None means those of `forwarded_headers`.
-        host: the Host header; if empty, that of the endpoint.
-        redirects: whether redirects are passed back. Otherwise they are rejected, because a client that follows one
+        pool: the connections.
+        endpoint: the backend.
+        request: the request. It is cancelled from now on when the client disconnects.
+        target: path and query; "" for those of the request.
+        headers: the headers to send; None for those of `forwarded_headers`.
+        host: the Host header; "" for that of the endpoint.
+        redirects: whether redirects are passed back. Otherwise they become a 502, because a client that follows one
             would send its token along.
         only_upgraded: whether an upgrade request must result in an upgrade or in an error of the backend.
         dropped: the response headers that are not passed back; see `returned_headers`.
 
     Raises:
-        BackendError: the backend cannot be reached or the response is malformed.
+        BackendError: the backend cannot be reached or the response is malformed; NotUpgraded as `only_upgraded` says.
     """
     request.cancel_when_gone = True
     if not target:
@@ -159,7 +161,7 @@ def _switched_to(headers: HeaderList) -> str:
 
 
 def _length(headers: HeaderList) -> int | None:
-    """Return the size of the request's body in bytes, or None if it is chunked."""
+    """Return the size of a request body in bytes by its headers: 0 if it has none, None if it is chunked."""
     length: int | None = 0
     for name, value in headers:
         if name == b"content-length":

@@ -65,20 +65,20 @@ _TOKEN: Final = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzAB
 
 
 def escape_header_key(key: str) -> str:
-    """Percent-encode `%` and the characters that a header name cannot contain."""
+    """Return a key with `%`, and the characters that a header name cannot contain, percent-encoded."""
     return "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
 
 
 class Unsendable(ValueError):
-    """A header value contains characters that cannot be sent. The text is that of Go's net/http."""
+    """The error of a header value with characters that cannot be sent. The text is that of Go's net/http."""
 
 
 def identity_headers(user: UserInfo) -> HeaderList:
-    """Return the identity headers (X-Remote-*) of a user.
+    """Return the identity headers (X-Remote-*) of a user, in a new list.
 
     Raises:
-        Unsendable: the backend would read another identity: the name (a certificate's CN may be anything) contains line
-            breaks, or begins or ends with spaces. Upstream sends such spaces.
+        Unsendable: the backend would read another identity, because a value contains control characters, or begins or
+            ends with spaces. A certificate's CN may be anything. Upstream sends such spaces.
     """
     headers = [*_plain_identity((user.name, user.uid, user.groups))]
     if user.extra:
@@ -105,10 +105,16 @@ def _sendable(header: bytes, text: str) -> tuple[bytes, bytes]:
 def forwarded_headers(
     headers: HeaderList, user: UserInfo, remote: str, audit_id: str, location: HeaderList | None = None
 ) -> HeaderList:
-    """Return the request headers for a backend that trusts this server's identity headers.
+    """Return the request headers for a backend that trusts this server's identity headers, in a new list.
+
+    Hop-by-hop headers, Host, framing, and the client's Authorization and identity headers are left out.
 
     Args:
-        where: the X-Forwarded-Uri, -Host and -Proto headers, which replace those of the client; None passes the
+        headers: the headers of the client.
+        user: the user for the identity headers.
+        remote: the client's address, which is appended to X-Forwarded-For; "" for none.
+        audit_id: the Audit-ID header; "" for none.
+        location: the X-Forwarded-Uri, -Host and -Proto headers, which replace those of the client; None passes the
             client's.
 
     Raises:
@@ -122,9 +128,9 @@ def forwarded_headers(
 
 
 def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
-    """Return the request headers to pass on, without Host, Upgrade and framing.
+    """Return the request headers for a backend that gets no identity headers, in a new list.
 
-    Identity headers of the client are never passed on.
+    All else is as in `forwarded_headers`.
     """
     return _without(headers, _REPLACED, remote, audit_id)
 
@@ -159,14 +165,14 @@ def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit
 
 
 def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_FROM_BACKENDS) -> HeaderList:
-    """Return the headers of a backend's response that are passed back to the client.
+    """Return the headers of a backend's response that are passed back to the client, in a new list.
 
-    Headers that the backend's Connection header names are dropped too. Several Trailer headers become one.
-
-    Identity headers (X-Remote-*) are passed back from peer services only, because a proxy in front of this server may
-    take them for its own.
+    Headers that the backend's Connection header names are dropped too. Several Trailer headers become one. Identity
+    headers (X-Remote-*) are passed back from peer services only, because a proxy in front of this server may take them
+    for its own.
 
     Args:
+        headers: the headers of the response.
         dropped: the names of the headers that are not passed back: DROPPED_FROM_PEERS for a peer service,
             DROPPED_FOR_BROWSERS for any other backend whose clients may be browsers, else DROPPED_FROM_BACKENDS.
     """
@@ -191,13 +197,19 @@ def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_F
 
 
 def forwarded_uri(path: str, prefix: str = "") -> str:
-    """Return the X-Forwarded-Uri of a path that is escaped already."""
+    """Return the X-Forwarded-Uri for a path that is already escaped: `prefix` and path, normalized.
+
+    A slash at the end of the path is kept.
+    """
     normalized = posixpath.normpath(f"{prefix}{path}")
     return f"/{normalized.lstrip('/')}" + ("/" if path.endswith("/") and normalized.strip("/") else "")
 
 
 def returned_trailers(trailers: HeaderList) -> HeaderList:
-    """Return the trailers that are passed back, without those that clients would interpret differently in a trailer."""
+    """Return the trailers that are passed back to the client, in a new list.
+
+    Hop-by-hop headers and those that concern the framing or identity are dropped.
+    """
     return [
         (name, value)
         for name, value in trailers
@@ -206,7 +218,7 @@ def returned_trailers(trailers: HeaderList) -> HeaderList:
 
 
 def upgrade_of(headers: HeaderList) -> bytes:
-    """Return the protocol of a requested upgrade, or b"" if none is requested."""
+    """Return the protocol of a requested upgrade, such as b"websocket"; b"" if none is requested."""
     if not any(name == b"connection" and b"upgrade" in _tokens(value) for name, value in headers):
         return b""
     return next((value for name, value in headers if name == b"upgrade"), b"")
@@ -217,7 +229,7 @@ def _tokens(connection: bytes) -> frozenset[bytes]:
 
 
 def render_request(method: str, target: str, host: str, headers: HeaderList, framing: bytes) -> bytes:
-    """Return the head of a request. `framing` consists of whole lines."""
+    """Return the encoded head of a request. `framing` are further complete header lines."""
     lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("latin-1")]
     lines += [b": ".join(header) for header in headers]
     lines.append(framing + b"\r\n")

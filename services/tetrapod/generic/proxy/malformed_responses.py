@@ -17,10 +17,11 @@ TOO_MANY_1XX: Final = _BROKEN + "net/http: too many 1xx informational responses"
 
 
 def malformed_head(data: bytes, fallback: str) -> str:
-    """Return the error for data that is not a valid status line with headers (net/http: ReadResponse, readTransfer).
+    """Return Go's error for received data that is not a valid response head (net/http: ReadResponse, readTransfer).
 
     Args:
-        fallback: the text if no specific error is found.
+        data: the data that the parser rejected.
+        fallback: the end of the text if no specific error is found.
     """
     lines = data[:4096].decode("utf-8", "replace").split("\n")
     first = lines[0].removesuffix("\r")
@@ -55,7 +56,7 @@ def malformed_head(data: bytes, fallback: str) -> str:
 
 
 def malformed_status(code: int) -> str:
-    """Return the error text for a status code below 100 or above 599, or "" if the code is valid.
+    """Return the error for a status code below 100 or above 599; "" if the code is valid.
 
     The HTTP parser accepts codes outside this range. Upstream accepts those from 600 to 999; this server does not.
     """
@@ -63,7 +64,7 @@ def malformed_status(code: int) -> str:
 
 
 def unsupported_encoding(value: bytes) -> str:
-    """Return the error for a Transfer-Encoding, or "" if it is supported."""
+    """Return the error for a Transfer-Encoding other than chunked; "" for chunked."""
     return (
         ""
         if value.strip().lower() == b"chunked"
@@ -72,5 +73,5 @@ def unsupported_encoding(value: bytes) -> str:
 
 
 def malformed_body(error: str) -> str:
-    """Return the error for a body that the parser rejects."""
+    """Return Go's error for a body that the parser rejects with the text `error`."""
     return "invalid byte in chunk length" if "chunk size" in error else f"malformed HTTP response: {error}"

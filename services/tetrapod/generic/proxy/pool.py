@@ -25,7 +25,7 @@ REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class BackendPool:
-    """A pool of connections. All failures of connections and requests are raised as BackendError."""
+    """A pool of keep-alive connections. All failures of connections and requests are raised as BackendError."""
 
     def __init__(self) -> None:
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
@@ -49,16 +49,20 @@ class BackendPool:
         replay: bool = False,
         new_connection: bool = False,
     ) -> BackendConnection:
-        """Send a request and return when status and headers of the response have arrived.
+        """Send a request and return its connection when status and headers of the response have arrived.
 
-        The caller reads the body or closes the connection.
-
-        If a connection of the pool turns out to be dead, the request is repeated over a new one, provided that its
-        method allows it.
+        The caller must read the body to its end or close the connection. If a pooled connection turns out to be dead, a
+        request that may be repeated is sent again over a new one.
 
         Args:
+            endpoint: the server.
+            method: the method.
+            target: path and query.
+            headers: the headers, without Host and framing.
             body: the bytes, or a reader whose data is sent as it arrives.
-            length: the size of a streamed body; None sends it in chunks.
+            host: the Host header; "" for that of the endpoint.
+            upgrade: the protocol of a requested upgrade; b"" for none.
+            length: the size of a streamed body; None to send it in chunks.
             replay: whether the request may be repeated, regardless of its method.
             new_connection: whether to use a new connection.
 
@@ -106,10 +110,22 @@ class BackendPool:
         host: str = "",
         limit: int = 64 << 20,
     ) -> tuple[int, HeaderList, bytes]:
-        """Send a request and read the whole response. Redirects are not followed.
+        """Send a request and return status, headers and the whole body, whatever the status.
+
+        Redirects are not followed.
+
+        Args:
+            method: the method.
+            url: an http or https URL.
+            body: the body.
+            headers: further headers.
+            timeout: seconds for the request and the response together.
+            tls: the TLS configuration for https; None for the CAs of the system.
+            host: the Host header; "" for that of the URL.
+            limit: the maximum size of the body in bytes.
 
         Raises:
-            BackendError: the request failed.
+            BackendError: the request failed, or the body is larger than `limit`.
             TimeoutError: it took longer than `timeout` seconds.
         """
         endpoint, target, url_host = parse_url(url, tls)
@@ -131,9 +147,13 @@ class BackendPool:
         *,
         tls: ClientTLS | None = None,
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield the pieces of a response as they arrive, each with the status.
+        """Send a request and yield the pieces of its response as they arrive, each with the status.
 
-        Ending the iteration early closes the connection.
+        The first piece is empty and comes with the head. Ending the iteration early closes the connection. There is no
+        timeout.
+
+        Raises:
+            BackendError: the connection or the request failed.
         """
         endpoint, target, url_host = parse_url(url, tls)
         connection = await self.exchange(endpoint, method, target, header_list(headers), host=url_host)
@@ -148,7 +168,7 @@ class BackendPool:
     # --- connections
 
     def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
-        """Return an idle connection, or None."""
+        """Remove an idle connection to the endpoint from the pool and return it, or None if there is none."""
         idle = self._idle.get(endpoint)
         while idle:
             connection = idle.pop()
@@ -191,11 +211,11 @@ class BackendPool:
 
     @property
     def open_connections(self) -> int:
-        """The number of open connections, idle or not."""
+        """The number of open connections, whether they are idle or in use."""
         return len(self._all)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Abort all connections, also those in use."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
@@ -233,7 +253,7 @@ async def _send_body(connection: BackendConnection, body: BodyReader, length: in
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:
-    """Return headers as a list with lower-case names."""
+    """Return headers as a list with lower-case names; [] for None. A list is returned as it is."""
     if headers is None:
         return []
     if isinstance(headers, list):

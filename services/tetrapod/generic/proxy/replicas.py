@@ -29,7 +29,7 @@ READY: Final = collectors.Gauge(
 
 
 class Address(NamedTuple):
-    """An address of a replica. `name` is the host in the URL, for which the certificate must be valid."""
+    """The address of a replica. `name` is the host in its URL, for which the certificate must be valid."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """Return all addresses of a name.
+    """Return all addresses of a host name by DNS, without duplicates.
 
     Raises:
         OSError: the lookup failed.
@@ -51,7 +51,14 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 class Replicas:
-    """The replicas of one service. `on_removed` is called with every address that must no longer be used."""
+    """The replicas of one service and whether they are ready.
+
+    Args:
+        name: the name of the service in logs and metrics.
+        hosts: the hosts and ports of the URLs.
+        on_removed: called with each replica that is removed or not ready any more.
+        lookup: returns the addresses of a host.
+    """
 
     def __init__(
         self,
@@ -70,7 +77,11 @@ class Replicas:
         self._probe_soon = asyncio.Event()
 
     async def candidates(self) -> list[Address]:
-        """Return the addresses in the order in which to try them, or an empty list if no name can be resolved."""
+        """Return the replicas in the order in which to try them: those that are ready come first.
+
+        Each call begins with the next one. The first call looks up the names. The list is empty if no name can be
+        resolved.
+        """
         if not self._ready:
             if self._resolving is None or self._resolving.done():
                 self._resolving = asyncio.create_task(self.resolve())
@@ -83,13 +94,19 @@ class Replicas:
         return [*_rotated(ready, offset), *_rotated(not_ready, offset)]
 
     def mark_unavailable(self, address: Address) -> None:
-        """Mark a replica as not ready, because it cannot be reached or is stopping, and probe soon."""
+        """Mark a replica as not ready, because it cannot be reached or is stopping, and probe soon.
+
+        Do nothing if it is the only one.
+        """
         if len(self._ready) > 1 and self._ready.get(address):
             self._mark(address, False)
             self._probe_soon.set()
 
     async def resolve(self) -> None:
-        """Look up all names. If a lookup fails, the known addresses of that name are kept."""
+        """Look up all names and replace the replicas. If a lookup fails, the previous addresses of that name are kept.
+
+        New replicas must pass a probe first, unless there is only one.
+        """
         resolved: dict[Address, bool] = {}
         for host, port in self._hosts:
             try:
@@ -108,7 +125,10 @@ class Replicas:
             self._on_removed(address)
 
     async def follow(self, probe: Probe) -> None:
-        """Resolve and probe periodically, until cancelled."""
+        """Look up the names every 5 seconds and probe all replicas every second, until cancelled.
+
+        A single replica is not probed. `probe` returns whether a replica is ready.
+        """
         loop = asyncio.get_running_loop()
         resolved_at = float("-inf")
         while True:

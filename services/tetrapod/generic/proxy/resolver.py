@@ -17,20 +17,22 @@ SERVICE_NAME = "kubernetes.io/service-name"
 
 
 class Unresolvable(Exception):
-    """A Service has no usable address. The text is upstream's."""
+    """The error of a Service that does not exist or has no usable address. The text is upstream's."""
 
 
 class Cluster(Protocol):
-    """A source of Services and EndpointSlices."""
+    """A source of Services and EndpointSlices, such as informers."""
 
     def service(self, namespace: str, name: str) -> Object | None: ...
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]: ...
 
 
 class Resolver:
-    """A resolver over informers, for the aggregator.
+    """A resolver of Services over informers, for the aggregator. Webhooks read the storage instead.
 
-    Webhooks read the storage instead (generic/webhook/services.py).
+    Args:
+        cluster: the Services and EndpointSlices.
+        by_endpoints: whether to use a ready endpoint instead of the ClusterIP (--enable-aggregator-routing).
     """
 
     def __init__(self, cluster: Cluster, *, by_endpoints: bool) -> None:
@@ -38,10 +40,10 @@ class Resolver:
         self._by_endpoints = by_endpoints
 
     def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Return host and port.
+        """Return the host and port at which a port of a Service can be reached.
 
         Raises:
-            Unresolvable: the Service has no usable address.
+            Unresolvable: the Service does not exist or has no usable address.
         """
         service = require_service(self._cluster.service(namespace, name), name)
         if not self._by_endpoints:
@@ -51,14 +53,18 @@ class Resolver:
 
 
 def require_service(service: Object | None, name: str) -> Object:
-    """Return the Service, raising Unresolvable if it is None."""
+    """Return the Service, or raise Unresolvable if it is None. `name` is for the error."""
     if service is None:
         raise Unresolvable(f'service "{name}" not found')
     return service
 
 
 def endpoint_port(service: Object, name: str, port: int) -> str:
-    """Return the name of a port of a Service that has endpoints."""
+    """Return the name of the Service port with this number, by which EndpointSlices refer to it.
+
+    Raises:
+        Unresolvable: the Service has no such port, or a type without endpoints.
+    """
     kind = service["spec"].get("type", "ClusterIP")
     if kind not in ("ClusterIP", "LoadBalancer", "NodePort"):
         raise Unresolvable(f'unsupported service type "{kind}"')
@@ -67,7 +73,11 @@ def endpoint_port(service: Object, name: str, port: int) -> str:
 
 
 def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple[str, int]:
-    """Return the address and port of a random ready endpoint, preferably of the Service's first IP family."""
+    """Return the address and port of a random ready endpoint, preferably of the Service's first IP family.
+
+    Raises:
+        Unresolvable: no endpoint is ready.
+    """
     family = next(iter(service["spec"].get("ipFamilies") or ()), "")
     by_type: dict[bool, list[Object]] = {True: [], False: []}
     for endpoint_slice in slices:
@@ -79,7 +89,11 @@ def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple
 
 
 def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
-    """Return the cluster IP (or the external name) of a Service and the port."""
+    """Return the ClusterIP of a Service, or its external name, and the port.
+
+    Raises:
+        Unresolvable: the Service is headless, has an unknown type, or does not have this port.
+    """
     spec = service["spec"]
     kind = spec.get("type", "ClusterIP")
     if kind == "ExternalName":
@@ -92,7 +106,11 @@ def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
 
 
 def service_port(service: Object, name: str, port: int) -> Object:
-    """Return the port entry of a Service with this number."""
+    """Return a copy of the entry in the ports of a Service with this number.
+
+    Raises:
+        Unresolvable: there is none.
+    """
     for entry in service["spec"].get("ports") or []:
         if entry.get("port") == port:
             return dict(entry)
@@ -100,7 +118,7 @@ def service_port(service: Object, name: str, port: int) -> Object:
 
 
 def ready_addresses(slices: Iterable[Object], port_name: str) -> Iterator[tuple[str, int]]:
-    """Yield the first address of each ready endpoint, with the port of this name."""
+    """Yield the first address of each ready endpoint with the number of the port of this name."""
     for endpoint_slice in slices:
         for port in endpoint_slice.get("ports") or []:
             if (port.get("name") or "") != port_name or port.get("port") is None:

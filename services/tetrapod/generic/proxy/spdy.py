@@ -27,7 +27,7 @@ def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
 
 
 class Session:
-    """A SPDY session.
+    """A SPDY session. It does no I/O of its own: it calls `write`, and received bytes are passed to `feed`.
 
     Args:
         write: sends bytes.
@@ -53,18 +53,21 @@ class Session:
         return stream
 
     def send(self, stream: int, data: bytes, *, last: bool = False) -> None:
-        """Send data on a stream. `last` ends the stream."""
+        """Send data on a stream, in several frames if it is large. `last` ends this direction of the stream."""
         for at in range(0, max(len(data), 1), _CHUNK):
             part = data[at : at + _CHUNK]
             flags = _FIN if last and at + _CHUNK >= len(data) else 0
             self._write(stream.to_bytes(4, "big") + bytes((flags,)) + len(part).to_bytes(3, "big") + part)
 
     def reset(self, stream: int) -> None:
-        """Reset a stream."""
+        """Cancel a stream in both directions."""
         self._write(_control(_RST_STREAM, stream.to_bytes(4, "big") + _CANCEL.to_bytes(4, "big")))
 
     def feed(self, data: bytes) -> None:
-        """Process received bytes."""
+        """Process received bytes: call `on_data` for each complete frame, and answer pings.
+
+        An incomplete frame is kept.
+        """
         self._data += data
         while len(self._data) >= 8:
             size = int.from_bytes(self._data[5:8], "big")

@@ -44,9 +44,9 @@ class _SpliceEnd(asyncio.Protocol):
 
 
 class Splice:
-    """A pair of protocols.
+    """Two protocols that forward data to each other, `client` and `backend`.
 
-    Attach `client` and `backend` to their transports (set_protocol and connection_made), then await `run`.
+    Attach each to its transport (set_protocol and connection_made), then await `run`.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,10 @@ class Splice:
         self.backend = _SpliceEnd(self._ended)
 
     async def run(self) -> None:
-        """Pass data on until either side closes. Then flush what was written and close the other side."""
+        """Forward data in both directions until one connection closes.
+
+        Then send the data that is buffered and close both.
+        """
         self.client.join(self.backend)
         self.backend.join(self.client)
         try:

@@ -1,9 +1,7 @@
-"""Exec and attach for WebSocket clients (v5.channel.k8s.io).
+"""Exec and attach for WebSocket clients (v5.channel.k8s.io), whose channels become SPDY streams to the kubelet.
 
-The channels of the clients are translated to SPDY streams to the kubelet.
-
-Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go,
-k8s.io/client-go/tools/remotecommand/{spdy,v4}.go.
+Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go;
+k8s.io/client-go/tools/remotecommand/{spdy,v4}.go
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ _LARGEST_STATUS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The streams that the client requests."""
+    """The streams that the client requests in the query of exec or attach."""
 
     stdin: bool = False
     stdout: bool = False
@@ -59,7 +57,7 @@ class Streams:
     tty: bool = False
 
     def channels(self) -> list[int]:
-        """Return the channels in the order in which kubelets expect their streams to be opened."""
+        """Return the numbers of the channels, in the order in which kubelets expect their streams to be opened."""
         candidates = [
             (True, _ERROR),
             (self.stdin, _STDIN),
@@ -71,16 +69,25 @@ class Streams:
 
     @property
     def greeting(self) -> int:
-        """The channel on which the client receives an empty message once it is connected."""
+        """The channel on which the client receives an empty message when it is connected."""
         return _STDOUT if self.stdout else _STDERR if self.stderr else _ERROR
 
 
 async def translate(
     pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList, streams: Streams
 ) -> Response:
-    """Return a response that upgrades the client and translates its channels.
+    """Return a response that upgrades the client, connects to the kubelet and translates between them.
 
-    Errors of the kubelet are sent on the error channel, because the client is already connected then.
+    An invalid handshake gets a 400. Errors of the kubelet are sent on the error channel, because the client is already
+    connected then.
+
+    Args:
+        pool: the connections.
+        endpoint: the kubelet.
+        request: the request of the client.
+        target: path and query of the request to the kubelet.
+        headers: the headers of the request to the kubelet, from which those of the WebSocket handshake are removed.
+        streams: the requested streams.
     """
     try:
         head = handshake_response(request.headers, PROTOCOL)
@@ -120,7 +127,7 @@ def _send_status(client_end: PipeEnd, status: Object) -> None:
 
 
 class _Translation:
-    """The translation between a connected client and a connected kubelet."""
+    """The translation between a connected client and a connected kubelet. Creating it opens the SPDY streams."""
 
     def __init__(
         self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: BackendConnection, streams: Streams
@@ -145,7 +152,7 @@ class _Translation:
         del self._session
 
     async def status(self) -> Object:
-        """Wait until the kubelet has sent the final status or one of the connections has ended. Return the status."""
+        """Wait until the kubelet has ended its streams or a connection has ended, and return the final status."""
         waits = [
             asyncio.ensure_future(event.wait())
             for event in (self._done, self._client_end.ended, self._kubelet_end.ended)
@@ -189,14 +196,20 @@ class _Translation:
                 self._session.send(self._stream_of[channel], data)
 
     def _end(self, channel: int) -> None:
-        """Handle the client's message that it closes a channel."""
+        """Handle the client's message that it closes a channel.
+
+        The end of stdin is sent to the kubelet; other channels are ignored.
+        """
         if channel == _STDIN and channel in self._stream_of and channel not in self._closed:
             self._closed.add(channel)
             self._session.send(self._stream_of[channel], b"", last=True)
 
 
 async def _upgrade_error(connection: BackendConnection) -> Object:
-    """Return the error of a kubelet that did not switch protocols."""
+    """Return the status for the client if the kubelet did not switch protocols.
+
+    It is the Status in the kubelet's response, or a 500 with its text.
+    """
     text = (await connection.read(_LARGEST_STATUS)).decode("utf-8", "replace")
     try:
         decoded = orjson.loads(text)
@@ -219,7 +232,7 @@ def _internal(text: str) -> Object:
 
 
 def _status_of(content: bytes) -> Object:
-    """Convert the content of the error stream to the status for the client."""
+    """Return the status for the client from the content of the kubelet's error stream, which is empty after success."""
     if not content:
         return {"status": "Success"}
     try:

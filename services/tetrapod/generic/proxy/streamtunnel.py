@@ -1,8 +1,6 @@
-"""Port forwarding for WebSocket clients.
+"""Port forwarding for WebSocket clients: the client's messages contain the bytes of a SPDY connection to the kubelet.
 
-It speaks SPDY to the kubelet, and tunnels the bytes in WebSocket messages to the client.
-
-Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go.
+Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ _WEBSOCKET: Final = (b"sec-websocket-", b"upgrade", b"connection", b"x-stream-pr
 
 
 def tunnelled_protocols(headers: HeaderList) -> list[str]:
-    """Return the SPDY protocols that a client requests within a WebSocket."""
+    """Return the SPDY protocols that a client requests within a WebSocket, such as `portforward.k8s.io`."""
     requested = offered_protocols(headers)
     return [name.removeprefix(_PREFIX) for name in requested if name.startswith(_PREFIX) and name.endswith(".k8s.io")]
 
 
 def without_websocket(headers: HeaderList) -> HeaderList:
-    """Return the headers without those of the WebSocket handshake."""
+    """Return a new list of the headers without those of a WebSocket handshake."""
     return [(name, value) for name, value in headers if not name.startswith(_WEBSOCKET)]
 
 
@@ -55,7 +53,14 @@ async def tunnel(
 ) -> Response:
     """Connect to the kubelet and return the response that tunnels SPDY to the client.
 
-    Return the kubelet's response if it does not upgrade.
+    If the kubelet does not upgrade, its response is returned. An invalid handshake of the client gets a 400.
+
+    Args:
+        pool: the connections.
+        endpoint: the kubelet.
+        request: the request of the client.
+        target: path and query of the request to the kubelet.
+        headers: the headers of the request to the kubelet, from which those of the WebSocket handshake are removed.
 
     Raises:
         BackendError: the kubelet cannot be reached.

@@ -19,11 +19,11 @@ class ClientTLS:
     """A TLS client configuration.
 
     Attributes:
-        ca_data: the CA bundle as PEM; if empty, the CAs of the system.
+        ca_data: the CA bundle as PEM; "" for the CAs of the system.
         insecure: whether the server certificate is not verified.
-        certificate: the file of the client certificate. A renewed file is read again.
-        key: the file of the private key.
-        server_name: the name for SNI and for the verification of the certificate; if empty, the host.
+        certificate: the path of the client certificate; "" for none. A renewed file is read again.
+        key: the path of the private key.
+        server_name: the name for SNI and for the verification of the certificate; "" for the host.
     """
 
     ca_data: str = ""
@@ -39,7 +39,7 @@ _contexts: Final[BoundedCache[tuple[ClientTLS, int], ssl.SSLContext]] = BoundedC
 
 
 def client_context(tls: ClientTLS) -> ssl.SSLContext:
-    """Return the TLS context of a configuration.
+    """Return the SSL context of a configuration, from a cache unless the certificate file has changed.
 
     Raises:
         OSError, ValueError: a file or the CA bundle is unusable (ssl.SSLError is one of them).

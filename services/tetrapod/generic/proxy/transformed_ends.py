@@ -1,6 +1,7 @@
-"""The two ends of a connection whose data is transformed on the way.
+"""Two protocols for a proxy that transforms the data on the way.
 
-Each passes on what it receives, with back pressure from the other.
+The proxy receives the data of each end and writes the result to the other. Reading from one end pauses while the buffer
+of the other is full.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from typing import Any
 
 
 class PipeEnd(asyncio.Protocol):
-    """One end of the connection. Bytes that arrive before `receive_with` is called are buffered."""
+    """One of the two connections. Bytes that arrive before `receive_with` is called are buffered.
+
+    Attributes:
+        peer: the other one.
+        ended: set when the connection is lost.
+    """
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -21,7 +27,7 @@ class PipeEnd(asyncio.Protocol):
         self._early: list[bytes] = []
 
     def receive_with(self, receive: Callable[[bytes], None]) -> None:
-        """Set the function that receives the data, beginning with the buffered bytes."""
+        """Call `receive` with the data that arrives, beginning with the buffered bytes."""
         self._receive = receive
         early, self._early = self._early, []
         for data in early:
@@ -30,7 +36,7 @@ class PipeEnd(asyncio.Protocol):
             self._receive = None
 
     def write(self, data: bytes) -> None:
-        """Write data unless the connection is closing."""
+        """Write data to this connection, unless it is closing."""
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(data)
 
@@ -58,7 +64,7 @@ class PipeEnd(asyncio.Protocol):
             peer.transport.resume_reading()
 
     def close(self) -> None:
-        """Close the connection and drop bytes that still arrive."""
+        """Close the connection after its buffer was sent, and ignore bytes that still arrive."""
         self._receive = _drop
         if self.transport is not None:
             self.transport.close()
@@ -68,7 +74,7 @@ def _drop(_: bytes) -> None: ...
 
 
 def pipe_ends() -> tuple[PipeEnd, PipeEnd]:
-    """Return two ends that refer to each other."""
+    """Return two ends that are peers of each other."""
     first, second = PipeEnd(), PipeEnd()
     first.peer, second.peer = second, first
     return first, second
