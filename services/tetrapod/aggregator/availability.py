@@ -28,7 +28,7 @@ from tetrapod.machinery.status import StatusError
 
 RESYNC: Final = 30.0
 ATTEMPTS: Final = 5
-PATIENCE: Final = 5.0
+TIMEOUT: Final = 5.0
 WORKERS: Final = 5
 _CERTIFICATES: Final = CertificateFailures("apiserver_kube_aggregator")
 _UNAVAILABLE: Final = Gauge(
@@ -167,7 +167,7 @@ class AvailabilityController:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         url = f"https://{endpoint.authority}{path}"
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 return await self._ask(obj, endpoint, path, url)
         except BackendError as error:
             _CERTIFICATES.count(error)

@@ -28,7 +28,7 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.version_order import priority_key
 
 REFRESH: Final = 60.0
-PATIENCE: Final = 5.0
+TIMEOUT: Final = 5.0
 FIRST: Final = (20001, 0)
 """The priorities of the aggregator's own group. They are higher than those that an APIService may have."""
 _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -185,7 +185,7 @@ class ExternalDiscovery:
             return
         known = self._known.get(name)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 self._keep(name, await self._fetch(obj, known.etag if known is not None else ""))
         except (BackendError, Unresolvable, TimeoutError, ValueError) as error:
             self._keep(name, _Known("", _stale(group_version(obj))))

@@ -28,7 +28,7 @@ from tetrapod.machinery.gvk import Object
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS: Final = 60.0
-PATIENCE: Final = 10.0
+TIMEOUT: Final = 10.0
 
 
 class _Entry(NamedTuple):
@@ -122,7 +122,7 @@ class ExternalOpenAPI(SinglePartSource):
 
     async def _get(self, obj: Object, target: str) -> bytes | None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 answer = await self._backends.fetch(obj, target, "application/json")
         except (BackendError, Unresolvable, UnusableBundle, TimeoutError) as error:
             log.info("OpenAPI of %s failed: %s", obj["metadata"]["name"], error)

@@ -53,7 +53,7 @@ class ClusterInformers:
 
     def _service_changed(self, old: Object | None, new: Object | None) -> None:
         metadata = (new or old or {})["metadata"]
-        self._tell(metadata["namespace"], metadata["name"])
+        self._notify(metadata["namespace"], metadata["name"])
 
     def _slice_changed(self, old: Object | None, new: Object | None) -> None:
         for obj in (old, new):
@@ -68,8 +68,8 @@ class ClusterInformers:
                 known[metadata["name"]] = obj
             else:
                 known.pop(metadata["name"], None)
-            self._tell(metadata["namespace"], service)
+            self._notify(metadata["namespace"], service)
 
-    def _tell(self, namespace: str, name: str) -> None:
+    def _notify(self, namespace: str, name: str) -> None:
         for listener in self._listeners:
             listener(namespace, name)

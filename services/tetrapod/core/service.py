@@ -172,7 +172,7 @@ class CoreService:
             lifecycle.follow("servicecidrs", self._addresses.service_cidrs)
             lifecycle.follow("services", services)
             address_repair = AddressRepair(self._client, self._addresses.service_cidrs, services)
-            allocator_metrics.known(self._addresses, address_repair.taken)
+            allocator_metrics.register(self._addresses, address_repair.taken)
             for repairing in (address_repair, PortRepair(self._client, self._ports)):
                 lifecycle.background(repairing.name, repairing.run())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tetrapod.auth.reviews.access import metadata_errors, validate_subject_spec
-from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector
+from tetrapod.auth.reviews.selectors import parse_field_selector, parse_label_selector
 from tetrapod.auth.tokens.bootstrap import BootstrapTokenAuthenticator
 from tetrapod.auth.tokens.request import validate_token_request
 from tetrapod.auth.tokens.static import StaticTokenAuthenticator, read_token_file
@@ -153,16 +153,16 @@ def test_access_review_validation() -> None:
 def test_unparsable_selector_requirements_are_ignored() -> None:
     one = {"key": "spec.nodeName", "operator": "In", "values": ["n1"]}
     odd = {"key": "a", "operator": "Near", "values": ["x"]}
-    assert understand_field_selector({"requirements": [one, odd]}, "f") == (
+    assert parse_field_selector({"requirements": [one, odd]}, "f") == (
         (one,),
         "f partially ignored due to parse error",
     )
-    assert understand_field_selector({"requirements": [odd]}, "f") == ((), "f ignored due to parse error")
-    assert understand_field_selector({"rawSelector": "spec.nodeName=n1"}, "f") == ((one,), "")
-    assert understand_label_selector({"rawSelector": "a in b"}, "l") == ((), "l ignored due to parse error")
+    assert parse_field_selector({"requirements": [odd]}, "f") == ((), "f ignored due to parse error")
+    assert parse_field_selector({"rawSelector": "spec.nodeName=n1"}, "f") == ((one,), "")
+    assert parse_label_selector({"rawSelector": "a in b"}, "l") == ((), "l ignored due to parse error")
     listed = {"key": "a", "operator": "In", "values": ["b", "c"]}
-    assert understand_label_selector({"requirements": [listed]}, "l") == ((listed,), "")
-    assert understand_label_selector({"rawSelector": "a in (c,b),!d"}, "l").requirements == (
+    assert parse_label_selector({"requirements": [listed]}, "l") == ((listed,), "")
+    assert parse_label_selector({"rawSelector": "a in (c,b),!d"}, "l").requirements == (
         listed,
         {"key": "d", "operator": "DoesNotExist"},
     )

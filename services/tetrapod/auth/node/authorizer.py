@@ -24,7 +24,7 @@ _LEASE_NAMESPACE: Final = "kube-node-lease"
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
-def no(reason: str) -> AuthorizationResult:
+def no_opinion(reason: str) -> AuthorizationResult:
     """Return the decision NO_OPINION with a reason."""
     return AuthorizationResult(Decision.NO_OPINION, reason)
 
@@ -64,7 +64,7 @@ class NodeAuthorizer:
             return _SILENT
         node = attributes.user.name.removeprefix(NODE_PREFIX)
         if not node:
-            return no(f"unknown node for user {go_quote(attributes.user.name)}")
+            return no_opinion(f"unknown node for user {go_quote(attributes.user.name)}")
         if attributes.resource_request:
             special = self._by_resource.get((attributes.group, attributes.resource))
             if special is not None:
@@ -80,64 +80,64 @@ class NodeAuthorizer:
 
     def _related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if not attributes.name:
-            return no("No Object name found")
+            return no_opinion("No Object name found")
         if self._graph.related(node, Vertex(attributes.resource, attributes.namespace, attributes.name)):
             return _ALLOW
-        return no(f"no relationship found between node '{node}' and this object")
+        return no_opinion(f"no relationship found between node '{node}' and this object")
 
     def _get_related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb != "get":
-            return no("can only get individual resources of this type")
-        return no("cannot get subresource") if attributes.subresource else self._related(node, attributes)
+            return no_opinion("can only get individual resources of this type")
+        return no_opinion("cannot get subresource") if attributes.subresource else self._related(node, attributes)
 
     def _read_related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in ("get", "list", "watch"):
-            return no("can only read resources of this type")
+            return no_opinion("can only read resources of this type")
         if attributes.subresource:
-            return no("cannot read subresource")
+            return no_opinion("cannot read subresource")
         return (
             self._related(node, attributes)
             if attributes.namespace
-            else no("can only read namespaced object of this type")
+            else no_opinion("can only read namespaced object of this type")
         )
 
     def _claim(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource != "status":
             return self._get_related(node, attributes)
         if attributes.verb not in ("update", "patch"):
-            return no("can only get/update/patch this type")
+            return no_opinion("can only get/update/patch this type")
         return self._related(node, attributes)
 
     def _service_account(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb == "get":
             return self._get_related(node, attributes)
         if attributes.verb != "create" or not attributes.name:
-            return no("can only create tokens for individual service accounts")
+            return no_opinion("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
-            return no("can only create token subresource of serviceaccount")
+            return no_opinion("can only create token subresource of serviceaccount")
         return self._related(node, attributes)
 
     def _lease(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in _OWN_VERBS:
-            return no("can only get, create, update, patch, or delete a node lease")
+            return no_opinion("can only get, create, update, patch, or delete a node lease")
         if attributes.namespace != _LEASE_NAMESPACE:
-            return no(f"can only access leases in the {go_quote(_LEASE_NAMESPACE)} system namespace")
+            return no_opinion(f"can only access leases in the {go_quote(_LEASE_NAMESPACE)} system namespace")
         if attributes.verb != "create" and attributes.name != node:
-            return no("can only access node lease with the same name as the requesting node")
+            return no_opinion("can only access node lease with the same name as the requesting node")
         return _ALLOW
 
     def _csi_node(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in _OWN_VERBS:
-            return no("can only get, create, update, patch, or delete a CSINode")
+            return no_opinion("can only get, create, update, patch, or delete a CSINode")
         if attributes.subresource:
-            return no("cannot authorize CSINode subresources")
+            return no_opinion("cannot authorize CSINode subresources")
         if attributes.verb != "create" and attributes.name != node:
-            return no("can only access CSINode with the same name as the requesting node")
+            return no_opinion("can only access CSINode with the same name as the requesting node")
         return _ALLOW
 
     def _resource_slice(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource:
-            return no("cannot authorize ResourceSlice subresources")
+            return no_opinion("cannot authorize ResourceSlice subresources")
         if attributes.verb == "create":
             return _ALLOW
         if attributes.verb in ("get", "update", "patch", "delete"):
@@ -145,13 +145,13 @@ class NodeAuthorizer:
         if attributes.verb in ("watch", "list", "deletecollection"):
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOW
-            return no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+            return no_opinion("can only list/watch/deletecollection resourceslices with nodeName field selector")
         verbs = "get, watch, list, create, update, patch, delete, deletecollection"
-        return no(f"only the following verbs are allowed for a ResourceSlice: {verbs}")
+        return no_opinion(f"only the following verbs are allowed for a ResourceSlice: {verbs}")
 
     def _certificate_request(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource:
-            return no("nodes may not access the status subresource of PodCertificateRequests")
+            return no_opinion("nodes may not access the status subresource of PodCertificateRequests")
         if attributes.verb == "create":
             return _ALLOW
         if attributes.verb == "get":
@@ -159,7 +159,7 @@ class NodeAuthorizer:
         if attributes.verb in ("list", "watch"):
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOW
-            return no("can only list/watch podcertificaterequests with nodeName field selector")
+            return no_opinion("can only list/watch podcertificaterequests with nodeName field selector")
         return _SILENT
 
     def _node(self, node: str, attributes: Attributes) -> AuthorizationResult:
@@ -170,8 +170,8 @@ class NodeAuthorizer:
             if attributes.name == node:
                 return _ALLOW
             if not attributes.name:
-                return no(f"node '{node}' cannot read all nodes, only its own Node object")
-            return no(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
+                return no_opinion(f"node '{node}' cannot read all nodes, only its own Node object")
+            return no_opinion(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
         return _ALLOW if subresource == "status" and verb in ("update", "patch") else _SILENT
 
     def _pod(self, node: str, attributes: Attributes) -> AuthorizationResult:
@@ -184,7 +184,7 @@ class NodeAuthorizer:
             return (
                 self._related(node, attributes)
                 if attributes.name
-                else no("can only list/watch pods with spec.nodeName field selector")
+                else no_opinion("can only list/watch pods with spec.nodeName field selector")
             )
         return _ALLOW if verb in _POD_WRITES.get(subresource, ()) else _SILENT
 

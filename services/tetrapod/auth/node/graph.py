@@ -175,7 +175,7 @@ class NodeGraph:
             self.remove_volume(name)
 
 
-def _told(event: WatchEvent, kind: str, began: float) -> None:
+def _observe(event: WatchEvent, kind: str, began: float) -> None:
     """Observe the duration of a change of the graph in the metrics.
 
     Args:
@@ -212,7 +212,7 @@ class _Contributions:
             self._graph.withdraw(Vertex(self._kind, entry.namespace, entry.name))
         else:
             self._put(entry)
-        _told(event, self._kind, began)
+        _observe(event, self._kind, began)
 
     def _put(self, entry: Entry) -> None:
         node, vertices = self._read(entry.peek())
@@ -241,7 +241,7 @@ class _Volumes:
             self._graph.remove_volume(event.entry.name)
         else:
             self._put(event.entry)
-        _told(event, VOLUMES.prefix, began)
+        _observe(event, VOLUMES.prefix, began)
 
     def _put(self, entry: Entry) -> None:
         self._graph.put_volume(entry.name, *read_volume(entry.peek()))

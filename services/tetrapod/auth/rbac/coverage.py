@@ -166,9 +166,9 @@ class MissingRights:
     """
 
     def __init__(self, held: HeldRules, granted: Iterable[Rule], steps: Steps) -> None:
-        boxes = (_Box(held, rule, keys, steps) for rule in granted for keys in (_RESOURCE_KEYS, _URL_KEYS))
-        self._boxes = [box for box in boxes if box.missing]
-        self.total = sum(box.missing for box in self._boxes)
+        rule_rights = (_RuleRights(held, rule, keys, steps) for rule in granted for keys in (_RESOURCE_KEYS, _URL_KEYS))
+        self._rule_rights = [rights_of_rule for rights_of_rule in rule_rights if rights_of_rule.missing]
+        self.total = sum(rights_of_rule.missing for rights_of_rule in self._rule_rights)
 
     def __iter__(self) -> Iterator[PlainRule]:
         """Yield one rule for each right, in upstream's order.
@@ -176,8 +176,8 @@ class MissingRights:
         Raises:
             TooComplexError: finding the next right takes too many steps.
         """
-        for box in self._boxes:
-            yield from box.rights()
+        for rights_of_rule in self._rule_rights:
+            yield from rights_of_rule.rights()
 
 
 def missing_rights(held: Sequence[Rule], granted: Iterable[Rule], max_steps: int = MAX_STEPS) -> MissingRights:
@@ -211,7 +211,7 @@ def first_missing(missing: MissingRights, most: int, most_characters: int) -> li
     return first
 
 
-class _Box:
+class _RuleRights:
     """The rights of one granted rule: all combinations of one value from each of its lists.
 
     Attributes:

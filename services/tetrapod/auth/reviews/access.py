@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector, validate_selectors
+from tetrapod.auth.reviews.selectors import parse_field_selector, parse_label_selector, validate_selectors
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
@@ -32,10 +32,10 @@ class SubjectAccessReviews(Rest):
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         spec = _spec_of(obj)
-        _refuse(await offloaded(ctx.large, validate_subject_spec, spec) + metadata_errors(obj))
+        _reject(await offloaded(ctx.large, validate_subject_spec, spec) + metadata_errors(obj))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, ctx, obj, user_of(spec))
+        return await with_status(self._authorizer, ctx, obj, user_of(spec))
 
 
 class LocalSubjectAccessReviews(Rest):
@@ -56,10 +56,10 @@ class LocalSubjectAccessReviews(Rest):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         spec = _spec_of(obj)
         errors = await offloaded(ctx.large, validate_subject_spec, spec)
-        _refuse(errors + metadata_errors(obj, local=True) + self._namespace_errors(spec, meta["namespace"]))
+        _reject(errors + metadata_errors(obj, local=True) + self._namespace_errors(spec, meta["namespace"]))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, ctx, obj, user_of(spec))
+        return await with_status(self._authorizer, ctx, obj, user_of(spec))
 
     def _namespace_errors(self, spec: Object, namespace: str) -> list[FieldError]:
         errors = []
@@ -82,13 +82,13 @@ class SelfSubjectAccessReviews(Rest):
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         spec = _spec_of(obj)
-        _refuse(_one_of_errors(spec) + await offloaded(ctx.large, _selector_errors, spec) + metadata_errors(obj))
+        _reject(_one_of_errors(spec) + await offloaded(ctx.large, _selector_errors, spec) + metadata_errors(obj))
         if validate is not None:
             await validate(obj)
-        return await answered(self._authorizer, ctx, obj, ctx.user)
+        return await with_status(self._authorizer, ctx, obj, ctx.user)
 
 
-async def answered(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
+async def with_status(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
     """Ask the authorizer about the review, and return a copy of the review with its status.
 
     Args:
@@ -122,8 +122,8 @@ def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
     if resource is None:
         path = spec["nonResourceAttributes"]
         return Attributes(user, path.get("verb") or "", path=path.get("path") or ""), []
-    fields = understand_field_selector(resource.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
-    labels = understand_label_selector(resource.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
+    fields = parse_field_selector(resource.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
+    labels = parse_label_selector(resource.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
     texts = {
         key: resource.get(key) or ""
         for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")
@@ -217,7 +217,7 @@ def _spec_of(obj: Object) -> Object:
     return spec
 
 
-def _refuse(errors: list[FieldError]) -> None:
+def _reject(errors: list[FieldError]) -> None:
     if errors:
         raise _invalid(errors)
 

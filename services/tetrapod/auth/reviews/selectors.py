@@ -25,7 +25,7 @@ _PARSED: Final = {
 }
 
 
-class Understood(NamedTuple):
+class ParsedSelector(NamedTuple):
     """The result of converting a selector.
 
     Attributes:
@@ -82,20 +82,20 @@ def _label_requirement_errors(requirement: Requirement, path: str) -> list[Field
     return [error for error in errors if error.field != f"{path}.operator"]
 
 
-def understand_field_selector(selector: Object | None, path: str) -> Understood:
+def parse_field_selector(selector: Object | None, path: str) -> ParsedSelector:
     """Convert a field selector to requirements; None gives none.
 
     Args:
         path: the field of the selector, for the error text.
     """
     if not selector:
-        return Understood()
+        return ParsedSelector()
     if raw := selector.get("rawSelector"):
         try:
             parsed = field_selectors.parse(raw).requirements
         except ValueError:
-            return Understood((), f"{path} ignored due to parse error")
-        return Understood(
+            return ParsedSelector((), f"{path} ignored due to parse error")
+        return ParsedSelector(
             tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed)
         )
     requirements = selector.get("requirements") or []
@@ -104,20 +104,20 @@ def understand_field_selector(selector: Object | None, path: str) -> Understood:
     return _partly(known, len(requirements), path)
 
 
-def understand_label_selector(selector: Object | None, path: str) -> Understood:
+def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
     """Convert a label selector to requirements; None gives none.
 
     Args:
         path: the field of the selector, for the error text.
     """
     if not selector:
-        return Understood()
+        return ParsedSelector()
     if raw := selector.get("rawSelector"):
         try:
             parsed = labels.parse(raw).requirements
         except ValueError:
-            return Understood((), f"{path} ignored due to parse error")
-        return Understood(tuple(_from_parsed(r) for r in parsed if r.op in _PARSED))
+            return ParsedSelector((), f"{path} ignored due to parse error")
+        return ParsedSelector(tuple(_from_parsed(r) for r in parsed if r.op in _PARSED))
     requirements = selector.get("requirements") or []
     return _partly(tuple(r for r in requirements if _parses(r)), len(requirements), path)
 
@@ -140,7 +140,7 @@ def _parses(requirement: Requirement) -> bool:
     return True
 
 
-def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> Understood:
+def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> ParsedSelector:
     """Return the requirements, with an error text if there are fewer than `asked`.
 
     Args:
@@ -149,5 +149,5 @@ def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> Understood
         path: the field of the selector.
     """
     if len(known) == asked:
-        return Understood(known)
-    return Understood(known, f"{path} {'partially ' if known else ''}ignored due to parse error")
+        return ParsedSelector(known)
+    return ParsedSelector(known, f"{path} {'partially ' if known else ''}ignored due to parse error")

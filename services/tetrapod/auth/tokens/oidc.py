@@ -38,8 +38,8 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
         keys: the keys to publish.
         jwks_uri: the URL of the key set, for the discovery document.
     """
-    if fault := _fault(issuer, jwks_uri):
-        log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", fault)
+    if reason := _undiscoverable(issuer, jwks_uri):
+        log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", reason)
         return {}
     configuration = {
         "issuer": issuer,
@@ -55,7 +55,7 @@ def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str
     }
 
 
-def _fault(issuer: str, jwks_uri: str) -> str:
+def _undiscoverable(issuer: str, jwks_uri: str) -> str:
     """Return why the issuer cannot be discovered, in upstream's words, or "" if it can."""
     parts = urlsplit(issuer)
     if not jwks_uri:

@@ -46,16 +46,16 @@ class LegacyTokenTracker:
         key = (meta["namespace"], meta["name"])
         if (meta.get("labels") or {}).get(LAST_USED_LABEL) == today or key in self._tasks:
             return
-        task = self._tasks[key] = asyncio.create_task(self._note(*key, today))
+        task = self._tasks[key] = asyncio.create_task(self._label(*key, today))
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
-    async def _note(self, namespace: str, name: str, today: str) -> None:
+    async def _label(self, namespace: str, name: str, today: str) -> None:
         try:
             await self._client.patch(_SECRETS, namespace, name, {"metadata": {"labels": {LAST_USED_LABEL: today}}})
         except (StatusError, Unavailable, OSError) as error:
             log.warning("the last use of the token in secret %s/%s could not be recorded: %s", namespace, name, error)
 
-    async def say_since_when(self) -> None:
+    async def store_first_day(self) -> None:
         """Store the first day of tracking in a ConfigMap, unless it is stored already.
 
         A token whose Secret has no label has not been used since that day.
@@ -80,11 +80,11 @@ class LegacyTokenTracker:
             )
 
     async def start(self) -> None:
-        """Call `say_since_when` until it succeeds, with exponential backoff up to 10 seconds, then return."""
+        """Call `store_first_day` until it succeeds, with exponential backoff up to 10 seconds, then return."""
         wait = 0.05
         while True:
             try:
-                await self.say_since_when()
+                await self.store_first_day()
             except (StatusError, Unavailable, OSError) as error:
                 log.debug("the tracking of legacy tokens waits: %s", error)
                 await asyncio.sleep(wait)

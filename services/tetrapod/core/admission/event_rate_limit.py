@@ -119,7 +119,9 @@ class EventRateLimit(Plugin):
         Raises:
             StatusError: 429 with the texts of all limits that are reached.
         """
-        messages = list(dict.fromkeys(refusal for limit in self._limits if (refusal := limit.refusal(attributes))))
+        messages = list(
+            dict.fromkeys(rejection for limit in self._limits if (rejection := limit.rejection(attributes)))
+        )
         if messages:
             message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
             raise StatusError(429, "TooManyRequests", f"Too many requests: {message}")
@@ -140,7 +142,7 @@ class _Enforcer:
         self._key = _KEYS[limit.type]
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
-    def refusal(self, attributes: Attributes) -> str:
+    def rejection(self, attributes: Attributes) -> str:
         """Take a token for the event; return "" on success, or the error text if the limit is reached."""
         key, now = self._key(attributes), self._clock()
         name = key if len(key) <= _LONGEST else hashlib.blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()

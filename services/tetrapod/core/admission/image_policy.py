@@ -111,7 +111,7 @@ class ImagePolicyWebhook(Plugin):
         return (group, resource) == ("", "pods") and attributes.subresource in ("", "ephemeralcontainers")
 
     async def validate(self, attributes: Attributes) -> None:
-        spec = _question(object_of(attributes), attributes)
+        spec = _review_spec(object_of(attributes), attributes)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         status = self._known.get(key)
         if status is None:
@@ -158,17 +158,17 @@ class ImagePolicyWebhook(Plugin):
         """
         log.debug("error contacting webhook backend: %s", error)
         if not self._policy.default_allow:
-            raise _refusal(error) if error.code == 403 else forbidden(attributes, str(error))
+            raise _rejection(error) if error.code == 403 else forbidden(attributes, str(error))
         attributes.annotate(f"{AUDIT_PREFIX}failed-open", "true")
 
 
-def _refusal(error: ReviewFailed) -> StatusError:
+def _rejection(error: ReviewFailed) -> StatusError:
     """Return the error for a webhook that responded with 403 to the POST itself, with its text unchanged."""
     causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
     return StatusError(403, "Forbidden", str(error), {"causes": causes})
 
 
-def _question(pod: Object, attributes: Attributes) -> Object:
+def _review_spec(pod: Object, attributes: Attributes) -> Object:
     """Return the spec of an ImageReview about the pod: images, `*.image-policy.k8s.io/*` annotations and namespace.
 
     A request for the subresource asks only about ephemeral containers, others about containers and init containers.

@@ -46,7 +46,7 @@ class MirrorPods:
     def __init__(self, storages: StorageFactory) -> None:
         self._nodes = Lister(storages, NODES)
 
-    async def fault(self, pod: Object, node: str) -> str:
+    async def error(self, pod: Object, node: str) -> str:
         """Return an error text if the node may not create the pod, else "".
 
         Raises:
@@ -61,12 +61,12 @@ class MirrorPods:
         owners = meta.get("ownerReferences") or []
         if len(owners) > 1:
             return f"{subject} can only create pods with a single owner reference set to itself"
-        if fault := await self._owner_fault(owners[0] if owners else {}, node):
-            return fault
+        if error := await self._owner_error(owners[0] if owners else {}, node):
+            return error
         referenced = reference(spec)
         return f"{subject} can not create pods that reference {referenced}" if referenced else ""
 
-    async def _owner_fault(self, owner: Object, node: str) -> str:
+    async def _owner_error(self, owner: Object, node: str) -> str:
         subject = f"node {go_quote(node)}"
         if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
             return f"{subject} {_ITSELF}"

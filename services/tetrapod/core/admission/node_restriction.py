@@ -79,7 +79,7 @@ class NodeRestriction(Plugin):
     async def pod_itself(self, attributes: Attributes, node: str) -> None:
         """Allow only the creation of mirror pods and the deletion of pods that are bound to the node."""
         if attributes.operation == "CREATE":
-            if reason := await self._mirror_pods.fault(attributes.object or {}, node):
+            if reason := await self._mirror_pods.error(attributes.object or {}, node):
                 raise forbidden(attributes, reason)
         elif attributes.operation == "DELETE":
             pod = await self._pod(attributes)

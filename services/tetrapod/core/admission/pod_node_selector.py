@@ -60,17 +60,17 @@ class PodNodeSelector(PodPlugin):
         self._selectors = selectors
 
     async def admit(self, attributes: Attributes) -> None:
-        required = await self._of_namespace(attributes)
+        required = await self._required_labels(attributes)
         merged = required | (spec_of(attributes).get("nodeSelector") or {})
         if merged:
             spec_of(attributes)["nodeSelector"] = merged
         self._check_listed(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        await self._of_namespace(attributes)
+        await self._required_labels(attributes)
         self._check_listed(attributes)
 
-    async def _of_namespace(self, attributes: Attributes) -> dict[str, str]:
+    async def _required_labels(self, attributes: Attributes) -> dict[str, str]:
         """Return the labels that the namespace, or else the configuration's default, requires pods to select.
 
         Raises:

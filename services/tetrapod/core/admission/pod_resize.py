@@ -72,15 +72,15 @@ class PodResizeValidator(_ResizePlugin):
                 f"pod resize is only supported on linux nodes, node {go_quote(node['metadata']['name'])} is "
                 f"{go_quote(operating_system)}"
             )
-            raise _because(forbidden(attributes, text), "UnsupportedPlatform")
-        shortage = _lacking(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
+            raise _with_cause(forbidden(attributes, text), "UnsupportedPlatform")
+        shortage = _shortage(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
         if shortage:
-            raise _because(
+            raise _with_cause(
                 forbidden(attributes, f"node didn't have enough allocatable resources: {shortage}"), "NodeCapacity"
             )
 
 
-def _lacking(spec: Object, allocatable: Any) -> str:
+def _shortage(spec: Object, allocatable: Any) -> str:
     """Return a text that lists the cpu and memory requests above the allocatable amounts, or "" if all fit.
 
     Args:
@@ -99,7 +99,7 @@ def _lacking(spec: Object, allocatable: Any) -> str:
     return "; ".join(parts)
 
 
-def _because(error: StatusError, reason: str) -> StatusError:
+def _with_cause(error: StatusError, reason: str) -> StatusError:
     """Add a cause with this reason to the error's details, and return the error."""
     error.details = {**(error.details or {}), "causes": [{"reason": reason}]}
     return error
@@ -115,10 +115,14 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
 
     async def validate(self, attributes: Attributes) -> None:
         new, old = (o.get("spec") or {} for o in (object_of(attributes), attributes.old_object or {}))
-        required = [_POD_LEVEL] if _level(new.get("resources")) != _level(old.get("resources")) else []
+        required = (
+            [_POD_LEVEL]
+            if _requests_and_limits(new.get("resources")) != _requests_and_limits(old.get("resources"))
+            else []
+        )
         init_pairs = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
         if any(
-            _level(new_container.get("resources")) != _level(old_container.get("resources"))
+            _requests_and_limits(new_container.get("resources")) != _requests_and_limits(old_container.get("resources"))
             for new_container, old_container in init_pairs
             if old_container.get("restartPolicy") != "Always"
         ):
@@ -131,6 +135,6 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
             raise forbidden(attributes, f"pod update requires features {', '.join(missing)} {explanation}")
 
 
-def _level(resources: Object | None) -> list[dict[str, Quantity]]:
+def _requests_and_limits(resources: Object | None) -> list[dict[str, Quantity]]:
     """Return the requests and the limits as quantities, so that two notations of the same amount are equal."""
     return [amounts((resources or {}).get(kind)) for kind in ("requests", "limits")]

@@ -94,7 +94,7 @@ class PodTolerationRestriction(PodPlugin):
     async def admit(self, attributes: Attributes) -> None:
         added: list[Object] = []
         if attributes.operation == "CREATE":
-            namespace_defaults = await self._said(attributes, DEFAULTS)
+            namespace_defaults = await self._from_annotation(attributes, DEFAULTS)
             added = self._everywhere.default if namespace_defaults is None else namespace_defaults
         if _quality(object_of(attributes)) != "BestEffort":
             added = [*added, _MEMORY_PRESSURE]
@@ -107,7 +107,7 @@ class PodTolerationRestriction(PodPlugin):
         tolerated = spec_of(attributes).get("tolerations") or []
         if not tolerated:
             return
-        namespace_whitelist = await self._said(attributes, WHITELIST)
+        namespace_whitelist = await self._from_annotation(attributes, WHITELIST)
         allowed, owner = (
             (self._everywhere.whitelist, "cluster")
             if namespace_whitelist is None
@@ -117,7 +117,7 @@ class PodTolerationRestriction(PodPlugin):
             detail = f"conflict with its {owner} whitelist"
             raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {detail}")
 
-    async def _said(self, attributes: Attributes, annotation: str) -> list[Object] | None:
+    async def _from_annotation(self, attributes: Attributes, annotation: str) -> list[Object] | None:
         """Return the tolerations in the namespace's annotation: None without the annotation, [] if it is empty.
 
         Raises:

@@ -37,11 +37,11 @@ class Priority(Plugin):
             return
         spec = spec_of(attributes)
         if attributes.operation == "UPDATE":
-            _keep(spec, (attributes.old_object or {}).get("spec") or {})
+            _restore(spec, (attributes.old_object or {}).get("spec") or {})
         else:
-            await self._settle(attributes, spec)
+            await self._set_priority(attributes, spec)
 
-    async def _settle(self, attributes: Attributes, spec: Object) -> None:
+    async def _set_priority(self, attributes: Attributes, spec: Object) -> None:
         """Set priorityClassName (if a default exists), priority and preemptionPolicy in the spec of a new pod.
 
         Raises:
@@ -97,7 +97,7 @@ class Priority(Plugin):
                 )
 
 
-def _keep(spec: Object, old_spec: Object) -> None:
+def _restore(spec: Object, old_spec: Object) -> None:
     """Copy priority and preemptionPolicy from the stored spec if the update leaves them unset, as old clients do."""
     for key in ("priority", "preemptionPolicy"):
         if spec.get(key) is None and old_spec.get(key) is not None:

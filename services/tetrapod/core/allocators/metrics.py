@@ -58,7 +58,7 @@ class Addresses(Protocol):
 _known: Final[weakref.WeakKeyDictionary[Addresses, Callable[[], Iterable[str]]]] = weakref.WeakKeyDictionary()
 
 
-def known(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
+def register(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
     """Include an allocator in the gauges of allocated and available addresses, for as long as the allocator exists.
 
     Args:

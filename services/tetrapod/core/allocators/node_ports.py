@@ -109,7 +109,7 @@ class NodePorts:
         """Return the allocated ports, by a consistent read."""
         entry = await self._storage.get(KEY)
         bits = self._bits(entry.peek() if entry else None)
-        self._tell(bits)
+        self._set_gauges(bits)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
     async def correct(self, add: set[int], remove: set[int]) -> None:
@@ -135,9 +135,9 @@ class NodePorts:
             return None if new_bits == old_bits and current is not None else Updated(self._object(new_bits))
 
         entry = await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
-        self._tell(self._bits(entry.peek()))
+        self._set_gauges(self._bits(entry.peek()))
 
-    def _tell(self, bits: int) -> None:
+    def _set_gauges(self, bits: int) -> None:
         """Set the gauges of allocated and free ports."""
         metrics.PORTS_TAKEN.set((), bits.bit_count())
         metrics.PORTS_FREE.set((), self.size - bits.bit_count())

@@ -48,12 +48,12 @@ class PortRepair:
     async def repair(self) -> None:
         """Check all services once and correct the allocated ports."""
         try:
-            await self._look()
+            await self._compare()
         except Exception:
             metrics.PORT_REPAIR_ERRORS.add()
             raise
 
-    async def _look(self) -> None:
+    async def _compare(self) -> None:
         """Compare the allocated ports with the node ports of services, record events, and correct the allocated ports.
 
         The allocated ports are read first, so that a port that is allocated in between does not seem leaked.

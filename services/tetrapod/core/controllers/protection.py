@@ -41,7 +41,7 @@ class ClaimProtection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._claims = Informer(client, CLAIMS)
-        self._pods = Informer(client, PODS, transform=_claims_alone)
+        self._pods = Informer(client, PODS, transform=_with_claims_only)
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
         self._claims.handlers.append(self._on_claim)
         self._pods.handlers.append(self._on_pod)
@@ -68,13 +68,13 @@ class ClaimProtection:
         if claim is None:
             return
         if not claim["metadata"].get("deletionTimestamp"):
-            await self._tell_use(key, claim)
+            await self._report_use(key, claim)
             return
         if await self._used(*key):
             return
         await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
 
-    async def _tell_use(self, key: tuple[str, str], claim: Object) -> None:
+    async def _report_use(self, key: tuple[str, str], claim: Object) -> None:
         """Set the condition Unused of a bound claim: False if a pod that has not ended refers to it, else True.
 
         A claim that has always been used gets no condition.
@@ -158,7 +158,7 @@ def claims_of(pod: Object) -> set[str]:
     return names
 
 
-def _claims_alone(pod: Object) -> Object:
+def _with_claims_only(pod: Object) -> Object:
     """Return a pod with only the fields that this module needs.
 
     There may be very many pods, so the informer keeps nothing else.

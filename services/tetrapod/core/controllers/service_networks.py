@@ -73,15 +73,15 @@ class ServiceNetworks:
             return
         finalizers = network["metadata"].get("finalizers") or []
         if deleted := network["metadata"].get("deletionTimestamp"):
-            await self._let_go(name, network, parse(deleted).timestamp())
+            await self._release(name, network, parse(deleted).timestamp())
             return
         if _FINALIZER not in finalizers:
             await self._patch(name, {"metadata": {"finalizers": [_FINALIZER]}})
-        await self._tell(
+        await self._apply_condition(
             network, {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
         )
 
-    async def _let_go(self, name: str, network: Object, deleted: float) -> None:
+    async def _release(self, name: str, network: Object, deleted: float) -> None:
         """Remove the finalizer of a ServiceCIDR that is being deleted, if no allocated address needs the ServiceCIDR.
 
         While one does, the condition Ready is False. The finalizer stays for the grace period after the deletion.
@@ -91,8 +91,10 @@ class ServiceNetworks:
             network: the ServiceCIDR.
             deleted: its deletionTimestamp in seconds since the epoch.
         """
-        if self._holds(name, network):
-            await self._tell(network, {"type": "Ready", "status": "False", "reason": "Terminating", "message": _HELD})
+        if self._is_needed(name, network):
+            await self._apply_condition(
+                network, {"type": "Ready", "status": "False", "reason": "Terminating", "message": _HELD}
+            )
             return
         if (remaining := deleted + self._grace - time.time()) > 0:
             self._queue.add_after(name, remaining)
@@ -100,7 +102,7 @@ class ServiceNetworks:
         if _FINALIZER in (network["metadata"].get("finalizers") or ()):
             await self._patch(name, {"metadata": {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]}})
 
-    def _holds(self, name: str, network: Object) -> bool:
+    def _is_needed(self, name: str, network: Object) -> bool:
         """Return whether an allocated address would be in no network without this ServiceCIDR."""
         others = [n for (_, other), obj in self._networks.objects.items() if other != name for n in networks_of(obj)]
         own_networks = networks_of(network)
@@ -120,7 +122,7 @@ class ServiceNetworks:
             if error.code != 404:
                 raise
 
-    async def _tell(self, network: Object, wanted: Object) -> None:
+    async def _apply_condition(self, network: Object, wanted: Object) -> None:
         """Apply the condition to the ServiceCIDR's status, unless the stored one has equal status, reason and message.
 
         Args:

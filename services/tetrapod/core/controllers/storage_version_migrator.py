@@ -79,9 +79,9 @@ class StorageVersionMigrator:
 
         def running(definition: Object) -> Object:
             message = f"Migration {migration['metadata']['name']} is running"
-            return {"conditions": [_told(definition, "True", "MigrationRunning", message)]}
+            return {"conditions": [_migrating_condition(definition, "True", "MigrationRunning", message)]}
 
-        await self._tell_definition(resource, running)
+        await self._update_definition(resource, running)
         set_condition(migration, _running())
         await self._update_status(migration)
 
@@ -177,19 +177,19 @@ class StorageVersionMigrator:
                     "mismatch"
                 )
                 reason, message = "MigrationSucceeded", text
-            status: Object = {"conditions": [_told(definition, "False", reason, message)]}
+            status: Object = {"conditions": [_migrating_condition(definition, "False", reason, message)]}
             if unchanged:
                 status["storedVersions"] = [v["name"] for v in definition["spec"]["versions"] if v.get("storage")]
             return status
 
-        await self._tell_definition(resource, over)
+        await self._update_definition(resource, over)
         done = {**_condition("Running", "MigrationCompleted", "Migration completed"), "status": "False"}
         if generation := migration["metadata"].get("generation"):
             done["observedGeneration"] = generation
         set_condition(migration, done)
         await self._update_status(migration)
 
-    async def _tell_definition(self, resource: GroupResource, status_of: Callable[[Object], Object]) -> None:
+    async def _update_definition(self, resource: GroupResource, status_of: Callable[[Object], Object]) -> None:
         """Apply a status to the resource's CustomResourceDefinition, with up to 5 attempts on conflicts.
 
         A resource without a definition is ignored. The patch has the resource version that was read, because the
@@ -283,7 +283,7 @@ def _running(left: int = 0, total: int = 0, error: StatusError | None = None) ->
     return _condition("Running", "MigrationRunning", message)
 
 
-def _told(definition: Object, status: str, reason: str, message: str) -> Object:
+def _migrating_condition(definition: Object, status: str, reason: str, message: str) -> Object:
     """Return the condition StorageMigrating of a CustomResourceDefinition, for its current generation."""
     return {
         "type": "StorageMigrating",

@@ -152,7 +152,7 @@ class WebhookHazards:
         self._events = EventRecorder(client, self.name)
         self._informers = {gvr: Informer(client, gvr) for gvr in CONFIGURATIONS}
         self._queue: WorkQueue[tuple[GroupVersionResource, str]] = WorkQueue(self.name, self._sync)
-        self._told: dict[tuple[str, str], str] = {}  # last reported hazards by (uid of the configuration, webhook)
+        self._reported: dict[tuple[str, str], str] = {}  # last reported hazards by (uid of the configuration, webhook)
         for gvr, informer in self._informers.items():
             informer.handlers.append(self._handler(gvr))
 
@@ -178,9 +178,9 @@ class WebhookHazards:
         for webhook in configuration.get("webhooks") or ():
             webhook_key = (configuration["metadata"]["uid"], webhook["name"])
             affected = ", ".join(hazards(webhook, self._labels))
-            if affected == self._told.get(webhook_key, ""):
+            if affected == self._reported.get(webhook_key, ""):
                 continue
-            self._told[webhook_key] = affected
+            self._reported[webhook_key] = affected
             if affected:
                 message = f'webhook "{webhook["name"]}" is asked about {affected}, and refuses if it is away: {_ADVICE}'
                 log.warning("%s %s: %s", configuration.get("kind") or gvr.resource, name, message)
