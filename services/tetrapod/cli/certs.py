@@ -70,7 +70,7 @@ def _list(context: click.Context, parameter: click.Parameter, value: str) -> lis
     show_default=True,
     help="The service account directory of the pod, for --secrets.",
 )
-def certs(
+def certs(  # noqa: PLR0913 - one for each option
     out: Path,
     hosts: list[str],
     service_hosts: list[str],

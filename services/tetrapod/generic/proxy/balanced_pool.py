@@ -74,7 +74,7 @@ class BalancedPool(BackendPool):
 
             lifecycle.background(f"replicas/{replicas.name}", replicas.follow(probe))
 
-    async def exchange(
+    async def exchange(  # noqa: PLR0913 - a parameter object would be allocated for each proxied request
         self,
         endpoint: Endpoint,
         method: str,

@@ -50,7 +50,7 @@ class NotUpgraded(BackendError):
     """The backend answered an upgrade request with a status below 400 other than 101."""
 
 
-async def forward(
+async def forward(  # noqa: PLR0913 - see BackendPool.exchange
     pool: BackendPool,
     endpoint: Endpoint,
     request: Request,

@@ -35,7 +35,7 @@ class BackendPool:
     # --- exchanges
 
     @outgoing
-    async def exchange(
+    async def exchange(  # noqa: PLR0913 - a parameter object would be allocated for each proxied request
         self,
         endpoint: Endpoint,
         method: str,
