@@ -29,9 +29,9 @@ def bypasses(dependencies: PluginDependencies, attributes: Attributes) -> bool:
 
 
 def record_bypass(plugin: str, attributes: Attributes) -> None:
-    """Record in audit event and log that a request bypassed a plugin that would have handled it.
+    """Record that a request bypassed a plugin that would have handled it, in the audit event and in the log.
 
-    Once for each request.
+    Further calls for the same request and plugin (the reinvocation) do nothing.
     """
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
         return  # recorded before the reinvocation

@@ -41,9 +41,9 @@ class Chain:
         return operation in self._operations
 
     async def admit(self, attributes: Attributes) -> None:
-        """Run the mutating plugins, which may replace `attributes.object`.
+        """Run the mutating plugins, which may modify or replace `attributes.object`.
 
-        All once more if one sets `attributes.reinvoke`.
+        If one of them sets `attributes.reinvoke`, all are run once more.
 
         Raises:
             StatusError: a plugin rejects the request.

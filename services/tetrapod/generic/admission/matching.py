@@ -103,7 +103,8 @@ class Rule(NamedTuple):
         """Return whether the rule matches the request.
 
         Args:
-            resource: the resource in place of the request's: its own, or one that serves the same objects.
+            resource: compared instead of the request's resource: the same, or another version or group that serves the
+                same objects.
         """
         return (
             _listed(self.operations, attributes.operation)
@@ -192,7 +193,7 @@ class Namespaces:
     async def selects(self, selector: ParsedSelector, attributes: Attributes) -> bool:
         """Return whether the selector matches the labels of the request's namespace.
 
-        For Namespaces, those are the labels of the new object itself. Other cluster-scoped objects always match.
+        If the object is itself a Namespace, its own labels are used. Other cluster-scoped objects always match.
 
         Raises:
             StatusError: 404 if the namespace does not exist, 500 if the selector is invalid.

@@ -69,7 +69,7 @@ class Buffered:
         return True
 
     async def close(self) -> None:
-        """Send the queued events, and wait until all are delivered or dropped."""
+        """Send the queued events, wait until all are delivered or dropped, and close the other backend."""
         self._stopping = True
         self._wake.set()
         if self._worker is not None:

@@ -146,7 +146,7 @@ class AuditContext:
     async def stage(self, stage: str) -> bool:
         """Pass the event of a stage to the backend, unless the policy omits the stage.
 
-        Return False if the backend failed.
+        Return False if the backend failed, else True.
         """
         if self.sink is None or stage in self.auditing.omit_stages:
             return True

@@ -71,7 +71,10 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
 
 
 def may_be_status(response: Response) -> bool:
-    """Return whether a streamed response is short enough to be a Status. False if its length is unknown."""
+    """Return whether a streamed response is short enough to be a Status, by its Content-Length.
+
+    A response without Content-Length counts as too long.
+    """
     length = next((value for name, value in response.headers if name == b"content-length"), b"")
     return int(length or _STATUS_LIMIT) < _STATUS_LIMIT
 

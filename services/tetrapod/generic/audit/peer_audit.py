@@ -57,8 +57,8 @@ def response_header(context: AuditContext) -> HeaderList:
 def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Move the audit data from a peer service's response to `audit`, and record the object in the response.
 
-    The header is removed from the response. Objects of long-running requests and of responses that are no API resources
-    are not recorded.
+    The header is removed from the response. The object is recorded only for API paths, and not for long-running
+    requests.
     """
     for data in take_out_headers(response, AUDIT_RESPONSE_HEADER):
         audit.take(data)

@@ -50,8 +50,8 @@ class Auditing(NamedTuple):
 class GroupResources:
     """Resources of an API group ("*": every group).
 
-    No `resources` mean all of the group. They have the forms `pods`, `pods/log`, `pods/*`, `*/scale`, `*`. `names`
-    restrict them to some objects; no names mean all.
+    Entries of `resources` have the forms `pods`, `pods/log`, `pods/*`, `*/scale` and `*`; no entries mean all resources
+    of the group. `names` restrict them to some objects; no names mean all.
     """
 
     group: str = ""
@@ -87,9 +87,11 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     def matches(self, user: UserInfo | None, info: RequestInfo) -> bool:
-        """Return whether the rule matches. `user` is None if authentication failed.
+        """Return whether the rule matches the request.
 
-        Then a rule for users or groups does not.
+        Args:
+            user: the authenticated user, or None if authentication failed; then a rule for users or groups does not
+                match.
         """
         if self.users and (user is None or user.name not in self.users):
             return False

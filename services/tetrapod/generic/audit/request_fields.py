@@ -18,9 +18,10 @@ _MAX_USER_AGENT: Final = 1024
 
 
 def head_of(request: Request, user: UserInfo | None) -> Object:
-    """Return requestURI, verb and user of the event. `user` is None if authentication failed.
+    """Return requestURI, verb and user of the event.
 
-    Then the field is empty.
+    Args:
+        user: the authenticated user, or None if authentication failed; then the event's user is empty.
     """
     target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     assert request.info is not None
@@ -38,9 +39,9 @@ def origin_of(request: Request) -> Object:
 
 
 def reference_of(info: RequestInfo | None) -> Object | None:
-    """Return the event's objectRef as far as the path gives it, other fields being "".
+    """Return the event's objectRef as far as the path gives it; the other fields are "".
 
-    None for a non-resource request.
+    The result is None for a request that is not for a resource.
     """
     if info is None or not info.is_resource_request:
         return None

@@ -68,9 +68,10 @@ class Conversion:
 
     @property
     def metadata_version(self) -> str:
-        """The part of the cache key for data made of `metadata_bytes`, in an entry's `representations`.
+        """The part of a cache key that distinguishes versions, for data that is made of `metadata_bytes`.
 
-        It is "" for built-in kinds, whose metadata is the same in all versions.
+        It is "" for built-in kinds, whose metadata is the same in all versions. The cache is an entry's
+        `representations`.
         """
         return self.api_version if self.definition.custom else ""
 

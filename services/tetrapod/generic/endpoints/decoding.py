@@ -208,7 +208,9 @@ class Decoder:
         return errors
 
     def shape(self, obj: Object, gvk: GroupVersionKind | None = None, *, keep_nulls: bool = False) -> list[str]:
-        """Normalize an object in place, set defaults, and return the paths of unknown fields, which are removed.
+        """Normalize an object in place, set defaults, and return the paths of unknown fields.
+
+        Unknown fields are removed, unless the schema of a custom object preserves them.
 
         Args:
             gvk: the kind of the object; None means the expected one. Another one gets no defaults.

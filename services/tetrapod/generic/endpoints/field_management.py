@@ -225,7 +225,7 @@ class _ScaleOfCustom(Ownership):
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """Return the Scale if the apply changes nothing but managedFields.
 
-        Else raise the error of upstream's converter.
+        Otherwise raise the error of upstream's converter.
 
         Raises:
             StatusError: 500 because the Scale cannot be converted, or an earlier 400 or 409 of the apply.

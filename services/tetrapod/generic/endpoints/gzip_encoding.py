@@ -22,7 +22,10 @@ _LAST_BLOCK: Final = b"\x03\x00"
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether the client accepts gzip. As upstream, quality values such as `gzip;q=1` are not understood."""
+    """Return whether the Accept-Encoding header lists `gzip`.
+
+    As upstream, `gzip` with a quality value does not count.
+    """
     return any(
         any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding")
     )

@@ -56,8 +56,8 @@ VERBS: Final[Mapping[str, Verb]] = {
 class ResourceHandler:
     """The handler of one resource in one version, with its subresources.
 
-    `store` is None for a resource without storage. It adds the Warning header of a deprecated version. It raises
-    StatusError for an unknown subresource (404) or an unsupported verb (405).
+    `store` is None for a resource without storage. The handler adds the Warning header of a deprecated version. It
+    raises StatusError for an unknown subresource (404) or an unsupported verb (405).
     """
 
     def __init__(

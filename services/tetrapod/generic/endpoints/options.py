@@ -31,7 +31,7 @@ _MAX_FIELD_MANAGER: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The options of a list or watch."""
+    """The options of a list or watch (meta/v1 ListOptions), decoded from the query. None and "" mean unset."""
 
     label_selector: str = ""
     field_selector: str = ""

@@ -199,11 +199,14 @@ class DocumentPatching(Patching):
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the object as encoded by Go, whose Marshal also escapes the inserted values."""
+        """Return the patched object as Go encodes it, with the characters that Go escapes in HTML."""
         return json_serializer.go_escaped(self._text(current)).decode()
 
     def _text(self, current: Object) -> bytes:
-        """Return the patched object as upstream's JSON text."""
+        """Return the patched object as upstream's JSON text, with members in upstream's order.
+
+        Values that the patch inserted have the form in which they were sent.
+        """
         document = (
             sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
         )

@@ -267,7 +267,7 @@ class Representation:
                     yield joined(part, conversion.bytes if custom else self._item)
 
     def _item(self, entry: Entry) -> bytes:
-        """Return a list item of an object whose stored form differs from the requested version."""
+        """Return a list item, without kind and apiVersion, for an object in another version than the stored one."""
         raw = self.conversion.bytes(entry)
         if raw.startswith(self.conversion.prefix):
             return b"{" + raw[len(self.conversion.prefix) :]

@@ -96,7 +96,7 @@ def request_info(request: Request) -> RequestInfo:
     """Return the request info.
 
     Raises:
-        ValueError: the request has none; the caller forgot the filter that sets it.
+        ValueError: the request has none, because it has not passed the filter that sets it.
     """
     info = request.info
     if info is None:

@@ -236,7 +236,7 @@ class _Serving:
             TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
 
     async def _send(self, frames: list[bytes]) -> bool:
-        """Write frames, compressing them only for this watch.
+        """Write frames (encoded events), compressing them only for this watch.
 
         Return False if events cannot be encoded in the requested form.
         """
@@ -245,10 +245,10 @@ class _Serving:
         )
 
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
-        """Write frames.
+        """Write frames (encoded events).
 
         Args:
-            frames: the encoded events, for metrics and the checksum.
+            frames: the uncompressed frames, for metrics and the checksum.
             written: the bytes to send: the frames, or their compressed blocks.
 
         Returns:

@@ -24,7 +24,7 @@ _facts = cache(resource_facts)
 
 
 def forget_facts() -> None:
-    """Clear the cache of the facts that `builtin` reads, once all definitions are built."""
+    """Clear the cache of the discovery data that `builtin` reads, once all definitions are built."""
     _facts.cache_clear()
 
 
@@ -43,15 +43,16 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
     deprecated: Mapping[str, str] | None = None,
     storage_group: str | None = None,
 ) -> ResourceDefinition:
-    """Return the definition of a built-in resource.
+    """Return the definition of a built-in resource, made of upstream's discovery data ("facts") and these arguments.
 
+    Facts are names, scope, verbs, short names, categories and the kinds of subresources (machinery/types).
     `strategy.namespaced` is set to the scope of the resource.
 
     Args:
         group: the API group, "" for the core group.
         resource: the plural name.
         strategy: the rules of the kind.
-        versions: served versions; the first one has the facts.
+        versions: the served versions. The facts are those of the first one.
         storage_version: defaults to the first version.
         storage_prefix: defaults to the plural name, as upstream.
         table: the columns of `kubectl get`; None means Name and Created At.
@@ -62,8 +63,8 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         storage_group: the group under which objects are stored, if it differs (events).
 
     Raises:
-        LookupError: the facts of the resource or of a declared subresource are missing, or a subresource of the facts
-            is not declared (KeyError).
+        LookupError: the facts lack the resource or one of `subresources`, or `subresources` lacks one that the facts
+            list (KeyError).
     """
     facts = _find(group, versions[0], resource)
     strategy.namespaced = facts.namespaced

@@ -45,7 +45,7 @@ class Lister:
     async def find(self, namespace: str, name: str) -> Object | None:
         """Return an object from the cache, or by a consistent read if the cache does not have it.
 
-        None if it does not exist. The consistent read covers objects that have just been created.
+        The consistent read covers objects that have just been created. The result is None if the object does not exist.
         """
         return await self.get(namespace, name) or await self.get_live(namespace, name)
 

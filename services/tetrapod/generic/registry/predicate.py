@@ -112,7 +112,7 @@ def _all_match(requirements: list[FieldRequirement], values: Mapping[str, str]) 
 def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldSelector) -> str | None:
     """Return the key of the object that the selector requires by metadata.name.
 
-    None if it does not, or the key is invalid.
+    The result is None if the selector does not require a name, or if the key would be invalid.
     """
     name = selector.requires_exact_match("metadata.name")
     if not name:

@@ -131,7 +131,7 @@ class Store(Stored):
     async def delete_collection(
         self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
     ) -> ListPage:
-        """Delete the objects that match `query`, at most its limit (0: all), one after the other.
+        """Delete the objects that match `query`, at most its limit (0: all), several at a time.
 
         Return them as a list from before the deletion, with its resourceVersion and, if there is a limit, its continue
         token.

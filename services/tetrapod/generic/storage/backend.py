@@ -30,7 +30,11 @@ class StaleKeyValue(KeyValue):
 
 
 class Range(NamedTuple):
-    """The keys of a range up to the limit, in order. `more` is true if the limit cut the result short."""
+    """The keys of a range up to the limit, in key order. `more` is true if the limit cut the result short.
+
+    `total` is the number of keys in the whole range; it is unspecified unless the read asked for it. `revision` is that
+    of the store at the time of the read.
+    """
 
     kvs: Sequence[KeyValue]
     more: bool

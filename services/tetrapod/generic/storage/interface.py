@@ -232,7 +232,7 @@ class Preconditions:
 
 
 class Updated(NamedTuple):
-    """The new object that an update wants to store."""
+    """The new object that an update wants to store. `ttl` is in seconds (0: forever); None keeps the current TTL."""
 
     object: Object
     ttl: int | None = None  # seconds; None keeps the current TTL

@@ -37,7 +37,7 @@ class LeaseManager:
         self._objects = 0
 
     async def lease(self, ttl: int) -> int:
-        """Return the ID of a lease that lasts at least `ttl` seconds, and at most 5 % (or 60 seconds) longer.
+        """Return the ID of a lease that lasts at least `ttl` seconds; at most 5 % longer, and at most 60 seconds.
 
         The store is asked for a new lease if the last one does not fit or has 1000 objects.
         """

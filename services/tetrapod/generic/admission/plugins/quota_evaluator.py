@@ -29,7 +29,7 @@ class Change(Protocol):
 
     @property
     def used(self) -> Usage:
-        """The usage of the new object as a whole, also of what an old object used before."""
+        """The whole usage of the new object, including what the old object used already."""
         ...
 
     @property
@@ -75,9 +75,9 @@ class Created:
         return self.used
 
     def names(self, quota: Object) -> list[str]:
-        """Return the names in the quota that limit this object.
+        """Return the resource names in the quota that limit this object.
 
-        None if the quota has scopes, which select only pods and claims.
+        A quota with scopes limits nothing here, because scopes select only pods and claims.
         """
         hard = (quota.get("status") or {}).get("hard") or {}
         return [] if scopes_of(quota) else [name for name in self.used if name in hard]

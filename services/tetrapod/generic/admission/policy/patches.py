@@ -31,7 +31,7 @@ class MutationError(Exception):
 def json_patch(obj: Object, value: list[StructValue]) -> Object:
     """Return a copy of `obj` patched by `value`, the `JSONPatch` objects of an expression.
 
-    `obj` itself if a `test` fails.
+    If a `test` operation fails, return `obj` itself.
 
     Raises:
         MutationError: an operation cannot be applied.
@@ -119,7 +119,7 @@ def _foreign(value: Any) -> GoValue | None:
 
 
 def _native(converted: Any, value: Any) -> Any:
-    """Return `converted`, the JSON of the CEL value `value`, with `_foreign` values in place of what they represent."""
+    """Return `converted`, the JSON of the CEL value `value`, with each part replaced that `_foreign` converts."""
     if (foreign := _foreign(value)) is not None:
         return foreign
     if isinstance(converted, list):

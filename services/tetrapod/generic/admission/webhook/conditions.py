@@ -56,6 +56,8 @@ async def conditions_match(
 ) -> bool:
     """Return whether the match conditions of a webhook hold, and record that in the metrics.
 
+    If they cannot be evaluated and the webhook's failurePolicy is Ignore, the result is False.
+
     Args:
         hook: its conditions are compiled at the first call.
         phase: "admit" or "validating", for the metrics.
@@ -63,7 +65,7 @@ async def conditions_match(
         old: the stored object as the webhook's kind.
 
     Raises:
-        StatusError: 403, the conditions cannot be evaluated and the webhook's failurePolicy is Fail.
+        StatusError: 403, the conditions cannot be evaluated and the failurePolicy is Fail.
     """
     if hook.compiled is None:
         hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)

@@ -17,7 +17,10 @@ class BackupError(Exception):
 
 
 class Item(NamedTuple):
-    """One key of the store with its value, its revision and creation revision."""
+    """One key of the store with its value, its mod revision and its creation revision.
+
+    The key lacks the store's prefix.
+    """
 
     key: str  # below the prefix: "pods/ns/name"
     value: bytes

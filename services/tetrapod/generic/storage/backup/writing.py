@@ -33,7 +33,9 @@ _COUNTER: Final = "tetrapod/revisions/"  # outside of every prefix
 
 
 def write_sqlite(database: Path, prefix: str, contents: Contents, bump: int = BUMP) -> int:
-    """Create a database with these contents and return its revision. Objects keep their resource versions.
+    """Create a database with these contents and return its revision.
+
+    Objects keep their resource versions, except where etcd wrote several objects at one.
 
     Args:
         database: the file, which must not exist; it appears only when it is complete. Missing directories are created.

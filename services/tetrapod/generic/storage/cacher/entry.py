@@ -211,7 +211,7 @@ class PackedEntry(StoredEntry, gc=False, eq=False):
 
 
 def packed(entry: StoredEntry) -> StoredEntry:
-    """Return the entry compressed, or unchanged if its size is outside of `SMALLEST` to `LARGEST`."""
+    """Return a compressed form of the entry, or the entry itself if it is smaller than 2 KiB or larger than 1 MiB."""
     if not SMALLEST <= len(entry.item) <= LARGEST:
         return entry
     compressed = PackedEntry(

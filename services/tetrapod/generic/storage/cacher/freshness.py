@@ -59,6 +59,9 @@ class Freshness:
         Returns:
             True if the cache may answer the read. False if the read must go to the backend: the store's progress
             notifications are unreliable, the cache is still being loaded, or it did not catch up within three seconds.
+
+        Raises:
+            Unavailable: the store does not answer, or (NotReady) contains values that cannot be read.
         """
         if not self._backend.progress_reliable:
             return False

@@ -37,7 +37,10 @@ class _Incomplete(Exception):
 
 
 class History:
-    """Extends the window of changes of `cache` into the past. `prefix` is the prefix of the resource's keys."""
+    """Extends the changes that `cache` keeps (its window) into the past, from the history of the store.
+
+    `prefix` is the prefix of the resource's keys.
+    """
 
     def __init__(self, backend: Backend, prefix: str, cache: Cache) -> None:
         self._backend = backend
@@ -48,7 +51,7 @@ class History:
         self._oldest = OLDEST  # changes since an older revision have been found to be unavailable
 
     async def reach(self, revision: int) -> bool:
-        """Extend the window to include every change after `revision`, unless it already does.
+        """Extend the cache's window of changes to include every change after `revision`, unless it already does.
 
         Returns:
             False if that is impossible: the store has compacted some of these changes, there are more of them than a

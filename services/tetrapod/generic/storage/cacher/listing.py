@@ -276,7 +276,7 @@ def _is_plain(query: ListQuery) -> bool:
 
 
 async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
-    """Return the entries that a view selects, at most `limit` (0: all), and the number of entries examined.
+    """Return the entries that `view` returns for `entries`, at most `limit` (0: all), and the number examined.
 
     The view is called with chunks of growing size, until the limit is reached.
     """
@@ -295,7 +295,7 @@ async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple
 
 
 def _filter_view(predicate: Predicate) -> View:
-    """Return a view that selects the entries that match `predicate`, without converting them."""
+    """Return a `View` that returns the entries that match `predicate`, without converting them."""
 
     async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
         return [entry if predicate.matches(entry) else None for entry in entries]

@@ -82,7 +82,10 @@ class SqliteWatch:
         return WatchBatch(events, reached)
 
     def publish(self, event: BackendEvent) -> None:
-        """Queue an event. If the queue is full, drop it, so that the iterator reads the events from history."""
+        """Queue an event. If the queue is full, drop all queued events; the iterator then reads them from history.
+
+        Do nothing if the watch is reading history anyway, or for an event before its start.
+        """
         if self._lagging or event.revision < self._next:
             return
         if len(self._queue) >= QUEUE:

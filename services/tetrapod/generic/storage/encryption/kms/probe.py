@@ -1,8 +1,8 @@
 """`KmsProbe`: polls a plugin's health and key ID, and holds the current seed for encryption.
 
 A seed is the random data from which the encryption keys of values are derived. Reads do not depend on the health.
-Writes continue while the plugin is healthy, and for three minutes afterwards. A new key ID of the plugin causes a new
-seed.
+Writes continue while the plugin reports the key ID of the seed, and for three minutes afterwards. A new key ID of the
+plugin causes a new seed.
 Upstream: staging/src/k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, kmsv2PluginProbe
 """
 
@@ -75,7 +75,7 @@ class KmsProbe:
         self._error: Failure[TransformError] | None = None
 
     def state(self) -> KmsState:
-        """Return the current seed and key ID. Raises TransformError if the plugin has never been healthy."""
+        """Return the current seed and key ID. Raises TransformError if the plugin has not encrypted a seed yet."""
         if self._state is None:
             raise TransformError("got unexpected nil transformer")
         return self._state
