@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, ordered, union
 from tetrapod.machinery.fieldmanager.pathelement import SELF
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+from tetrapod.machinery.sorting import sort_large
 
 
 class Changes(NamedTuple):
@@ -72,7 +73,7 @@ def whole(value: Any, of: Type) -> Branch:
         if not value or not of.takes_map or of.map_atomic:
             return {}
         out: Branch = {SELF: {}}
-        for name in sorted(value):
+        for name in sort_large(value):
             out["f:" + name] = whole(value[name], of.field(name) or of.member(name))
         return out
     if isinstance(value, list):
@@ -121,7 +122,7 @@ def _compare_as(kind: int, old: Any, new: Any, of: Type) -> _Found:
 def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
     touched: Branch = {}
     removed: Branch = {}
-    for name in sorted(new):
+    for name in sort_large(new):
         value = new[name]
         if name not in old:
             touched["f:" + name] = whole(value, of.member(name))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from tetrapod.machinery.fieldmanager.pathelement import SELF, canonical, order
+from tetrapod.machinery.sorting import sort_large
 
 FieldSet: TypeAlias = dict[str, Any]
 Branch: TypeAlias = dict[str, Any]
@@ -75,7 +76,7 @@ def ordered(branch: Branch) -> Branch:
     """Return a branch with its elements in upstream's order. Branches below them are not sorted."""
     if len(branch) < 2:
         return branch
-    return {element: branch[element] for element in sorted(branch, key=order)}
+    return {element: branch[element] for element in sort_large(branch, order)}
 
 
 def is_member(branch: Branch | None) -> bool:

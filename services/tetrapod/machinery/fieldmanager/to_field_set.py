@@ -10,6 +10,7 @@ from typing import Any
 from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, branch_of, is_member, ordered
 from tetrapod.machinery.fieldmanager.pathelement import SELF
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+from tetrapod.machinery.sorting import sort_large
 
 
 def field_set(value: Any, of: Type) -> FieldSet:
@@ -34,7 +35,7 @@ def _branch(value: Any, of: Type) -> Branch | None:
 
 def _members(value: dict[str, Any], of: Type) -> Branch | None:
     out: Branch = {}
-    for name in sorted(value):
+    for name in sort_large(value):
         member = value[name]
         branch = _branch(member, of.member(name))
         if member is None or member == {} or of.field(name) is None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from tetrapod.machinery import field
 from tetrapod.machinery.error_limits import record
 from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.sorting import sort_large
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -32,7 +33,7 @@ def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
         _skip(node, obj, "", pruned, root)
     else:
         _prune(node, obj, "", pruned, root)
-    return sorted(pruned)
+    return sort_large(pruned)
 
 
 def _prune(node: SchemaNode | None, value: Any, path: str, pruned: list[str], resource: bool) -> None:

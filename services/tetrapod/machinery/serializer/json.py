@@ -19,16 +19,19 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.machinery.depth import MAX_DEPTH, TooDeepError, encode_within
+from tetrapod.machinery.depth import MAX_DEPTH, encode_within
 from tetrapod.machinery.field import child, index
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import NotInPiecesError, loads, loads_with
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 
 _INT64: Final = 1 << 63
 _MAX_STRICT_ERRORS: Final = 100
+_CLEANED_AT_ONCE: Final = 16 * 1024
+"""Characters. Replacing half a million surrogates at once keeps other threads from running for 60 ms."""
 _surrogate = re.compile("[\ud800-\udfff]").search
 
 
@@ -44,15 +47,15 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
         DecodeError: the body is not JSON or nests too deeply, or (NumberError) a number does not fit a float64.
     """
     try:
-        obj = orjson.loads(data)
+        obj = loads(data)
         encoded = encode_within(obj, orjson.OPT_STRICT_INTEGER)
-    except (orjson.JSONDecodeError, TypeError, TooDeepError):
+    except (ValueError, TypeError):
         return _decode_slowly(data, unstructured)
     if encoded == data or encoded == data.rstrip():
         return Decoded(obj, [])
     try:
-        _plain_decoder.decode(data.decode())
-    except (_UnusualError, RecursionError):
+        loads_with(_check_plain, data, _extend_unique)
+    except (_UnusualError, NotInPiecesError, RecursionError):
         return _decode_slowly(data, unstructured)
     return Decoded(obj, [])
 
@@ -82,6 +85,16 @@ def _no_float(_: str) -> None:
 
 
 _plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small, parse_float=_no_float)
+
+
+def _check_plain(data: bytes) -> Any:
+    return _plain_decoder.decode(data.decode())
+
+
+def _extend_unique(into: Any, members: Any) -> None:
+    if isinstance(into, dict) and not into.keys().isdisjoint(members):
+        raise _UnusualError
+    into.update(members) if isinstance(into, dict) else into.extend(members)
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -138,13 +151,21 @@ def pairs(data: bytes) -> Any:
         DecodeError: the document is not JSON or nests too deeply, or (NumberError) a number does not fit a float64.
     """
     try:
-        return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
+        return loads_with(_load_pairs, data)
     except NumberError:
         raise
+    except NotInPiecesError:
+        if problem := explain(data) or explain(data, MAX_DEPTH):
+            raise DecodeError(problem) from None
+        return _load_pairs(data)
     except RecursionError:
         raise _too_deep(data) from None
     except ValueError as error:
         raise DecodeError(explain(data) or str(error)) from None
+
+
+def _load_pairs(data: bytes) -> Any:
+    return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
 
 
 def _too_deep(data: bytes) -> DecodeError:
@@ -199,10 +220,16 @@ def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return a text in which U+FFFD replaces each lone surrogate, and surrogate pairs are joined."""
-    if _surrogate(text):
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    """Return a text in which U+FFFD replaces each lone surrogate, and surrogate pairs are joined.
+
+    Long texts come from JSON decoders, which have joined the pairs.
+    """
+    if not _surrogate(text):
+        return text
+    if len(text) > _CLEANED_AT_ONCE:
+        parts = [text[start : start + _CLEANED_AT_ONCE] for start in range(0, len(text), _CLEANED_AT_ONCE)]
+        return "".join([_clean(part) for part in parts])
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def cleaned(value: Any) -> Any:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from tetrapod.machinery.depth import ensure_depth
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import is_large, loads_with
+from tetrapod.machinery.sorting import sort_large
 
 _LONGEST_KEY: Final = 1000
 """YAML looks for the colon only within 1024 characters."""
@@ -27,7 +29,11 @@ class _AmbiguousError(Exception):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Object:
-    obj = dict(sorted(pairs))
+    return _object_in_order(sort_large(pairs))
+
+
+def _object_in_order(pairs: list[tuple[str, Any]]) -> Object:
+    obj = dict(pairs)
     if len(obj) != len(pairs) or any(len(key) > _LONGEST_KEY for key in obj):
         raise _AmbiguousError
     return obj
@@ -46,6 +52,29 @@ def _reject_number(text: str) -> Any:
 _decoder: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_reject_number, parse_constant=_reject_number
 )
+_decoder_in_order: Final = json.JSONDecoder(
+    object_pairs_hook=_object_in_order, parse_int=_integer, parse_float=_reject_number, parse_constant=_reject_number
+)
+
+
+def _load_large(data: bytes) -> Any:
+    """Decode a document in pieces, whose members are sorted when all of them are known."""
+
+    def extend(into: Any, members: Any) -> None:
+        if isinstance(into, dict):
+            if not into.keys().isdisjoint(members):
+                raise _AmbiguousError
+            into.update(members)
+        else:
+            into.extend(members)
+
+    return _sorted(loads_with(lambda piece: _decoder_in_order.decode(piece.decode("ascii")), data, extend))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sort_large(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def decode(data: bytes) -> Object | None:
@@ -56,7 +85,7 @@ def decode(data: bytes) -> Object | None:
     if data[:1] != b"{" or not data.rstrip(b"\n ").endswith(b"}") or _different(data):
         return None
     try:
-        obj: Object = _decoder.decode(data.decode("ascii"))
+        obj: Object = _load_large(data) if is_large(data) else _decoder.decode(data.decode("ascii"))
         ensure_depth(obj)
     except (_AmbiguousError, ValueError, TypeError, RecursionError):
         return None

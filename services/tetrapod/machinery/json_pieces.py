@@ -1,0 +1,216 @@
+"""Decoding of large JSON documents piece by piece, so that other threads can run meanwhile.
+
+A decoder in C holds the interpreter's lock until it has created all objects: a tenth of a second for a document of 3 MB
+that nests deeply, which is most expensive. Here such a document is cut at commas into pieces. Each piece is completed
+by the brackets that are open at its ends, is decoded like a document, and its members are added to the containers that
+it continues.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from secrets import token_hex
+from typing import Any, Final
+
+import orjson
+
+LARGE_DOCUMENT: Final = 128 * 1024
+"""Bytes below which a document is never cut. orjson takes at most 4 ms for it."""
+PIECE: Final = 64 * 1024
+"""Bytes of a piece."""
+_FEW_CONTAINERS: Final = 50_000
+"""Objects and lists up to which a document is not cut: orjson takes 5 ms for them."""
+_LONG_DOCUMENT: Final = 4 << 20
+"""Bytes from which on a document is cut even if it has few objects and lists."""
+_MAX_DEPTH: Final = 254
+"""The most levels of objects and lists, which are those that orjson writes. Bodies may have fewer (depth.py)."""
+_PLACEHOLDER: Final = token_hex(16)
+"""The key for the member that continues in the next piece. Clients do not know it."""
+_MARK: Final = token_hex(16)
+"""The last member of the innermost container of a piece."""
+_COMMA: Final = re.compile(rb'[^",]*+(?:"[^"]*+"[^",]*+)*+,')
+"""Matches up to the first comma outside of strings."""
+_BRACKETS: Final = b"[]{}"
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(_BRACKETS))
+_CLOSERS: Final = bytes.maketrans(b"[{", b"]}")
+_BLANK: Final = b" \t\r\n"
+
+
+class NotInPiecesError(ValueError):
+    """The error for a document that is malformed or too deep, or whose duplicate keys hide where a piece continues."""
+
+
+def loads(data: bytes) -> Any:
+    """Decode a document like `orjson.loads`, in pieces if it is large.
+
+    Raises:
+        ValueError: the document is malformed, or cannot be cut (`NotInPiecesError`).
+    """
+    return loads_with(orjson.loads, data)
+
+
+def loads_with(load: Callable[[bytes], Any], data: bytes, extend: Callable[[Any, Any], None] | None = None) -> Any:
+    """Decode a document with any decoder.
+
+    Args:
+        load: the decoder. Its containers have the methods of `dict` or `list`.
+        data: the document.
+        extend: adds the members of the second object to the first one. By default, later duplicates replace earlier
+            ones.
+
+    Raises:
+        ValueError: the document is malformed, or cannot be cut (`NotInPiecesError`).
+    """
+    if not is_large(data):
+        return load(data)
+    return _Document(load, data, extend or _update).decode()
+
+
+def is_large(data: bytes) -> bool:
+    """Return whether decoding a document at once would hold the interpreter's lock for long."""
+    return len(data) >= LARGE_DOCUMENT and (
+        len(data) >= _LONG_DOCUMENT or data.count(b"{") + data.count(b"[") > _FEW_CONTAINERS
+    )
+
+
+def _update(into: Any, members: Any) -> None:
+    if isinstance(into, dict):
+        into.update(members)
+    else:
+        into.extend(members)
+
+
+class _Document:
+    """A document that is being decoded."""
+
+    def __init__(self, load: Callable[[bytes], Any], data: bytes, extend: Callable[[Any, Any], None]) -> None:
+        self._load, self._data, self._extend = load, data, extend
+        # The same bytes with plain characters for escaped ones: every quotation mark begins or ends a string.
+        self._plain = data.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in data else data
+
+    def decode(self) -> Any:
+        start, opened = 0, b""
+        root: Any = None
+        spine: list[Any] = []
+        while True:
+            end = self._end(start)
+            still_open = _still_open(opened + self._brackets(start, end))
+            last = end == len(self._data)
+            if last is not (not still_open):
+                raise NotInPiecesError("unbalanced brackets")
+            text = self._text(start, end, last=last)
+            if start and text.lstrip(_BLANK)[:1] in (b"]", b"}", b""):
+                raise NotInPiecesError("a comma without a value")
+            piece = self._load(_prefix(opened) + text + _suffix(still_open))
+            if start:
+                self._join(spine, piece)
+            else:
+                root = piece
+            if last:
+                return root
+            spine = _open_containers(root, still_open)
+            start, opened = end, still_open
+
+    def _end(self, start: int) -> int:
+        """Return where the piece ends: after a comma, or at the end of the document."""
+        end = start + PIECE
+        if end >= len(self._data):
+            return len(self._data)
+        if self._plain.count(b'"', start, end) % 2:
+            end = self._plain.find(b'"', end) + 1
+            if not end:
+                raise NotInPiecesError("a string without an end")
+        comma = _COMMA.match(self._plain, end)
+        return len(self._data) if comma is None else comma.end()
+
+    def _brackets(self, start: int, end: int) -> bytes:
+        return b"".join(self._plain[start:end].split(b'"')[::2]).translate(None, _NO_BRACKETS)
+
+    def _text(self, start: int, end: int, *, last: bool) -> bytes:
+        if last:
+            return self._data[start:end]
+        text = self._data[start : end - 1]
+        if text.rstrip(_BLANK)[-1:] in (b"[", b"{", b""):
+            raise NotInPiecesError("a comma without a value")
+        return text
+
+    def _join(self, spine: list[Any], piece: Any) -> None:
+        """Add the members of a piece to the containers that it continues, from the innermost to the root."""
+        parts = [piece]
+        for _ in spine[1:]:
+            parts.append(_first(parts[-1]))
+        for i, (container, part) in enumerate(zip(spine, parts, strict=True)):
+            if i < len(spine) - 1:
+                _drop_first(part)
+            self._extend(container, part)
+
+
+def _still_open(brackets: bytes) -> bytes:
+    """Return the brackets that stay open.
+
+    Raises:
+        NotInPiecesError: a bracket is closed that is not open, or they nest too deeply.
+    """
+    opened = bytearray()
+    for bracket in brackets.replace(b"[]", b"").replace(b"{}", b""):
+        if bracket in b"[{":
+            opened.append(bracket)
+        elif not opened or opened.pop() != bracket - 2:  # in ASCII, ] comes two after [, and } two after {
+            raise NotInPiecesError("unbalanced brackets")
+    if len(opened) > _MAX_DEPTH:
+        raise NotInPiecesError("exceeded max depth")
+    return bytes(opened)
+
+
+def _prefix(opened: bytes) -> bytes:
+    outer = [b'{"%b":' % _PLACEHOLDER.encode() if bracket == ord("{") else b"[" for bracket in opened[:-1]]
+    return b"".join((*outer, opened[-1:]))
+
+
+def _suffix(still_open: bytes) -> bytes:
+    """Return a last member for the innermost container, by which it is recognized, and the closing brackets."""
+    if not still_open:
+        return b""
+    mark = b',"%b":0' if still_open.endswith(b"{") else b',"%b"'
+    return mark % _MARK.encode() + still_open[::-1].translate(_CLOSERS)
+
+
+def _open_containers(root: Any, still_open: bytes) -> list[Any]:
+    """Return the containers that the next piece continues, from the root to the innermost.
+
+    Raises:
+        NotInPiecesError: the last member of an object is not the last one in the document, which has it twice.
+    """
+    spine = [root]
+    for _ in still_open[1:]:
+        spine.append(_last(spine[-1]))
+    innermost = spine[-1]
+    if isinstance(innermost, dict):
+        if innermost.pop(_MARK, None) is None:
+            raise NotInPiecesError("duplicate keys")
+    elif not isinstance(innermost, list) or not innermost or not _is_mark(innermost.pop()):
+        raise NotInPiecesError("duplicate keys")
+    return spine
+
+
+def _is_mark(member: Any) -> bool:
+    return bool(member == _MARK or (isinstance(member, tuple) and member[0] == _MARK))
+
+
+def _last(container: Any) -> Any:
+    if isinstance(container, dict):
+        return next(reversed(container.values()), None)
+    if not isinstance(container, list) or not container:
+        raise NotInPiecesError("duplicate keys")
+    return container[-1][1] if isinstance(container[-1], tuple) else container[-1]
+
+
+def _first(container: Any) -> Any:
+    if isinstance(container, dict):
+        return next(iter(container.values()))
+    return container[0][1] if isinstance(container[0], tuple) else container[0]
+
+
+def _drop_first(container: Any) -> None:
+    del container[next(iter(container)) if isinstance(container, dict) else 0]
