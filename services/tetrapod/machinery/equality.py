@@ -51,7 +51,8 @@ def repeated(values: Iterable[Any]) -> set[int]:
 def json_key(value: Any) -> Hashable:
     """Return a hashable key that is equal for equal JSON values.
 
-    It is sorted JSON for a dictionary or list, and the value itself otherwise.
+    It is sorted JSON for a dictionary or list, and the value itself otherwise. So 1 and 1.0 differ within a list, but
+    are equal as scalars, and equal to true, as in Python.
     """
     if isinstance(value, dict | list):
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -36,11 +36,15 @@ class StructTypes:
 
     Args:
         types: the fields of each type, separated by spaces. A field without a suffix is a string. These are the
-            suffixes of the others: * `:int`, `:bool`, `:quantity`, `:list`, `:map` and `:resources` (a ResourceList)
-            are named after their types. * `:port` is an integer or a string. * `:ptr` is a pointer to a scalar. *
-            `:wire` is printed as in the JSON object. * `:selector` is a LabelSelector. * `:meta` is an inlined
-            ObjectMeta. * `*Type` is a pointer to another type, `=Type` its value, `[]Type` a slice of it. `+Type`
-            inlines it. * `:NAME` is converted by the function NAME of `kinds`.
+            suffixes of the others:
+            * `:int`, `:bool`, `:quantity`, `:list`, `:map` and `:resources` (a ResourceList) name the type.
+            * `:port` is an integer or a string.
+            * `:ptr` is a pointer to a scalar.
+            * `:wire` is printed as in the JSON object.
+            * `:selector` is a LabelSelector.
+            * `:meta` is an inlined ObjectMeta.
+            * `*Type` is a pointer to another type, `=Type` its value, `[]Type` a slice of it. `+Type` inlines it.
+            * `:NAME` is converted by the function NAME of `kinds`.
         keys: the JSON names, by Go name, of fields whose JSON name does not follow from the Go name.
         kinds: functions that convert a JSON value, by the suffix that names them. They are not called for unset values.
     """

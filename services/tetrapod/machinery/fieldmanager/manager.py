@@ -109,8 +109,8 @@ class FieldManager:
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
         """Return a copy of `new` with the managed fields after `manager` has changed `live` to it.
 
-        If an object does not match its schema, the managed fields of `live` are kept. Those of the request replace them
-        first if they are valid, except on subresources.
+        On the main resource, managed fields in `new` replace those of `live` first, if they are valid. If an object
+        does not match its schema, the result has the managed fields of `live` unchanged.
 
         Args:
             live: the existing object, or None on create.

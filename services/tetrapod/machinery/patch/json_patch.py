@@ -336,7 +336,10 @@ class _Document:
         return elements
 
     def _put_together(self, value: Any) -> None:
-        """Update all lists within a value that are held as `Pieces`. Only copies can be."""
+        """Update all lists within a value that are held as `Pieces`.
+
+        Only lists that were copied for this patch can be held so.
+        """
         if id(value) not in self._owned:
             return
         if (held := self._in_pieces.pop(id(value), None)) is not None:

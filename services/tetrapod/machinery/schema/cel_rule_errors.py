@@ -148,7 +148,7 @@ class RuleErrors:
     def _observe(self, at: str, name: str, cost: int) -> None:
         """Add a cost to the total, and report it if it exceeds the limit of one expression.
 
-        The four highest costs are kept for `total_errors`.
+        The four highest costs of at least 1% of the total limit are kept for `total_errors`.
 
         Args:
             at: the path of the expression.

@@ -144,7 +144,7 @@ class Ratchet:
     def beside(self) -> Ratchet:
         """Return the ratcheting decision for the rules in an allOf of the value's schema.
 
-        Only an ancestor decides it.
+        As upstream, it depends on the nearest ancestor that has an old value, and not on the value itself.
         """
         return Ratchet(None, self.nearest)
 

@@ -18,7 +18,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:
-    """Return the decoder of a definition that has its own marshaler, or None for other definitions.
+    """Return the decoder of a definition that has its own JSON unmarshaler in Go, or None for other definitions.
 
     Args:
         node: the schema of the definition.

@@ -105,9 +105,9 @@ def _key_errors(properties: dict[str, Any], keys: list[str], path: str) -> list[
 
 
 def keyed_list_errors(items: Object, keys: list[str], list_type: str, path: str) -> list[FieldError]:
-    """Return errors if keys of a list of type map, or items of a list of type map or set, are not reliable.
+    """Return the errors of the items of a list of type map or set: null may not be valid, and keys must be set.
 
-    Keys must be required or have a default, and neither keys nor items may be null.
+    An item or a key must not be nullable, and a key must be required or have a default.
 
     Args:
         items: the schema of the items.

@@ -80,7 +80,9 @@ _NANO: Final = -9
 
 
 def _scale(text: str) -> int | None:
-    """Return the scale of upstream's int64Amount after parsing a valid quantity, or None if upstream stores a decimal.
+    """Return the scale that upstream's int64Amount has after parsing a valid quantity.
+
+    The scale is the power of ten in which the amount counts. It is None if upstream stores a decimal instead.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, the fast path of ParseQuantity.
     """
