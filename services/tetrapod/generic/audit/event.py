@@ -71,7 +71,7 @@ def _second(seconds: int) -> str:
 
 
 def wall_clock(monotonic: float) -> float:
-    """Convert a past reading of time.monotonic() to a Unix time."""
+    """Convert a reading of time.monotonic(), now or in the past, to a Unix time."""
     return time.time() - (time.monotonic() - monotonic)
 
 

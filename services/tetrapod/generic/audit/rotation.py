@@ -136,7 +136,7 @@ class RotatingFile:
                 self._tidying.start()
 
     def _tidy_up(self) -> None:
-        """Compress and remove rotated files, again if a file was rotated meanwhile. Runs in a thread.
+        """Compress and remove rotated files, again if a file has been rotated in that time. Runs in a thread.
 
         There is only one such thread at a time, because two would compress the same file.
         """

@@ -55,8 +55,8 @@ class Conversion:
     async def ready(self, entries: Sequence[Entry]) -> None:
         """Convert these entries by the conversion webhook, in one call, and cache the results in them.
 
-        Do nothing if there is no webhook, or for entries that have been converted before. Afterwards `bytes`, `object`
-        and `peek` work without waiting.
+        Entries that have been converted before are skipped. If the resource has no conversion webhook, do nothing.
+        Afterwards `bytes`, `object` and `peek` work without waiting.
         """
         if self._convert_many is None:
             return
@@ -78,8 +78,7 @@ class Conversion:
     def metadata_bytes(self, entry: Entry) -> bytes:
         """Return an encoding of the object from which only metadata may be used, without hidden annotations.
 
-        For built-in kinds it is in the storage version, whatever version was requested, because metadata is the same in
-        all.
+        For built-in kinds it is always in the storage version, because metadata is the same in all versions.
         """
         if self.definition.custom:
             return self.bytes(entry)

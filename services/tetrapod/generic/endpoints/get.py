@@ -33,7 +33,7 @@ async def get(scope: Scope, request: Request) -> Response:
 
 
 def _read_options(query: Mapping[str, str]) -> str:
-    """Return the resourceVersion parameter, "" if there is none.
+    """Return the resourceVersion parameter, "" if it is not set.
 
     Raises:
         StatusError: 400 for `export`, which upstream has removed.

@@ -78,13 +78,13 @@ async def patch(scope: Scope, request: Request) -> Response:
         check_name(new, name)
         return new
 
-    update_options = options.to_object("UpdateOptions")  # admission sees an update, not a patch
+    update_options = options.to_object("UpdateOptions")  # plugins get an UPDATE operation
     writing = Writing(scope, request, context, name, update_options, options.to_object("CreateOptions"))
     first = len(request.warnings)
     try:
         return await writing.answer(revise, accepted, force_create=applies and not scope.subresource, applies=applies)
     finally:
-        # the decoder's warnings precede all others, also if the request is rejected
+        # The decoder's warnings precede all others, also if the request is rejected.
         request.warnings[first:first] = mechanism.warnings
 
 

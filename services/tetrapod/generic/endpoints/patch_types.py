@@ -102,7 +102,7 @@ class Patching(PatchMechanism):
         """Return the patch in the form that `apply` uses, from the decoded body.
 
         Raises:
-            StatusError: 400, the body is no patch.
+            StatusError: 400, the body is not a patch.
         """
         raise NotImplementedError
 
@@ -191,7 +191,7 @@ class DocumentPatching(Patching):
     """
 
     def touched(self) -> Touched | None:
-        """Return the objects and lists that the patch traverses, or None if there are none."""
+        """Return the objects and lists that the patch traverses, or None if it traverses nothing."""
         raise NotImplementedError
 
     def _apply_patch(self, document: Any) -> Any:

@@ -40,9 +40,9 @@ _UNSET: Final = -(1 << 31)
 class ScalePaths(RestOfVersions):
     """The `rest` of a scale subresource: the field paths from which a Scale is made.
 
-    `selector` is the path of a LabelSelector, a map of labels, or a selector string; () if there is none.
-    Versions with other paths declare a subresource each.
-    If `required`, a resource without the replicas field has no scale (custom resources).
+    `selector` is the path of a LabelSelector, a map of labels, or a selector string; () if the resource has no
+    selector. Versions with other paths declare a subresource each. If `required`, a resource without the replicas field
+    has no scale (custom resources).
     """
 
     spec_replicas: tuple[str, ...] = ("spec", "replicas")

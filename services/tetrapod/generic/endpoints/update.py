@@ -123,7 +123,7 @@ class Writing:
             )
         try:
             entry, created = await self._store_object(self._transform(revise), preconditions, force_create)
-        # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
+        # Managed fields can be large, so the object may fit without them. Server-side apply cannot do without them.
         except StoredTooLarge:
             if applies:
                 raise

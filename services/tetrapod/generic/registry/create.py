@@ -165,7 +165,7 @@ def wipe_system_fields(obj: Object) -> None:
 
 
 def fill_system_fields(obj: Object) -> Object:
-    """Set a new uid and the creation time on an object, adding metadata if there is none.
+    """Set a new uid and the creation time on an object, adding metadata if it is missing.
 
     Return its metadata, not a copy.
     """

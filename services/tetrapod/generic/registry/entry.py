@@ -15,7 +15,7 @@ from tetrapod.machinery.serializer.json import encode
 class Unstored:
     """An `Entry` made of an object, which the caller must not modify afterwards. It is encoded when it is created.
 
-    It stands for the result of a dry run, the last state of an object, or an object without hidden fields.
+    It is the result of a dry run, the last state of an object, or an object without hidden fields.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")

@@ -77,7 +77,7 @@ class Translated:
         resource: the resource in error texts.
         name: the name of the object in error texts; "" for collections.
         action: the verb in error texts ("get", "list", "create", …).
-        path: the full key, for error texts; "" if there is none.
+        path: the full key, for error texts; "" if unknown.
     """
 
     __slots__ = ("action", "name", "path", "resource")

@@ -55,7 +55,7 @@ class Allocation:
         self._open, self._created = True, False
 
     async def end(self, succeeded: bool) -> None:
-        """Call the strategy's `end_create` or `end_update` for the last allocation. Do nothing if there is none.
+        """Call the strategy's `end_create` or `end_update` for the last allocation. Do nothing without an allocation.
 
         Args:
             succeeded: whether the object was stored; if not, the allocation is released.

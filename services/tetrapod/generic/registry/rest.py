@@ -83,6 +83,6 @@ class Rest:
 
         Args:
             name: the parent's name.
-            path: the path below the subresource, with a leading slash; "" if there is none.
+            path: the path below the subresource, with a leading slash; "" for the subresource itself.
         """
         raise NotImplementedError

@@ -162,7 +162,7 @@ class _Update:
     async def _remove(self) -> Entry:
         """Remove the object from the store, and return it as the update would have stored it.
 
-        An object that another request has removed meanwhile is no error.
+        If another request has removed it before, only return it.
         """
         assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage

@@ -133,7 +133,7 @@ class Backend(Protocol):
     async def get(self, key: str) -> KeyValue | None:
         """Read one key, linearizably. Return None if it does not exist.
 
-        A key with surrogates (which stand for bytes that are not UTF-8) cannot exist, so the result is None.
+        A key with surrogates (which replace bytes that are not UTF-8) cannot exist, so the result is None.
         """
         ...
 

@@ -66,7 +66,7 @@ def splice(stored: bytes, revision: int) -> bytes:
 def divided(raw: bytes) -> tuple[bytes, bytes]:
     """Split served bytes in two: the type (`{"kind":…,"apiVersion":…,`), and the rest from `"metadata"` on.
 
-    The first part is empty if there is no metadata.
+    The first part is empty without metadata.
     """
     at = max(raw.find(b'"metadata":'), 0)
     return raw[:at], raw[at:]

@@ -17,7 +17,7 @@ def parse_resource_version(text: str) -> int:
     """Return a resource version as a number; "" is 0.
 
     Raises:
-        ValueError: the text is no unsigned 64-bit integer; with upstream's text.
+        ValueError: the text is not an unsigned 64-bit integer; with upstream's text.
     """
     if not text:
         return 0

@@ -32,7 +32,7 @@ class Limited(Protocol):
     def uncovered_resources(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
         """Return the used resources that must be limited by a quota but are not.
 
-        They are separated by commas; the result is "" if there are none.
+        They are separated by commas; the result is "" if all are limited.
 
         Args:
             resource: the resource of the object.

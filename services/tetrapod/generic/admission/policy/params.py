@@ -69,8 +69,8 @@ class Params:
     async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
         """Return the parameters of a binding for a request in `namespace` ("" for cluster-scoped objects).
 
-        The result is [None] if the policy has no parameters. It is empty if there are none and the binding allows that.
-        The call waits up to a second for the informer.
+        The result is [None] if the policy has no parameters. It is empty if no parameter matches and the binding allows
+        that. The call waits up to a second for the informer.
 
         Args:
             kind: the paramKind of the policy, which `add_kind` has added.

@@ -87,7 +87,7 @@ class Validator:
             bindings: the values of the variables `request`, `object`, `oldObject`, `params` and `namespaceObject`.
         """
         try:
-            # Upstream's match conditions know nothing of the namespace.
+            # Upstream's match conditions have no namespaceObject.
             if not await match_conditions.match(
                 self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)
             ):
@@ -144,7 +144,7 @@ def _message(validation: Object, computed: Any) -> str:
     """Return the message of a failed validation.
 
     It is the computed one if that is usable, else the configured one, else the expression. A computed message is not
-    usable if it is no string, empty, longer than 5 KiB or of several lines.
+    usable if it is not a string, empty, longer than 5 KiB or of several lines.
     """
     text = computed.strip() if isinstance(computed, str) else ""
     if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text:

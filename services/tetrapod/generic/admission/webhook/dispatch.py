@@ -115,7 +115,10 @@ class WebhookPlugin(Plugin):
     async def _convert_objects(
         self, attributes: Attributes, matched_kind: Equivalent
     ) -> tuple[Object | None, Object | None]:
-        """Return the new and the old object as the webhook's kind; None if there is none. They must not be modified."""
+        """Return the new and the old object as the webhook's kind; they must not be modified.
+
+        An object that does not exist (the old one on create, the new one on delete) is None.
+        """
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:
             return new, old

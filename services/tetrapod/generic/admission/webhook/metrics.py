@@ -64,7 +64,7 @@ class Observation:
 
         Args:
             error_type: "calling_webhook_error", "apiserver_internal_error", or "no_error" for a denial by the webhook.
-            code: the HTTP status code of the rejection; 0 if there is none.
+            code: the HTTP status code of the rejection; 0 for an internal error.
         """
         REJECTIONS.add((*self._labels, error_type, str(min(code, MOST_CODE))))
 

@@ -34,7 +34,7 @@ class InvalidResponse(Exception):
 class Verdict:
     """The evaluated response of a webhook.
 
-    `patch` is the decoded patch, empty if there is none or the webhook is validating. `status` is the Status of a
+    `patch` is the decoded patch, empty without a patch or if the webhook is validating. `status` is the Status of a
     rejection.
     """
 

@@ -87,7 +87,7 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
             )
             connection.execute("INSERT INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
         last += 1
-        # As if a key had been created and deleted.
+        # The row of a deletion raises the store's revision to `last`.
         connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))
         connection.execute("UPDATE compaction SET revision = ?", (last,))
         connection.execute("COMMIT")

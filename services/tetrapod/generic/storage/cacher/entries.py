@@ -37,7 +37,7 @@ class Entries:
         return len(self._by_key)
 
     def average_size(self) -> int:
-        """Return the average size of an object in bytes, estimated from the first 16; 0 if there are none."""
+        """Return the average size of an object in bytes, estimated from the first 16; 0 if it has no entries."""
         sizes = [len(self._by_key[key].raw) for key in self._keys[:16]]
         return sum(sizes) // len(sizes) if sizes else 0
 
@@ -56,7 +56,7 @@ class Entries:
         return previous
 
     def remove(self, key: str) -> StoredEntry | None:
-        """Remove the entry of a key and return it, or None if there was none."""
+        """Remove the entry of a key and return it, or None if it does not exist."""
         self._last_span = None
         previous = self._by_key.pop(key, None)
         if previous is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class CachingStorageFactory:
     """The implementation of `StorageFactory` over one backend.
 
-    For a prefix that was requested before, it returns the same Cacher, whatever else the configuration says.
+    For a prefix that was requested before, it returns the same Cacher, even if the rest of the configuration differs.
 
     Args:
         path_prefix: the prefix of all keys (--etcd-prefix).

@@ -99,7 +99,7 @@ class Lister:
             raise TooOldResourceVersion(TOKEN_TOO_OLD, fresh) from None
 
     async def _list_latest(self, query: ListQuery, start: str) -> ListPage:
-        cheap = query.limit > 0 and _is_plain(query)  # the store would read only one page
+        cheap = query.limit > 0 and _is_plain(query)  # the store needs to read only one page
         if await self._freshness.latest(wait_for_fill=not cheap):
             self._cache.counters.consistent += 1
             return await self._from_cache(query, start, limit=query.limit)

@@ -104,7 +104,7 @@ class Reflector:
     async def reach(self, revision: int, seconds: float) -> bool:
         """Wait up to `seconds` until the cache has reached `revision`, and return whether it has.
 
-        The store is asked for progress notifications meanwhile.
+        During that time, the store is asked for progress notifications.
         """
         if self.revision() < revision:
             self._catch_up()
@@ -194,7 +194,7 @@ class Reflector:
     async def _load(self, kvs: Sequence[KeyValue], entries: Entries) -> None:
         """Append the objects of a page to `entries`, yielding to the event loop every `LOAD_SECONDS`.
 
-        A value that is no JSON object is skipped. The time counts on from page to page, because a read of the embedded
+        A value that is not a JSON object is skipped. The time is measured across pages, because a read of the embedded
         store may return without yielding.
 
         Raises:

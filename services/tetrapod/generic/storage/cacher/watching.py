@@ -76,7 +76,7 @@ class CacheWatch:
         self._missed.extend(missed)
 
     def push(self, events: Sequence[WatchEvent]) -> None:
-        """Pass events to the sink, or queue them if there is none.
+        """Pass events to the sink, or queue them if there is no sink.
 
         More than `QUEUE` queued events end the watch and are dropped.
         """

@@ -184,7 +184,7 @@ class Endpoints:
     """The configured endpoints and the one in use. Channels are opened at first use, within the running event loop.
 
     Args:
-        urls: the URLs; ValueError is raised if there are none or one is malformed.
+        urls: the URLs; ValueError is raised if the list is empty or one is malformed.
     """
 
     def __init__(self, urls: list[str], credentials: Credentials) -> None:

@@ -87,7 +87,7 @@ class Transaction:
         return cursor.lastrowid
 
     def next_expiry(self) -> float | None:
-        """Return the Unix time at which the first lease expires, or None if there are no leases."""
+        """Return the Unix time at which the first lease expires, or None without leases."""
         row = self._connection.execute("SELECT min(expires) FROM leases").fetchone()
         return None if row[0] is None else float(row[0])
 

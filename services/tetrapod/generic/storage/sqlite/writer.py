@@ -48,7 +48,7 @@ class _Batch:
         self.transaction = transaction
         self.futures: list[asyncio.Future[Any]] = []
         self.done: list[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]] = []
-        self.seconds = 0.0  # seconds
+        self.seconds = 0.0
 
     def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
         """Run one operation and record its result or error in `done`; skip it if its caller was cancelled.
