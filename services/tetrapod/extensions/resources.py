@@ -15,7 +15,7 @@ from tetrapod.machinery.gvk import GroupVersionResource
 GROUP = "apiextensions.k8s.io"
 CRDS = GroupVersionResource(GROUP, "v1", "customresourcedefinitions")
 STORAGE = StorageConfig(
-    f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False, packed=True
+    f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False, compressed=True
 )
 
 

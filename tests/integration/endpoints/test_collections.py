@@ -153,16 +153,16 @@ async def test_a_watch_list_is_compressed_event_by_event(api: Api) -> None:
         )
         async with (
             api.watch(f"{MAPS}?{query}", accept=form) as plainly,
-            api.watch(f"{MAPS}?{query}", **headers) as packed,
+            api.watch(f"{MAPS}?{query}", **headers) as compressed,
         ):
-            await eventually(partial(same, plainly, packed))
+            await eventually(partial(same, plainly, compressed))
             assert (
                 await api("PATCH", f"{MAPS}/a", {"data": {"k": form}}, content_type="application/merge-patch+json")
             ).status == 200
-            await eventually(partial(same, plainly, packed, b"" if form == TABLE else form.encode()))
+            await eventually(partial(same, plainly, compressed, b"" if form == TABLE else form.encode()))
 
 
-async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:
+async def same(plain: Collector, compressed: Collector, holding: bytes = b"") -> bool:
     """Check that one is the compressed form of the other, and that after every write all data so far can be
     decompressed.
 
@@ -170,7 +170,7 @@ async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> boo
     begins.
     """
     reader = zlib.decompressobj(31)
-    unpacked = reader.decompress(packed.data)
+    unpacked = reader.decompress(compressed.data)
     assert not reader.eof
     return b"initial-events-end" in plain.data and holding in plain.data and unpacked == plain.data
 

@@ -119,11 +119,11 @@ async def test_a_watch_from_version_1_is_too_old_once_anything_was_written(pods:
         assert (await events.next()).type == "ERROR"
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "compressed"])
 async def test_a_watch_resumes_at_a_version_from_before_the_cache_was_filled(
-    with_history: Backend, root: str, packed: bool
+    with_history: Backend, root: str, compressed: bool
 ) -> None:
-    config = StorageConfig("pods", "v1", "Pod", packed=packed)
+    config = StorageConfig("pods", "v1", "Pod", compressed=compressed)
     writer, later = Cacher(with_history, config, root=root), Cacher(with_history, config, root=root)
     first = await create(writer, "a/1")
     await create(writer, "a/2", "b/1")

@@ -1,4 +1,4 @@
-"""`Stored`: the definition and storage of a resource, which the functions of the verbs take. `Store` adds the verbs."""
+"""`BaseStore`: definition and storage of a resource, which the functions of the verbs take. `Store` adds the verbs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Declared(Protocol):
     def schema(self) -> Callable[[str], SchemaNode]: ...
 
 
-class Stored:
+class BaseStore:
     """A resource over its storage: the part of a `Store` that the modules of the verbs (create.py, …) use.
 
     `resource` (group and plural name) and `kind` are used in error texts.

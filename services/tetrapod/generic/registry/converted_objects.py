@@ -1,4 +1,4 @@
-"""`Mirror`: all objects of a resource, each converted once per revision to a form that is ready for use.
+"""`ConvertedObjects`: all objects of a resource, each converted once per revision to a form that is ready for use.
 
 A watch updates it as soon as the watch cache has a change, so that the next request sees every write of this process.
 It is meant for objects that every request needs and that seldom change: webhook configurations, policies.
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Mirror(Generic[T]):
+class ConvertedObjects(Generic[T]):
     """The converted objects of one resource.
 
     `make` converts an object. It is called once for each revision. If it raises KeyError, TypeError or ValueError, the
@@ -50,7 +50,7 @@ class Mirror(Generic[T]):
         return item[1] if item is not None else None
 
     async def run(self) -> None:
-        """Follow the storage until cancelled. The mirror is empty until this runs."""
+        """Follow the storage until cancelled. There are no objects before that."""
         await follow(self._storage, self, "objects")
 
     def stored_keys(self) -> Collection[str]:

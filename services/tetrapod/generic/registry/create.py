@@ -10,7 +10,7 @@ import traceback
 import uuid
 from typing import Final
 
-from tetrapod.generic.registry.base_store import Stored
+from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
@@ -35,7 +35,7 @@ calculation).
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 
 
-async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+async def create(store: BaseStore, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     """Create an object and return its entry; `obj` is modified.
 
     If a generated name is taken, try again with another one. In a dry run, the entry is not stored.
@@ -79,7 +79,7 @@ def _is_revision(text: str) -> bool:
         return False
 
 
-async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+async def _create(store: BaseStore, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     strategy = store.strategy
     version = (obj.get("metadata") or {}).get("resourceVersion") or ""
     meta = fill_system_fields(obj)
@@ -120,7 +120,7 @@ def _then_reject(validate: ValidateObject | None) -> ValidateObject:
     return reject
 
 
-async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
+async def _store(store: BaseStore, ctx: Context, obj: Object) -> Entry:
     name = obj["metadata"]["name"]
     key = store.key(ctx, name)
     try:
@@ -136,7 +136,7 @@ async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
         raise
 
 
-async def _already_exists(store: Stored, key: str, obj: Object) -> StatusError:
+async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusError:
     """Return, not raise, the error for a name that exists.
 
     It says if the name was generated, and if the existing object is being deleted (provided that object can be read).
@@ -177,12 +177,12 @@ def fill_system_fields(obj: Object) -> Object:
     return meta
 
 
-async def prepare(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
+async def prepare(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> None:
     """Run `before_create`, in a thread if the object is large. Raises StatusError if the object is invalid."""
     await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 
-def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
+def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> None:
     """Change `obj` in place to the object that will be stored, and validate it.
 
     Warnings are appended to `ctx.warnings`.
@@ -205,7 +205,7 @@ def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) 
     strategy.canonicalize(obj)
 
 
-def _creation_errors(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> list[FieldError]:
+def _creation_errors(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> list[FieldError]:
     meta = obj["metadata"]
     if strategy.metadata_rules == "late":
         errors = strategy.validate(ctx, obj) or validate_object_meta(meta, store.namespaced, name_is_path_segment)

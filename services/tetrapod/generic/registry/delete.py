@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Final
 
 from tetrapod.generic.registry import dryrun
-from tetrapod.generic.registry.base_store import Stored
+from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated, storage_error_text
 from tetrapod.generic.registry.hooks import ValidateObject
@@ -35,7 +35,7 @@ class Grace(Enum):
 
 
 async def delete(
-    store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None
+    store: BaseStore, ctx: Context, name: str, options: Object, validate: ValidateObject | None
 ) -> tuple[Entry, bool]:
     """Delete an object.
 
@@ -63,7 +63,9 @@ class _Delete:
     `waits` is True if the object must not be removed yet. `marked` is the object after it was marked as being deleted.
     """
 
-    def __init__(self, store: Stored, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
+    def __init__(
+        self, store: BaseStore, ctx: Context, key: str, options: Object, validate: ValidateObject | None
+    ) -> None:
         self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
         preconditions = options.get("preconditions") or {}
         self.preconditions = Preconditions(preconditions.get("uid"), preconditions.get("resourceVersion"))
@@ -168,7 +170,7 @@ class _DeleteNow(Exception):
         self.entry = entry
 
 
-def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> Grace:
+def before_delete(store: BaseStore, ctx: Context, obj: Object, options: Object) -> Grace:
     """Check the preconditions of a deletion and determine its effect on the object's grace period.
 
     If the period starts or becomes shorter, deletionTimestamp and deletionGracePeriodSeconds are set on `obj`.
@@ -214,7 +216,7 @@ def _again(meta: Object, options: Object) -> Grace:
     return Grace.STARTED
 
 
-def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
+def _check_preconditions(store: BaseStore, meta: Object, wanted: Object) -> None:
     # Upstream puts the kind here, where all other error texts have the resource.
     kind = GroupResource(*store.kind)
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")

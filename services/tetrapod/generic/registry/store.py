@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry import create, delete, deletecollection, update
-from tetrapod.generic.registry.base_store import Stored
+from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import TranslatedRead
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
@@ -20,7 +20,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import not_found
 
 
-class Store(Stored):
+class Store(BaseStore):
     """The store of one resource: its verbs, for requests and for the server itself."""
 
     @traced("registry get", detailed=True)

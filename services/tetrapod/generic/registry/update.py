@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.registry import dryrun
-from tetrapod.generic.registry.base_store import Stored
+from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored
@@ -64,7 +64,7 @@ class _DeletionReady(Exception):
 
 
 async def update(
-    store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions
+    store: BaseStore, ctx: Context, name: str, transform: Transform, options: UpdateOptions
 ) -> tuple[Entry, bool]:
     """Update an object. Return the stored entry, and whether it was created. See `Store.update` for the errors."""
     attempt = _Update(store, ctx, name, transform, options)
@@ -80,7 +80,7 @@ async def update(
 class _Update:
     """One update, with all its attempts. `deletion` is the object to respond with if the update removes the object."""
 
-    def __init__(self, store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
+    def __init__(self, store: BaseStore, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
         self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
         self.strategy = options.strategy or store.strategy
         self.key = store.key(ctx, name)
@@ -189,7 +189,7 @@ def _revision(text: str) -> int:
         raise StatusError(500, "", str(error)) from None
 
 
-def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
+def before_update(store: BaseStore, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
     """Change `new` in place to the object that will replace `old`, and validate it.
 
     Warnings are appended to `ctx.warnings`.
@@ -214,7 +214,7 @@ def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, 
     strategy.canonicalize(new)
 
 
-def _begins_generation(store: Stored, strategy: Strategy, new: Object, old: Object) -> bool:
+def _begins_generation(store: BaseStore, strategy: Strategy, new: Object, old: Object) -> bool:
     definition = store.definition
     if strategy.distinguishes_empty or definition.custom:
         return strategy.changes_generation(new, old)
@@ -246,7 +246,7 @@ def _restore_system_fields(meta: Object, old_meta: Object) -> None:
         meta["deletionGracePeriodSeconds"] = old_meta["deletionGracePeriodSeconds"]
 
 
-def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+def _update_errors(store: BaseStore, strategy: Strategy, ctx: Context, new: Object, old: Object) -> list[FieldError]:
     meta, old_meta = new["metadata"], old["metadata"]
     if strategy.metadata_rules == "none":
         return strategy.validate_update(ctx, new, old)

@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.2
 
 
-class Mirror(Protocol):
-    """A data structure that mirrors a resource.
+class ReflectorStore(Protocol):
+    """A data structure that contains the objects of a resource (upstream: cache.ReflectorStore).
 
     `follow` sets `synced` once the structure contains all objects of the initial list.
     """
@@ -42,8 +42,8 @@ class Mirror(Protocol):
         ...
 
 
-async def follow(storage: ResourceStorage, mirror: Mirror, description: str) -> None:
-    """Keep `mirror` in step with `storage` until cancelled, watching again when a watch ends.
+async def follow(storage: ResourceStorage, store: ReflectorStore, description: str) -> None:
+    """Keep `store` in step with `storage` until cancelled, watching again when a watch ends.
 
     If the store is unavailable, it retries. Other errors are passed on.
 
@@ -52,23 +52,23 @@ async def follow(storage: ResourceStorage, mirror: Mirror, description: str) -> 
     """
     while True:
         try:
-            await _follow(storage, mirror)
+            await _follow(storage, store)
         except (Unavailable, OSError) as error:
             log.warning("%s cannot be watched: %s", description, error)
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _follow(storage: ResourceStorage, mirror: Mirror) -> None:
+async def _follow(storage: ResourceStorage, store: ReflectorStore) -> None:
     watch = await storage.watch(WatchQuery(initial_events=True, bookmarks=True))
     listed: set[str] = set()
     try:
         async for batch in watch.initial():
-            mirror.apply(batch)
+            store.apply(batch)
             listed.update(event.entry.key for event in batch if event.entry is not None)
-        for key in set(mirror.stored_keys()) - listed:
-            mirror.drop(key)
-        watch.subscribe(mirror.apply)
-        mirror.synced.set()
+        for key in set(store.stored_keys()) - listed:
+            store.drop(key)
+        watch.subscribe(store.apply)
+        store.synced.set()
         await watch.ended()
     finally:
         watch.close()

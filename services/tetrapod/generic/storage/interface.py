@@ -401,7 +401,7 @@ class StorageConfig:
     api_version: str
     kind: str
     namespaced: bool = True
-    packed: bool = False
+    compressed: bool = False
     """Objects are large and seldom read, so the cache keeps them compressed."""
 
     @property

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
-from tetrapod.generic.registry.converted_objects import Mirror
+from tetrapod.generic.registry.converted_objects import ConvertedObjects
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery.gvk import GroupVersionKind
 
@@ -53,8 +53,8 @@ class PolicySource(Generic[E]):
     ) -> None:
         self._background = background
         self._names = (policies.prefix, bindings.prefix)
-        self._policies = Mirror(storages.resource(policies), Policy.of)
-        self._bindings = Mirror(storages.resource(bindings), Binding.of)
+        self._policies = ConvertedObjects(storages.resource(policies), Policy.of)
+        self._bindings = ConvertedObjects(storages.resource(bindings), Binding.of)
         self._policies.changed.append(self._forget)
         self._bindings.changed.append(self._forget)
         self._make = make

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.admission.matching import ParsedSelector, Rule
 from tetrapod.generic.admission.plugin_dependencies import Background
-from tetrapod.generic.registry.converted_objects import Mirror
+from tetrapod.generic.registry.converted_objects import ConvertedObjects
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory
 from tetrapod.generic.webhook.client_config import ClientConfig, client_config
 from tetrapod.machinery.gvk import Object
@@ -79,8 +79,8 @@ class Hooks:
     """All webhooks of one type (mutating or validating), followed from the first request on."""
 
     def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
-        self._mirror: Mirror[list[Hook]] = Mirror(storages.resource(config), hooks_of)
-        self._mirror.changed.append(self._changed)
+        self._hooks: ConvertedObjects[list[Hook]] = ConvertedObjects(storages.resource(config), hooks_of)
+        self._hooks.changed.append(self._changed)
         self._name = config.prefix
         self._background = background
         self._started = False
@@ -93,11 +93,11 @@ class Hooks:
         """
         if not self._started:
             self._started = True
-            self._background(f"informer/{self._name}", self._mirror.run())
-        if not self._mirror.synced.is_set():
+            self._background(f"informer/{self._name}", self._hooks.run())
+        if not self._hooks.synced.is_set():
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    await self._mirror.synced.wait()
+                    await self._hooks.synced.wait()
             except TimeoutError:
                 return False
         return True
@@ -105,7 +105,7 @@ class Hooks:
     @property
     def nothing(self) -> bool:
         """Whether the configurations have been read and contain no webhooks, so that the plugin need not be called."""
-        return self._mirror.synced.is_set() and not self.all
+        return self._hooks.synced.is_set() and not self.all
 
     @property
     def all(self) -> list[Hook]:
@@ -114,7 +114,7 @@ class Hooks:
         It is the same list until a configuration changes, and must not be modified.
         """
         if self._all is None:
-            self._all = [hook for hooks in self._mirror.items for hook in hooks]
+            self._all = [hook for hooks in self._hooks.items for hook in hooks]
         return self._all
 
     def _changed(self) -> None:

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from tetrapod.generic.storage.backend import BackendEvent
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entries import Entries
-from tetrapod.generic.storage.cacher.entry import StoredEntry, packed
+from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -29,12 +29,12 @@ class Cache:
     """
 
     def __init__(
-        self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, packed: bool = False
+        self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, compressed: bool = False
     ) -> None:
         self._prefix_length = prefix_length
         self.counters = counters
         self._window_size = window
-        self.packed = packed
+        self.compressed = compressed
         self.filled = False
         self.revision = 0
         self.entries = Entries()
@@ -117,7 +117,7 @@ class Cache:
             log.error("%s cannot be served: %s", stored_key, error)
             self.counters.undecodable += 1
             raise
-        return packed(entry) if self.packed else entry
+        return compress(entry) if self.compressed else entry
 
     def advance(self, revision: int) -> None:
         """Record that every change up to `revision` has been applied, and wake the waiters for it."""

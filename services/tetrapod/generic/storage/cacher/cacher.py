@@ -73,7 +73,7 @@ class Cacher:
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
         counters = counters_of(*config.group_resource)
-        self._cache = Cache(len(self.prefix), counters, window=window, packed=config.packed)
+        self._cache = Cache(len(self.prefix), counters, window=window, compressed=config.compressed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._history = History(backend, self.prefix, self._cache)

@@ -16,7 +16,7 @@ from typing import Final
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted
 from tetrapod.generic.storage.cacher.cache import Cache
-from tetrapod.generic.storage.cacher.entry import StoredEntry, packed
+from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
@@ -150,4 +150,4 @@ class _Changes:
         if cached is not None and cached.revision == revision:
             return cached
         entry = StoredEntry.from_stored(key, value, revision, lease)
-        return packed(entry) if self._cache.packed else entry
+        return compress(entry) if self._cache.compressed else entry

@@ -18,7 +18,7 @@ from tetrapod.generic.storage.sqlite.transaction import Transaction
 _CURRENT = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision)"
 
 
-class Stored(NamedTuple):
+class SnapshotEntry(NamedTuple):
     """One key's value with its revision, its creation revision and its lease (0: none)."""
 
     value: bytes
@@ -32,7 +32,7 @@ class Snapshot:
     """The contents of a store at one revision. It is immutable and can be restored into any store."""
 
     revision: int
-    entries: Mapping[str, Stored]
+    entries: Mapping[str, SnapshotEntry]
     leases: Mapping[int, float]
     """Remaining seconds of each lease."""
 
@@ -43,7 +43,7 @@ def take(connection: sqlite3.Connection, now: float) -> Snapshot:
     Args:
         now: the current time of the store's clock, from which the remaining seconds of leases are computed.
     """
-    entries = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
+    entries = {row[0]: SnapshotEntry(*row[1:]) for row in connection.execute(_CURRENT)}
     leases = {lease: expires - now for lease, expires in connection.execute("SELECT id, expires FROM leases")}
     return Snapshot(reading.last_revision(connection), entries, leases)
 
@@ -63,7 +63,7 @@ def restore(
     Returns:
         the number of keys that differed, and the time at which the first newly granted lease expires (None: no lease).
     """
-    present = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
+    present = {row[0]: SnapshotEntry(*row[1:]) for row in connection.execute(_CURRENT)}
     gone = [(stored.created, key, stored.revision) for key, stored in present.items() if key not in snapshot.entries]
     for _, key, revision in sorted(gone, reverse=True):
         transaction.delete(key, revision)

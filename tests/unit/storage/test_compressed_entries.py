@@ -1,10 +1,10 @@
-"""Checks that a packed entry equals the entry it was created from, in less memory."""
+"""Checks that a compressed entry equals the entry it was created from, in less memory."""
 
 from __future__ import annotations
 
 import json
 
-from tetrapod.generic.storage.cacher.entry import PackedEntry, StoredEntry, packed
+from tetrapod.generic.storage.cacher.entry import CompressedEntry, StoredEntry, compress
 
 
 def entry(text: str) -> StoredEntry:
@@ -19,8 +19,8 @@ def entry(text: str) -> StoredEntry:
 
 def test_a_packed_entry_equals_its_original() -> None:
     plain = entry("schema " * 2000)
-    small = packed(plain)
-    assert isinstance(small, PackedEntry)
+    small = compress(plain)
+    assert isinstance(small, CompressedEntry)
     assert (small.raw, small.item, small.head) == (plain.raw, plain.item, plain.head)
     assert (small.key, small.revision, small.lease, small.uid, small.labels) == ("x", 7, 3, "u", {"a": "b"})
     assert small.object() == plain.object() == small.peek()
@@ -29,4 +29,4 @@ def test_a_packed_entry_equals_its_original() -> None:
 
 def test_small_entries_are_not_packed() -> None:
     plain = entry("short")
-    assert packed(plain) is plain
+    assert compress(plain) is plain
