@@ -16,8 +16,9 @@ MAX_TEXT: Final = 192 * 1024
 MAX_MESSAGE: Final = 2 * MAX_TEXT
 """The most characters of the message of any error."""
 MAX_VALUE: Final = 96 * 1024
-"""The most characters of one quoted value. Upstream quotes credential specs of 64 Ki, the longest value in realistic
-errors.
+"""The most characters of one quoted value.
+
+Upstream quotes credential specs of 64 Ki, the longest value in realistic errors.
 """
 MAX_PATH: Final = 4096
 """The most characters of a field path and of a name. Keys of maps and names in URLs can have a megabyte."""

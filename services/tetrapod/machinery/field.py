@@ -31,7 +31,8 @@ def child(path: str, *names: str) -> str:
     The path of the object itself is "".
     """
     joined = ".".join((path, *names)) if path else ".".join(names)
-    return joined if len(joined) <= MAX_PATH else cut_path(joined)  # validation makes many paths: most calls are saved
+    # Validation makes many paths, most of which need no call of `cut_path`.
+    return joined if len(joined) <= MAX_PATH else cut_path(joined)
 
 
 def index(path: str, i: int) -> str:

@@ -82,7 +82,13 @@ def _update(into: Any, members: Any) -> None:
 
 
 class _Document:
-    """A document that is being decoded."""
+    """A large document that is decoded piece by piece.
+
+    Args:
+        load: the decoder of a piece.
+        data: the document.
+        extend: adds the members of the second object to the first one.
+    """
 
     def __init__(self, load: Callable[[bytes], Any], data: bytes, extend: Callable[[Any, Any], None]) -> None:
         self._load, self._data, self._extend = load, data, extend
@@ -113,7 +119,11 @@ class _Document:
             start, opened = end, still_open
 
     def _end(self, start: int) -> int:
-        """Return where the piece ends: after a comma, or at the end of the document."""
+        """Return the end of the piece that begins at `start`: after a comma, or at the end of the document.
+
+        Raises:
+            NotInPiecesError: a string does not end.
+        """
         end = start + PIECE
         if end >= len(self._data):
             return len(self._data)
@@ -177,10 +187,13 @@ def _suffix(still_open: bytes) -> bytes:
 
 
 def _open_containers(root: Any, still_open: bytes) -> list[Any]:
-    """Return the containers that the next piece continues, from the root to the innermost.
+    """Return the objects and lists that the next piece continues, from the root to the innermost.
+
+    The mark that `_suffix` added is removed from the innermost.
 
     Raises:
-        NotInPiecesError: the last member of an object is not the last one in the document, which has it twice.
+        NotInPiecesError: a key occurs twice in an open object, so that the last member to be decoded is not its last
+            one.
     """
     spine = [root]
     for _ in still_open[1:]:

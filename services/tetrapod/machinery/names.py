@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 NameCheck: TypeAlias = Callable[[str, bool], list[str]]
-"""A check of `(name, is_prefix)`. A prefix is a generateName, which may end in characters that a name must not end
-in.
+"""A function that returns the error messages for a name, given whether it is only a prefix (a generateName).
+
+A prefix may end in a dash where a name may not.
 """
 
 DNS1123_LABEL_MAX: Final = 63

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def sort_large(values: Collection[T], key: Callable[[T], Any] | None = None) -> list[T]:
-    """Return `sorted(values, key=key)`, made of parts if there are many values."""
+    """Return `sorted(values, key=key)`. Many values are sorted in parts, between which other threads can run."""
     if len(values) <= AT_ONCE:
         return sorted(values, key=key)  # type: ignore[type-var, arg-type]
     if key is None:
@@ -42,7 +42,7 @@ def _merged(runs: list[list[Any]]) -> list[Any]:
 
 
 def _interleaved(runs: list[list[Any]]) -> list[Any]:
-    """Merge runs in a loop of Python, during which other threads can run."""
+    """Return one sorted list of several sorted ones, merged in a Python loop, during which other threads can run."""
     out = []
     for value in merge(*runs):
         out.append(value)  # noqa: PERF402  (list() would run in C)

@@ -1,4 +1,7 @@
-"""The user of a request (upstream: k8s.io/apiserver/pkg/authentication/user)."""
+"""The user of a request.
+
+Upstream: k8s.io/apiserver/pkg/authentication/user.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from tetrapod.machinery.boundedcache import weigh
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """A user (upstream: user.DefaultInfo). Keys of `extra` that came in a header are in lower case."""
+    """An authenticated or anonymous user. Keys of `extra` that came in a header are in lower case.
+
+    Upstream: user.DefaultInfo.
+    """
 
     name: str
     uid: str = ""

@@ -12,7 +12,7 @@ from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.failure import Failure
 
 MISSING: Final = object()
-"""Content of the slot of a variable that the caller did not bind."""
+"""The value in the slot of a variable to which the caller gave no value."""
 
 
 class Frame:

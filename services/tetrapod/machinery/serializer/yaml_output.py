@@ -94,7 +94,7 @@ def _compare_digits(one: str, other: str, at: int) -> int:
 
 
 def _number(start: int, digits: str) -> int:
-    """Return the value of digits as Go's int64, which wraps around on overflow."""
+    """Return the number with the decimal digits `start` and `digits` as Go's int64, which wraps around on overflow."""
     number = start
     for digit in digits:
         number = number * 10 + int(digit) & 0xFFFF_FFFF_FFFF_FFFF
