@@ -1,4 +1,4 @@
-"""`Admitting`: calls admission for the verb handlers.
+"""`RequestAdmission`: calls admission for the verb handlers.
 
 It builds the attributes of an operation, and provides callbacks for the registry. Mutating plugins get the object in
 the storage version, before the registry prepares it; validating ones get the object that will be stored.
@@ -25,7 +25,7 @@ _UNREADABLE: Final = (
 )
 
 
-class Admitting:
+class RequestAdmission:
     """The admission calls of one request.
 
     `name` is the name in the path, or that of the new object; it is "" if the name is still to be generated.
@@ -83,11 +83,11 @@ class Admitting:
         managed_fields = (obj.get("metadata") or {}).get("managedFields")
         await chain.admit(attributes)
         admitted = attributes.object if attributes.object is not None else obj
-        if self._scope.ownership is not None:
-            self._keep_ownership(admitted, managed_fields)
+        if self._scope.field_manager is not None:
+            self._keep_managed_fields(admitted, managed_fields)
         return admitted
 
-    def _keep_ownership(self, obj: Object, old_entries: Any) -> None:
+    def _keep_managed_fields(self, obj: Object, old_entries: Any) -> None:
         """Restore `old_entries` as the managedFields of `obj`, in place, if a plugin has made them invalid.
 
         The client gets a warning.

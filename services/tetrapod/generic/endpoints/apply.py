@@ -49,10 +49,12 @@ class Applying(PatchMechanism):
         return self._apply(current)
 
     def _apply(self, current: Object | None) -> Object:
-        ownership = self.scope.ownership
-        if ownership is None:
+        field_manager = self.scope.field_manager
+        if field_manager is None:
             raise bad_request(f"{self.scope.kind.kind} cannot be applied")
-        new = ownership.apply(current, copy_object(self.config), self.manager, force=self.force, finish=self._finish)
+        new = field_manager.apply(
+            current, copy_object(self.config), self.manager, force=self.force, finish=self._finish
+        )
         if self.duplicates:
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)

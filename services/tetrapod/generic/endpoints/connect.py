@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.generic.endpoints.admission import Admitting
+from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
@@ -34,14 +34,14 @@ async def connect(scope: Scope, request: Request) -> Response:
     path = "/".join(request_info(request).parts[3:])
     path = f"/{path}" if path else ""
     if scope.admission.handles("CONNECT"):
-        admitting = Admitting(scope, request, context, name)
+        admission = RequestAdmission(scope, request, context, name)
         options: Object = {
             "kind": scope.kind.kind,
             "apiVersion": scope.kind.api_version,
             **_options(request.query().lists, path),
         }
-        options = await admitting.mutate("CONNECT", options, None, {})
-        await admitting.validate("CONNECT", options, None, {})
+        options = await admission.mutate("CONNECT", options, None, {})
+        await admission.validate("CONNECT", options, None, {})
     return await scope.rest.connect(context, name, path, request)
 
 

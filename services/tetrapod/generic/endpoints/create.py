@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tetrapod.generic.endpoints.admission import Admitting
+from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import decode_write_options
@@ -44,20 +44,20 @@ async def create(scope: Scope, request: Request) -> Response:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)
     obj = await offloaded(
-        context.large, _set_ownership, scope, obj, request, manager_name(request, options.field_manager)
+        context.large, _set_managed_fields, scope, obj, request, manager_name(request, options.field_manager)
     )
     creation = _Creation(scope, request, context, options.to_object("CreateOptions"), accepted)
     return await (creation.store(obj) if scope.rest is None else creation.hand_to_rest(obj))
 
 
-def _set_ownership(scope: Scope, obj: Object, request: Request, manager: str) -> Object:
+def _set_managed_fields(scope: Scope, obj: Object, request: Request, manager: str) -> Object:
     """Return the object with managed fields. Duplicate owner references are removed from `obj`, with a warning.
 
     Args:
         manager: the name of the field manager.
     """
     dedup_owner_references(obj, request.warnings)
-    return obj if scope.ownership is None else scope.ownership.update(None, obj, manager)
+    return obj if scope.field_manager is None else scope.field_manager.update(None, obj, manager)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class _Creation:
     async def store(self, obj: Object) -> Response:
         """Run admission for the object, store it, and return the response."""
         scope = self.scope
-        admitting = Admitting(scope, self.request, self.context, obj["metadata"].get("name") or "")
-        obj = await self._admit(admitting, await scope.representation.conversion.to_stored(obj))
+        admission = RequestAdmission(scope, self.request, self.context, obj["metadata"].get("name") or "")
+        obj = await self._admit(admission, await scope.representation.conversion.to_stored(obj))
 
         async def validate(new: Object) -> None:
             await offloaded(self.context.large, scope.settle_empty, new)
-            await admitting.validate("CREATE", new, None, self.options)
+            await admission.validate("CREATE", new, None, self.options)
 
         entry = await self._store_object(obj, validate)
         return await scope.representation.entry(entry, self.accepted, 201)
@@ -102,18 +102,18 @@ class _Creation:
         """
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None
-        admitting = Admitting(scope, self.request, self.context, name or obj["metadata"].get("name") or "")
-        obj = await self._admit(admitting, obj)
+        admission = RequestAdmission(scope, self.request, self.context, name or obj["metadata"].get("name") or "")
+        obj = await self._admit(admission, obj)
 
         async def validate(new: Object) -> None:
-            await admitting.validate("CREATE", new, None, self.options)
+            await admission.validate("CREATE", new, None, self.options)
 
         result = await scope.rest.create(self.context, name, obj, validate, self.options)
         if result.get("kind") == "Status" and not result.get("code"):
             result["code"] = 201
         return await offloaded(self.context.large, scope.representation.object, result, self.accepted, 201)
 
-    async def _admit(self, admitting: Admitting, obj: Object) -> Object:
-        obj = await admitting.mutate("CREATE", obj, None, self.options)
+    async def _admit(self, admission: RequestAdmission, obj: Object) -> Object:
+        obj = await admission.mutate("CREATE", obj, None, self.options)
         await offloaded(self.context.large, dedup_owner_references, obj, self.request.warnings, after_mutation=True)
         return obj

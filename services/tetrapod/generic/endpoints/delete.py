@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.endpoints.admission import Admitting
+from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.options import (
     delete_options_from_body,
@@ -44,11 +44,11 @@ async def delete(scope: Scope, request: Request) -> Response:
     options = await read_delete_options(scope, request)
     validate_delete_options(options)
     context = scope.context(request, bool(options.get("dryRun")))
-    admitting = Admitting(scope, request, context, name)
+    admission = RequestAdmission(scope, request, context, name)
     admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
     async def validate(old: Object) -> None:
-        await admitting.delete(old, admission_options)
+        await admission.delete(old, admission_options)
 
     entry, removed = await scope.store.delete(context, name, options, validate)
     status = 202 if not removed and options.get("orphanDependents") is False else 200

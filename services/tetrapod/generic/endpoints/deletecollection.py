@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go, DeleteC
 
 from __future__ import annotations
 
-from tetrapod.generic.endpoints.admission import Admitting
+from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.delete import read_delete_options
 from tetrapod.generic.endpoints.list import list_query, selection_of
 from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
@@ -23,11 +23,11 @@ async def delete_collection(scope: Scope, request: Request) -> Response:
     options = await read_delete_options(scope, request)
     validate_delete_options(options, collection=True)
     context = scope.context(request, bool(options.get("dryRun")))
-    admitting = Admitting(scope, request, context, "")
+    admission = RequestAdmission(scope, request, context, "")
     admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
     async def validate(old: Object) -> None:
-        await admitting.delete(old, admission_options)
+        await admission.delete(old, admission_options)
 
     page = await scope.store.delete_collection(context, options, list_query(list_options, selection), validate)
     return await scope.representation.page(page, accepted)

@@ -1,4 +1,4 @@
-"""`Ownership`: the managed fields of one endpoint, and the names of field managers.
+"""`EndpointFieldManager`: the managed fields of one endpoint, and the names of field managers.
 
 Objects are in the version of the request.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go, which creates a FieldManager for each storage with a
@@ -39,11 +39,14 @@ _WAITING: Final = 16
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_WAITING, thread_name_prefix="ownership")
+    return ThreadPoolExecutor(_WAITING, thread_name_prefix="field-manager")
 
 
 def _wait_for(conversion: Awaitable[list[Object]]) -> list[Object]:
-    """Run a conversion on the event loop and wait for its result. Must be called in a thread of `Ownership.run`."""
+    """Run a conversion on the event loop and wait for its result.
+
+    Must be called in a thread of `EndpointFieldManager.run`.
+    """
     loop = _LOOP.get()
     assert loop is not None  # set by `run`, the only way to get here
 
@@ -73,7 +76,7 @@ def manager_name(request: Request, field_manager: str) -> str:
     return "".join(printable)
 
 
-class Ownership:
+class EndpointFieldManager:
     """The managed fields of one endpoint. Its field manager is created at the first write.
 
     Args:
@@ -159,7 +162,9 @@ class Ownership:
         return self._fields.apply(live, config, manager, force=force, finish=finish)
 
 
-def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str) -> Ownership:
+def of_resource(
+    definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str
+) -> EndpointFieldManager:
     """Return the field management of a resource, or of a subresource that is an update of it (`status`).
 
     Args:
@@ -183,7 +188,7 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
 
     convert = _converter(definition, version, versions) if len(versions) > 1 else None
     waits = convert is not None and definition.convert_many is not None
-    return Ownership(
+    return EndpointFieldManager(
         definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom, waits=waits
     )
 
@@ -216,7 +221,7 @@ def _converter(
     return convert
 
 
-class _ScaleOfCustom(Ownership):
+class _CustomScaleFieldManager(EndpointFieldManager):
     """The field management of custom resources' Scale.
 
     Upstream's converter does not support it, so an apply that changes one always fails.
@@ -254,7 +259,7 @@ def _unconvertible(subject_template: str) -> StatusError:
 
 def of_kind(
     kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False
-) -> Ownership:
+) -> EndpointFieldManager:
     """Return the field management of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review).
 
     Args:
@@ -267,4 +272,4 @@ def of_kind(
             raise LookupError(api_version)
         return schema()
 
-    return (_ScaleOfCustom if of_custom else Ownership)(kind, node_for, None, dict, subresource)
+    return (_CustomScaleFieldManager if of_custom else EndpointFieldManager)(kind, node_for, None, dict, subresource)

@@ -69,10 +69,10 @@ async def patch(scope: Scope, request: Request) -> Response:
             absent = current is None or not current["metadata"].get("uid")
             return mechanism.create(name) if current is None or absent else mechanism.revise(current)
 
-        if scope.ownership is None:
+        if scope.field_manager is None:
             new = await offloaded(context.large, revised)
         else:
-            new = await scope.ownership.run(context.large, revised)
+            new = await scope.field_manager.run(context.large, revised)
         _check_uid(scope, name, new, current)
         ensure_namespace(new, context.namespace)
         check_name(new, name)

@@ -130,7 +130,7 @@ class Patching(PatchMechanism):
         if strict_errors and self.validation == "Strict":
             raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(strict_errors)}")
         self.warnings = strict_errors if self.validation == "Warn" else []
-        return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
+        return patched if scope.field_manager is None else scope.field_manager.update(current, patched, self.manager)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
         """Return the texts for the paths of unknown fields, in upstream's order."""

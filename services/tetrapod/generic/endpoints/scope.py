@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tetrapod.generic.admission.interface import AdmissionChain, Versions
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.decoding import Decoder
-from tetrapod.generic.endpoints.field_management import Ownership
+from tetrapod.generic.endpoints.field_management import EndpointFieldManager
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, Offer
 from tetrapod.generic.http.request import Request
@@ -31,7 +31,7 @@ class Scope:
 
     - `kind` is that of bodies and responses.
     - `installed_store` is None for a resource without storage.
-    - `ownership` is None if the kind has no managed fields.
+    - `field_manager` is None if the kind has no managed fields.
     - `authorizer` is for updates that create an object; None does not check them.
     - `offer` is what can be negotiated besides JSON and YAML.
     """
@@ -43,7 +43,7 @@ class Scope:
     kind: GroupVersionKind
     representation: Representation
     decoder: Decoder
-    ownership: Ownership | None
+    field_manager: EndpointFieldManager | None
     versions: Versions
     subresource: str = ""
     strategy: Strategy | None = None  # the strategy of a subresource

@@ -9,7 +9,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints import field_management
 from tetrapod.generic.endpoints.admission_versions import AdmissionVersions
 from tetrapod.generic.endpoints.decoding import Decoder
-from tetrapod.generic.endpoints.field_management import Ownership
+from tetrapod.generic.endpoints.field_management import EndpointFieldManager
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.http.negotiation.accept import Offer
@@ -54,7 +54,7 @@ class Scopes:
             kind=definition.gvk(version),
             representation=self._representation,
             decoder=decoder,
-            ownership=field_management.of_resource(definition, version, definition.strategy, ""),
+            field_manager=field_management.of_resource(definition, version, definition.strategy, ""),
             versions=AdmissionVersions(definition, None, decoder, self._decoder_of),
             rest=rest,
             authorizer=self._authorizer,
@@ -68,10 +68,10 @@ class Scopes:
         kind = definition.gvk(version) if declared.kind is None else declared.kind
         rest = self._bound(declared.rest)
         table = rest.table if rest is not None else None
-        owner: Ownership | None
+        field_manager: EndpointFieldManager | None
         if own:
             decoder = self._decoder(declared.strategy or definition.strategy)
-            owner = field_management.of_resource(
+            field_manager = field_management.of_resource(
                 definition, version, declared.strategy or definition.strategy, declared.name
             )
         else:
@@ -81,7 +81,7 @@ class Scopes:
                 kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also
             )
             schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
-            owner = (
+            field_manager = (
                 field_management.of_kind(kind, schema, declared.name, of_custom=definition.custom)
                 if _has_schema(kind)
                 else None
@@ -94,7 +94,7 @@ class Scopes:
             kind=kind,
             representation=self._representation if table is None else Representation(definition, version, table),
             decoder=decoder,
-            ownership=owner,
+            field_manager=field_manager,
             versions=AdmissionVersions(definition, declared, decoder, self._decoder_of),
             subresource=declared.name,
             strategy=declared.strategy,

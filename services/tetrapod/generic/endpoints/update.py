@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.endpoints.admission import Admitting
+from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import decode_write_options
@@ -56,14 +56,14 @@ async def update(scope: Scope, request: Request) -> Response:
     check_name(obj, name)
     await offloaded(context.large, dedup_owner_references, obj, request.warnings)
     manager = manager_name(request, options.field_manager)
-    ownership = scope.ownership
+    field_manager = scope.field_manager
 
     async def revise(current: Object | None) -> Object:
         new = carry(obj, copy_object(obj))
         return (
             new
-            if ownership is None
-            else await ownership.run(context.large, lambda: ownership.update(current, new, manager))
+            if field_manager is None
+            else await field_manager.run(context.large, lambda: field_manager.update(current, new, manager))
         )
 
     writing = Writing(
@@ -88,9 +88,9 @@ class Writing:
     create_options: Object
 
     @property
-    def admitting(self) -> Admitting:
+    def admission(self) -> RequestAdmission:
         """The admission calls of this request."""
-        return Admitting(self.scope, self.request, self.context, self.name)
+        return RequestAdmission(self.scope, self.request, self.context, self.name)
 
     async def answer(
         self,
@@ -166,20 +166,20 @@ class Writing:
 
     async def _admit(self, new: Object, current: Object | None) -> Object:
         if current is None:
-            new = await self.admitting.mutate("CREATE", new, None, self.create_options)
+            new = await self.admission.mutate("CREATE", new, None, self.create_options)
         else:
-            new = await self.admitting.mutate("UPDATE", new, current, self.update_options)
+            new = await self.admission.mutate("UPDATE", new, current, self.update_options)
         await offloaded(self.context.large, dedup_owner_references, new, self.request.warnings, after_mutation=True)
         return new
 
     async def _validate_create(self, new: Object) -> None:
         await self._settle(new)
-        await self.admitting.may_create()
-        await self.admitting.validate("CREATE", new, None, self.create_options)
+        await self.admission.may_create()
+        await self.admission.validate("CREATE", new, None, self.create_options)
 
     async def _validate_update(self, new: Object, old: Object) -> None:
         await self._settle(new)
-        await self.admitting.validate("UPDATE", new, old, self.update_options)
+        await self.admission.validate("UPDATE", new, old, self.update_options)
 
     async def _settle(self, new: Object) -> None:
         await offloaded(self.context.large, self.scope.settle_empty, new)
