@@ -179,7 +179,10 @@ def _prefix(opened: bytes) -> bytes:
 
 
 def _suffix(still_open: bytes) -> bytes:
-    """Return a last member for the innermost container, by which it is recognized, and the closing brackets."""
+    """Return the text that completes a piece: a mark as last member of the innermost container, and brackets.
+
+    It is empty if no brackets are open. `_open_containers` recognizes the innermost container by the mark.
+    """
     if not still_open:
         return b""
     mark = b',"%b":0' if still_open.endswith(b"{") else b',"%b"'

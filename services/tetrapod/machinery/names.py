@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 NameCheck: TypeAlias = Callable[[str, bool], list[str]]
 """A function that returns the error messages for a name, given whether it is only a prefix (a generateName).
 
-A prefix may end in a dash where a name may not.
+A prefix may end in characters in which a name must not end, such as a dash.
 """
 
 DNS1123_LABEL_MAX: Final = 63

@@ -109,9 +109,9 @@ def _check(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Cos
 
 
 def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of a field or label selector.
+    """Return the cost of `fieldSelector` or `labelSelector`; the size of the result is None.
 
-    It is the cost of parsing its text, and of a requirement for every second character.
+    It is the cost of parsing the selector's text, and of a requirement for every second character.
     """
     length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))
@@ -156,7 +156,7 @@ def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `replace`, and the size of its result.
+    """Return the cost of `replace`, and the size of its result, or None for a call without receiver or arguments.
 
     The size depends on how often the replaced text may occur in the string.
     """

@@ -117,7 +117,12 @@ class Parser:
         return node
 
     def _binary(self, lowest: int) -> Node:
-        """Parse an operand and the binary operators after it whose precedence is at least `lowest`."""
+        """Parse an operand and the binary operators after it whose precedence is at least `lowest`.
+
+        Raises:
+            SyntaxProblem: an unexpected token.
+            TooDeep: the operators form too long a chain.
+        """
         node = self._unary()
         length = 0
         while (operator := _OPERATORS.get(self._peek())) is not None and operator[0] >= lowest:

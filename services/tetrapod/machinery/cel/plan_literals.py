@@ -81,6 +81,8 @@ def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
 def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
     """Return the evaluation function of a map.
 
+    It raises `EvaluationError` for keys of a wrong type, and for optional entries whose value is not an optional.
+
     Args:
         runs: for each entry, functions that evaluate its key and its value, and whether it was written with `?`. The
             value is then an optional, and the entry is left out if that is empty.
@@ -108,6 +110,8 @@ def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
 
 def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
     """Return the evaluation function of an object.
+
+    It raises `EvaluationError` for optional fields whose value is not an optional, and for wrong fields of JSONPatch.
 
     Args:
         name: the name of its type.

@@ -268,7 +268,7 @@ _NUMBERS: Final = frozenset({int, float, Uint})
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Return the result of `==`.
+    """Return whether `a == b` in CEL.
 
     Numbers are compared across their types, and lists and maps by their contents. Values of different types are not
     equal.

@@ -135,6 +135,9 @@ class _Parser:
         """Read the values of `in` or `notin` up to the closing parenthesis, which is not read.
 
         As upstream, a missing value between commas is an empty string.
+
+        Raises:
+            ValueError: an unexpected token; with upstream's text.
         """
         values: set[str] = set()
         while True:
@@ -159,7 +162,11 @@ class _Parser:
                 raise ValueError(f"found '{text}', expected: ',', or identifier")
 
     def _exact_value(self) -> str:
-        """Read the value after `=`, `==`, `!=`, `>` or `<`; a missing one is an empty string."""
+        """Read the value after `=`, `==`, `!=`, `>` or `<`; a missing one is an empty string.
+
+        Raises:
+            ValueError: an unexpected token; with upstream's text.
+        """
         if self._peek()[0] in (END, COMMA):
             return ""
         kind, text = self._next()

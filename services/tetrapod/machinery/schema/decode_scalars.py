@@ -132,7 +132,8 @@ def _bytes(value: Any) -> Any:
     A list of bytes is also accepted.
 
     Raises:
-        DecodeError: the value is not base64.
+        Mismatch: the value is neither a string nor a list of bytes.
+        DecodeError: the text is not base64.
     """
     if value.__class__ is list:
         return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()

@@ -58,7 +58,12 @@ _decoder_in_order: Final = json.JSONDecoder(
 
 
 def _load_large(data: bytes) -> Any:
-    """Decode a document in pieces, whose members are sorted when all of them are known."""
+    """Decode a large document in pieces, and sort the members of each object when all of them are known.
+
+    Raises:
+        _AmbiguousError: YAML may read the document differently.
+        ValueError: the document is not JSON.
+    """
 
     def extend(into: Any, members: Any) -> None:
         if isinstance(into, dict):

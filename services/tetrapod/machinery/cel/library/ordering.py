@@ -40,7 +40,7 @@ def summing(run: Function, overload: str) -> Function:
 
 
 def _best(name: str, worse: int) -> Callable[[list[Any]], Any]:
-    """Return the function `min` or `max`.
+    """Return the function `min` or `max`, which raises `EvaluationError` for an empty list.
 
     Args:
         name: its name, for errors.
