@@ -27,6 +27,8 @@ _LEGACY: Final = {"ImagePolicyWebhook": "imagePolicy", "PodNodeSelector": "podNo
 def read_configuration(path: str) -> PluginConfiguration:
     """Read the file, and return the configurations of the plugins.
 
+    A file from before AdmissionConfiguration is the configuration of ImagePolicyWebhook and PodNodeSelector.
+
     Raises:
         Unconfigurable: the file cannot be read or decoded; with upstream's text.
     """

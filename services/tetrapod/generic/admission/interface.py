@@ -69,9 +69,10 @@ class Attributes:
 
     - `kind` and `resource` are those of the request. The objects are in the storage version, except those of a handler
       without storage (reviews, evictions).
-    - `name` may be "" on create; `namespace` is "" for cluster-scoped objects.
-    - `object` is None for DELETE, `old_object` for CREATE and CONNECT.
-    - `options` is the options object (CreateOptions, …).
+    - `name` may be "" on create. `namespace` is "" for cluster-scoped objects, but for a Namespace it is its own name.
+    - `object` is None for DELETE, `old_object` for CREATE and CONNECT. For CONNECT, `object` is the options object of
+      the connection (PodExecOptions).
+    - `options` is the options object of the request (CreateOptions, …), {} for CONNECT.
     - Plugins append to `warnings` (texts of Warning headers), and call `annotate`.
     - `request` is None for operations of the server itself.
     """

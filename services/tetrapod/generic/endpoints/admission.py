@@ -41,9 +41,9 @@ class RequestAdmission:
 
         Args:
             operation: "CREATE", "UPDATE", "DELETE" or "CONNECT".
-            obj: the new object; None for a deletion.
-            old: the stored object; None for a create.
-            options: the options object (CreateOptions, …).
+            obj: the new object, or for CONNECT the options object of the connection; None for a deletion.
+            old: the stored object; None for CREATE and CONNECT.
+            options: the options object of the request (CreateOptions, …); {} for CONNECT.
         """
         scope, context = self._scope, self._context
         namespace = context.namespace

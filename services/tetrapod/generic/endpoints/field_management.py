@@ -230,7 +230,7 @@ class _CustomScaleFieldManager(EndpointFieldManager):
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """Return the Scale if the apply changes nothing but managedFields.
 
-        Otherwise raise the error of upstream's converter.
+        Otherwise, or if the Scale has no managedFields yet, raise the error of upstream's converter.
 
         Raises:
             StatusError: 500 because the Scale cannot be converted, or an earlier 400 or 409 of the apply.

@@ -34,11 +34,15 @@ class Subresource:
 class ResourceDefinition:
     """A resource in all its versions.
 
-    `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only apiVersion
-    changes.
-    `schema(version)` returns the schema of a version, which is built at the first call.
-    A `custom` resource has no Go types: its objects must have a kind, fields that are not in its schema are pruned, and
-    list items contain kind and apiVersion.
+    - `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only
+      apiVersion changes. `convert_many` replaces it if a webhook converts.
+    - `schema(version)` returns the schema of a version, which is built at the first call.
+    - `rest` handles the requests of a resource without storage (reviews); `store` is the class of the store of all
+      others.
+    - `deprecated` maps versions to texts of Warning headers.
+    - `equivalents` returns the definitions that serve the same objects in another group (events).
+    - A `custom` resource has no Go types: its objects must have a kind, fields that are not in its schema are pruned,
+      and list items contain kind and apiVersion.
     """
 
     group: str

@@ -99,7 +99,7 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def _foreign(value: Any) -> GoValue | None:
-    """Return the Go value into which upstream converts a CEL value that no JSON type represents; None for all others.
+    """Return the Go value into which upstream converts a CEL value that JSON cannot represent, or None for others.
 
     No field accepts such a value, so that validation fails with upstream's text.
     """

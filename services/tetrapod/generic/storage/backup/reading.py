@@ -24,6 +24,8 @@ _ATTEMPTS: Final = 3
 async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
     """Read all keys below `prefix` from etcd, at one revision, with the remaining seconds of their leases.
 
+    Keys of expired leases are left out.
+
     Args:
         source: describes the store in the backup.
 
@@ -62,6 +64,8 @@ async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]
 
 def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
     """Read all keys below `prefix` from a database file, which a server may have open.
+
+    Keys of expired leases are left out.
 
     Args:
         source: describes the store in the backup.

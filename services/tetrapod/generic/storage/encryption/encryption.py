@@ -32,7 +32,7 @@ class Encryption:
     """The encryption at rest of one server: the providers of the configuration, their health check, and reloading."""
 
     def __init__(self, path: str, *, reload: bool) -> None:
-        """Read the configuration. It is used as soon as `start` has returned.
+        """Read the configuration. `start` must be called before the first read or write of the store.
 
         Args:
             path: the configuration file.

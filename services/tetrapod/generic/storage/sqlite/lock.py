@@ -31,7 +31,10 @@ class DatabaseLock:
     """An exclusive lock on a database file, held until `release` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock of the database at `path`, which need not exist. Raises DatabaseInUse, without waiting."""
+        """Take the lock of the database at `path`, which need not exist.
+
+        Raises DatabaseInUse at once if it is taken.
+        """
         self._fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
