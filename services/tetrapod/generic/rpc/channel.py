@@ -16,10 +16,12 @@ from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
 class Channel:
-    """A channel to one server, over one connection at a time. Call `connect` before the first call and after a loss.
+    """A gRPC channel to one server, over one connection at a time.
+
+    Call `connect` before the first call and after a loss.
 
     A server that answers neither a call nor a ping within `response_timeout` seconds is unresponsive: `on_unresponsive`
-    is called, and repeatable calls end.
+    is called, and repeatable calls end with UNAVAILABLE.
     """
 
     def __init__(
@@ -36,8 +38,9 @@ class Channel:
 
         Args:
             host: the host, or, with `path`, the name of the server for the authority.
+            port: the port; not used with `path`.
             tls: returns the TLS context of each new connection; None means plain TCP.
-            path: the path of a Unix socket, instead of host and port.
+            path: the path of a Unix socket, instead of host and port; "" for none.
             response_timeout: in seconds, see Http2Connection.
             on_unresponsive: see Http2Connection.
         """
@@ -54,14 +57,16 @@ class Channel:
 
     @property
     def ready(self) -> bool:
-        """Whether calls are possible: connected, and the server has not announced that it closes the connection."""
+        """Whether calls are possible: the channel is connected, and the connection accepts new calls."""
         return self._connection is not None and not self._connection.closing
 
     async def connect(self) -> None:
-        """Connect, and return once calls are possible. Must not be called concurrently.
+        """Connect, and return once calls are possible.
+
+        Do nothing if they are. Must not be called concurrently. There is no timeout.
 
         Raises:
-            RpcError, OSError: the connection failed.
+            RpcError, OSError: the connection failed, or the channel was closed.
         """
         if self.ready:
             return
@@ -102,11 +107,14 @@ class Channel:
         """Send a message and return the only message of the response.
 
         Args:
+            path: the method, such as `/etcdserverpb.KV/Range`.
+            message: the encoded message.
             timeout: in seconds.
+            metadata: further headers, with lower-case names.
             repeatable: whether the call has no side effects, so that it is ended if the server is unresponsive.
 
         Raises:
-            RpcError: the call failed.
+            RpcError: the call failed, or the channel is not connected.
         """
         call = await self._open_connection.begin(
             request_block(self._scheme, self._authority, path, timeout, metadata), message, repeatable=repeatable
@@ -115,6 +123,10 @@ class Channel:
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
         """Start a call with any number of messages in both directions. It is ended if the server is unresponsive.
+
+        Args:
+            path: the method.
+            metadata: further headers, with lower-case names.
 
         Raises:
             RpcError: the channel is not connected.
@@ -130,7 +142,7 @@ class Channel:
         return self._connection
 
     async def close(self) -> None:
-        """Close the connection and end its calls. The channel cannot be connected again."""
+        """Close the connection and end its calls with UNAVAILABLE. The channel cannot be connected again."""
         self._closed = True
         if self._connection is not None:
             self._connection.close()

@@ -1,4 +1,4 @@
-"""An HTTP/2 connection to an etcd member: frames, flow control, and the admission of calls."""
+"""An HTTP/2 connection to a gRPC server: frames, flow control, and the number of concurrent calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _GREETING: Final = (
 
 
 class Http2Connection(asyncio.Protocol):
-    """An HTTP/2 connection. `greeted` completes with the server's settings; from then until `closing` it accepts calls.
+    """An HTTP/2 connection, as an asyncio protocol. It accepts calls between `greeted` and `closing`.
+
+    `greeted` completes with None when the server's settings have arrived, or with the error if the connection fails
+    before.
 
     Args:
         response_timeout: the seconds after which a server that sends nothing while a call waits counts as unresponsive.
@@ -71,7 +74,12 @@ class Http2Connection(asyncio.Protocol):
     # --- calls
 
     async def begin(self, block: bytes, message: bytes | None, *, repeatable: bool) -> Call:
-        """Start a call, with its only message or, if `message` is None, without one yet.
+        """Start a call and return it. Wait first if the server's limit of concurrent calls is reached.
+
+        Args:
+            block: the encoded headers.
+            message: the only message of the request; None if the caller sends messages with `Call.send`.
+            repeatable: whether the call has no side effects.
 
         Raises:
             RpcError: the connection is closing.
@@ -91,9 +99,9 @@ class Http2Connection(asyncio.Protocol):
         return call
 
     def forget(self, call: Call) -> None:
-        """Remove a call that has ended.
+        """Remove a call that has ended, and start the next waiting one.
 
-        Start the next waiting call, or close a closing connection after its last call.
+        A closing connection is closed after its last call.
         """
         self._calls.pop(call.id, None)
         if self._waiting_callers:
@@ -109,12 +117,12 @@ class Http2Connection(asyncio.Protocol):
                 return
 
     def write(self, data: bytes) -> None:
-        """Write whole frames. They are dropped if the connection is closing."""
+        """Write whole frames. They are dropped if the transport is closing."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def flush(self, call: Call) -> None:
-        """Send as much of a call's pending data as the flow control windows and the maximum frame size allow."""
+        """Send as much of a call's pending data as the flow control windows allow, in frames of the allowed size."""
         pieces: list[bytes | memoryview] = []
         while call.pending:
             piece = call.pending[0]
@@ -133,7 +141,7 @@ class Http2Connection(asyncio.Protocol):
             self.write(b"".join(pieces))
 
     def close(self, error: RpcError | None = None) -> None:
-        """Close the connection and end every call with `error`."""
+        """Close the connection and end every call with `error`; None means UNAVAILABLE."""
         self.write(frames.goaway(frames.NO_ERROR))
         if self._transport is not None:
             self._transport.close()
@@ -152,7 +160,10 @@ class Http2Connection(asyncio.Protocol):
     # --- is the member there?
 
     def check_alive(self) -> None:
-        """Ping the server if nothing has arrived, because a call has waited for `response_timeout` seconds."""
+        """Ping the server, because a call has waited for `response_timeout` seconds.
+
+        Do nothing if data has arrived since.
+        """
         self._keepalive.check_alive(self.response_timeout)
 
     def _ping(self) -> None:
@@ -170,9 +181,9 @@ class Http2Connection(asyncio.Protocol):
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
-        """Accept no new calls, and end the calls for which `ended` is true.
+        """Accept no new calls, and end those for which `ended` returns true with `error`.
 
-        The connection is closed after the last of the others.
+        The connection is closed after the last of the other calls.
         """
         self.closing = True
         for call in list(self._calls.values()):

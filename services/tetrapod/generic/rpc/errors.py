@@ -30,7 +30,12 @@ class Code(IntEnum):
 
 
 class RpcError(Exception):
-    """A failed call. `details` is the server's message, or a local one if the server sent none."""
+    """A failed call.
+
+    Attributes:
+        code: the status code.
+        details: the server's message, or a local text if the server sent none.
+    """
 
     def __init__(self, code: Code, details: str) -> None:
         super().__init__(f"{code.name}: {details}")
@@ -53,18 +58,24 @@ _OF_HTTP: Final = {
 
 
 def error_from_reset(reason: int) -> RpcError:
-    """Return the error for a reset stream (gRPC's PROTOCOL-HTTP2.md, Errors)."""
+    """Return (not raise) the error for a stream that the server reset (gRPC's PROTOCOL-HTTP2.md, Errors).
+
+    `reason` is the HTTP/2 error code.
+    """
     return RpcError(_OF_RESET.get(reason, Code.INTERNAL), f"stream terminated by RST_STREAM with error code {reason}")
 
 
 def error_from_http_status(status: str) -> RpcError:
-    """Return the error for a response that is not gRPC (gRPC's http-grpc-status-mapping.md)."""
+    """Return (not raise) the error for a response with an HTTP status other than 200.
+
+    Upstream: gRPC's http-grpc-status-mapping.md
+    """
     code = _OF_HTTP.get(int(status) if status.isdigit() else 0, Code.UNKNOWN)
     return RpcError(code, f"unexpected HTTP status code received from server: {status}")
 
 
 def error_from_trailers(trailers: dict[str, str]) -> RpcError | None:
-    """Return the error in the trailers, or None if the call succeeded."""
+    """Return the error in the trailers of a call, or None if it succeeded. Trailers without a status mean INTERNAL."""
     status = trailers.get("grpc-status", "")
     if status == "0":
         return None

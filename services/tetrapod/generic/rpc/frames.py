@@ -32,7 +32,8 @@ _two = struct.Struct(">II")
 class ProtocolError(Exception):
     """A violation of HTTP/2 by the peer, after which the connection cannot continue.
 
-    `code` is the HTTP/2 error code.
+    Attributes:
+        code: the HTTP/2 error code.
     """
 
     def __init__(self, code: int, text: str) -> None:
@@ -41,23 +42,23 @@ class ProtocolError(Exception):
 
 
 def head(kind: int, flags: int, stream: int, size: int) -> bytes:
-    """Return the nine bytes before a payload of `size` bytes (RFC 9113, 4.1)."""
+    """Return the nine bytes before a payload of `size` bytes (RFC 9113, 4.1). `kind` is a frame type, such as DATA."""
     return _head.pack(size << 8 | kind, flags, stream)
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Return a whole frame."""
+    """Return a whole frame. `kind` is a frame type, such as DATA; stream 0 is the connection."""
     return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
 
 
 def read_head(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Return size, kind, flags and stream of the frame at an offset."""
+    """Return the payload size, kind, flags and stream of the frame that begins at offset `at`."""
     size_and_kind, flags, stream = _head.unpack_from(data, at)
     return size_and_kind >> 8, size_and_kind & 0xFF, flags, stream & 0x7FFFFFFF
 
 
 def settings(values: dict[int, int]) -> bytes:
-    """Return a SETTINGS frame with these values."""
+    """Return a SETTINGS frame with these values by identifier."""
     return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*item) for item in values.items()))
 
 
@@ -112,7 +113,7 @@ def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
-    """Return the payload of a DATA or HEADERS frame without its padding.
+    """Return the payload of a DATA or HEADERS frame without its padding, if its flags say that it has some.
 
     Raises:
         ProtocolError: the padding is longer than the payload.

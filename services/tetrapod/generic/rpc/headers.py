@@ -1,8 +1,8 @@
 """HTTP/2 header blocks (RFC 7541).
 
 Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This
-client announces a dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and
-outcomes.
+client announces a dynamic table of size 0, so equal blocks have equal meaning and are decoded once; there are only as
+many as methods and outcomes.
 """
 
 from __future__ import annotations
@@ -49,9 +49,14 @@ def _literal(name: int | str, value: str) -> bytes:
 def request_block(
     scheme: str, authority: str, path: str, timeout: float | None, metadata: tuple[tuple[str, str], ...]
 ) -> bytes:
-    """Return the headers of a call as HPACK without a dynamic table, so that the block can be cached.
+    """Return the encoded headers of a call. They use no dynamic table, so that the block can be cached.
 
-    `timeout` is in seconds.
+    Args:
+        scheme: `http` or `https`.
+        authority: the host and port.
+        path: the method, such as `/etcdserverpb.KV/Range`.
+        timeout: the deadline that the server is told, in seconds; None for none.
+        metadata: further headers, with lower-case names.
     """
     block = _integer(_POST, 7, 0x80) + _integer(_SCHEMES[scheme], 7, 0x80)
     block += _literal(_PATH, path) + _literal(_AUTHORITY, authority)
@@ -64,7 +69,7 @@ def request_block(
 
 
 class HeaderReader:
-    """The header decoder of one connection."""
+    """The decoder of the header blocks of one connection."""
 
     def __init__(self) -> None:
         self._decoder = hpack.Decoder(max_header_list_size=LARGEST)
@@ -73,7 +78,9 @@ class HeaderReader:
         self._known: dict[bytes, dict[str, str]] = {}
 
     def read(self, block: bytes) -> dict[str, str]:
-        """Decode a header block.
+        """Return the headers in a block by name, the last one of equal names.
+
+        The dictionary is shared: do not modify it.
 
         Raises:
             ProtocolError: the block is malformed.

@@ -1,9 +1,10 @@
 """Detection of servers that do not respond, by pings after a time without received data.
 
-There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's
-storage uses 30 s, and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). If a call waits
-longer than `response_timeout` while another server could be used, a server that does not even answer a ping is
-abandoned at once, although it may still be alive.
+There are two uses. While calls are open and nothing is received for KEEPALIVE seconds, a ping is sent; if it is not
+answered within KEEPALIVE_TIMEOUT, the connection is dead. This is gRPC's keepalive (upstream's storage uses 30 s, and
+10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). The second use is for several servers: if
+a call waits longer than `response_timeout`, and the server does not answer a ping in that time either, another server
+is used at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ arrived.
 
 
 class Keepalive:
-    """The keepalive state of one connection. The connection sets `last_received` and `pinged` whenever data arrives."""
+    """The timers of one connection.
+
+    The connection sets `last_received` to the time of the event loop, and `pinged` to False, whenever data arrives.
+    """
 
     def __init__(
         self,
@@ -33,13 +37,13 @@ class Keepalive:
         lost: Callable[[], None],
         unresponsive: Callable[[], None],
     ) -> None:
-        """Start without timers; `watch` starts them.
+        """Create the keepalive without timers; `watch` starts them.
 
         Args:
             ping: sends a ping.
             busy: returns whether calls are open.
             lost: called when the keepalive ping was not answered: the connection is dead.
-            unresponsive: called when nothing arrived for the `response_timeout` of a call.
+            unresponsive: called when a ping of `check_alive` was not answered.
         """
         self._loop = asyncio.get_running_loop()
         self._ping, self._busy, self._lost, self._unresponsive = ping, busy, lost, unresponsive
@@ -50,12 +54,16 @@ class Keepalive:
         self._response_timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """Start the keepalive, because a call is open."""
+        """Start the keepalive timer, because a call is open. Do nothing if it runs."""
         if self._keepalive_timer is None:
             self._keepalive_timer = self._loop.call_later(KEEPALIVE, self._check_idle)
 
     def check_alive(self, timeout: float) -> None:
-        """Check the server, because a call has waited for `timeout` seconds."""
+        """Ping the server, because a call has waited for `timeout` seconds.
+
+        If nothing arrives within the same time, `unresponsive` is called. Do nothing if data arrived within `timeout`,
+        or a ping was sent within PING_INTERVAL.
+        """
         now = self._loop.time()
         if self._response_timer is not None or now - self.last_received < timeout:
             return
@@ -66,7 +74,7 @@ class Keepalive:
         self._response_timer = self._loop.call_later(timeout, self._await_pending_data)
 
     def end(self) -> None:
-        """Cancel all timers."""
+        """Cancel all timers, because the connection is closed."""
         for timer in (self._keepalive_timer, self._response_timer):
             if timer is not None:
                 timer.cancel()

@@ -16,21 +16,21 @@ _MOMENT: Final = 0.002  # seconds; the clock of an event loop has a resolution o
 
 
 class Carrier(Protocol):
-    """The interface of a connection that calls use."""
+    """The parts of a connection that its calls use."""
 
     loop: asyncio.AbstractEventLoop
     response_timeout: float
 
     def check_alive(self) -> None:
-        """Handle that a call has waited for `response_timeout` seconds."""
+        """Check whether the server responds, because a call has waited for `response_timeout` seconds."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Write frames."""
+        """Write whole frames."""
         ...
 
     def flush(self, call: Call) -> None:
-        """Send as much of the pending data as the flow control windows allow."""
+        """Send as much of a call's pending data as the flow control windows allow."""
         ...
 
     def forget(self, call: Call) -> None:
@@ -39,10 +39,10 @@ class Carrier(Protocol):
 
 
 class Call:
-    """A call.
+    """A gRPC call in progress.
 
-    Iterate over it to receive the messages of the response; `unary` is for calls with a single one. Both raise
-    RpcError.
+    Iterate over it to receive the messages of the response, or await `unary` for the only one. Both raise RpcError if
+    the call fails.
     """
 
     __slots__ = (
@@ -85,26 +85,29 @@ class Call:
     # --- the caller's side
 
     def send(self, message: bytes, *, last: bool = False) -> None:
-        """Send a message, unless the call has ended."""
+        """Send a message, or queue it until flow control allows it. Do nothing if the call has ended.
+
+        `last` marks the end of the request.
+        """
         if not self.ended:
             self.pending.append(memoryview(_with_prefix(message)))
             self.last_sent = last
             self.connection.flush(self)
 
     def cancel(self, error: RpcError | None = None) -> None:
-        """Reset the stream, and end the call with `error` or CANCELLED."""
+        """Reset the stream, and end the call with `error`; None means CANCELLED. Do nothing if the call has ended."""
         if not self.ended:
             self.connection.write(frames.reset(self.id, frames.CANCEL))
             self.end(error or RpcError(Code.CANCELLED, "cancelled"))
 
     async def unary(self, timeout: float) -> bytes:
-        """Return the only message of the response.
+        """Wait for the end of the call and return the only message of the response.
 
         Args:
             timeout: in seconds.
 
         Raises:
-            RpcError: the call failed or timed out.
+            RpcError: the call failed or timed out, or the response has no or several messages.
         """
         self._deadline = self.connection.loop.time() + timeout
         self._timer = self.connection.loop.call_later(
@@ -155,7 +158,7 @@ class Call:
         await self._waiter
 
     def _parse(self) -> None:
-        """Split the received bytes into messages.
+        """Split the received bytes into messages. The bytes of an incomplete message are kept.
 
         Raises:
             RpcError: a message is compressed.
@@ -176,7 +179,10 @@ class Call:
     # --- the connection's side
 
     def on_headers(self, headers: dict[str, str], *, last: bool) -> None:
-        """Handle the headers of the response, or its trailers, which contain the status."""
+        """Handle the headers of the response, or its trailers, which contain the status.
+
+        `last` is whether the stream ends.
+        """
         if self._headers is None:
             self._headers = headers
             if headers.get(":status") != "200":
@@ -186,7 +192,13 @@ class Call:
             self.end(error_from_trailers(headers))
 
     def on_data(self, data: bytes, size: int, *, last: bool) -> None:
-        """Handle data. `size` is the number of bytes that it takes of the flow control window."""
+        """Handle received data.
+
+        Args:
+            data: the payload without padding.
+            size: the bytes that the frame takes of the flow control window, including padding.
+            last: whether the stream ends. It must end with trailers, so the call then fails.
+        """
         self._received += size
         if self._received >= _REPLENISH and not last:
             self.connection.write(frames.window_update(self.id, self._received))
@@ -199,13 +211,13 @@ class Call:
             self._wake()
 
     def on_reset(self, reason: int) -> None:
-        """Handle a reset by the server."""
+        """End the call with the error for a reset by the server. `reason` is the HTTP/2 error code."""
         self.end(error_from_reset(reason))
 
     def end(self, error: RpcError | None) -> None:
-        """End the call, successfully or with an error.
+        """End the call, with an error or, if it is None, successfully. Do nothing if it has ended.
 
-        Only the first call has an effect. If the request is incomplete, the stream is reset.
+        If the call is successful but the request is incomplete, the stream is reset.
         """
         if self.ended:
             return
