@@ -1,8 +1,7 @@
-"""`WebhookClient`: sends one POST to a webhook: address, TLS, redirects, Retry-After and timeout.
+"""`WebhookClient`: sends one POST to a webhook, as client-go's REST client does.
 
-It behaves as client-go's REST client: redirects are followed, Retry-After is honoured, and a stale connection is
-replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go,
-net/http/client.go.
+Redirects are followed, Retry-After is honoured, and a stale connection is replaced.
+Upstream: k8s.io/apiserver/pkg/util/webhook/client.go; client-go/rest/{request,with_retry}.go; net/http/client.go
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """One request of a chain of redirects. Error texts show `url`."""
+    """One request of a chain of redirects."""
 
     method: str
     url: str
@@ -51,7 +50,12 @@ class _Target:
 
 
 class WebhookClient:
-    """The client, which pools connections; shared by all webhooks of a process."""
+    """The client of all webhooks of a process, which share a pool of connections.
+
+    Args:
+        services: resolves the Services of webhooks.
+        pool: the connections; None for a pool of its own. `close` closes either.
+    """
 
     def __init__(self, services: Services, pool: BackendPool | None = None) -> None:
         self.pool = pool or BackendPool()
@@ -60,17 +64,17 @@ class WebhookClient:
     async def call(
         self, config: ClientConfig, body: bytes, timeout: float, expected: Expected, *, limit: int = ANSWER_LIMIT
     ) -> Object:
-        """Call a webhook and return the decoded response.
+        """POST a review to a webhook and return the decoded response.
 
         Args:
             config: the webhook.
             body: the JSON of the review.
-            timeout: seconds for the whole call.
+            timeout: seconds for the whole call, retries included.
             expected: the kind of the response.
             limit: bytes that the response may have beyond twice those of the body.
 
         Raises:
-            CallFailed: the webhook sent no usable response.
+            CallFailed: the webhook sent no usable response in time.
         """
         url = f"{config.base}{config.path}?timeout={max(math.ceil(timeout), 1)}s"
         first = _Target("POST", url, body)
@@ -82,7 +86,7 @@ class WebhookClient:
         return decode(answer, expected)
 
     async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpResponse:
-        """Send the request, repeating it as long as the webhook answers with Retry-After."""
+        """Send the request and return the response. As long as it has Retry-After, repeat it, at most ten times."""
         for _ in range(_MAX_RETRIES):
             answer, wait = await self._follow(config, target, limit)
             if wait is None:
@@ -134,7 +138,14 @@ class WebhookClient:
             raise
 
     async def _endpoint(self, config: ClientConfig, url: str) -> tuple[Endpoint, str, str]:
-        """Return where a URL leads, the path to request, and the Host header."""
+        """Return the endpoint of a URL, the path with the query, and the Host header.
+
+        A URL of the webhook's Service is resolved; others, such as redirects, are used as they are.
+
+        Raises:
+            BackendError: the URL is invalid.
+            Unresolvable: the Service has no usable address.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise BackendError(f"unsupported protocol scheme {go_quote(parts.scheme)}")
@@ -177,7 +188,11 @@ def _verb(method: str) -> str:
 
 
 def _redirect(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
-    """Return the next request, and the URL as Go shows it: a relative location as it was sent."""
+    """Return the next request of a redirect, and the URL as Go's errors show it: a relative location as it was sent.
+
+    Raises:
+        CallFailed: the location is not a URL.
+    """
     try:
         url = urljoin(target.url, location)
         urlsplit(url)

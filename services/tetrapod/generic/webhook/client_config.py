@@ -1,8 +1,7 @@
-"""`ClientConfig`: address and CAs of a webhook, and `Identity`: the credentials for calls to it.
+"""`ClientConfig`: the address and CAs of a webhook; `Identity`: the credentials for calls to it.
 
-The former come from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
-
-Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig.
+A `ClientConfig` comes from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
+Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as 
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
-    """The service of a webhook."""
+    """The Service of a webhook."""
 
     namespace: str
     name: str
@@ -33,7 +32,7 @@ class ServiceReference:
 
     @property
     def host(self) -> str:
-        """The name that the certificate must be for."""
+        """The DNS name for which the certificate must be valid: `NAME.NAMESPACE.svc`."""
         return f"{self.name}.{self.namespace}.svc"
 
 
@@ -41,7 +40,12 @@ class ServiceReference:
 class ClientConfig:
     """The address of a webhook.
 
-    `base` is the URL without path and query; `authorities` is PEM, empty for the system's CAs.
+    Attributes:
+        base: the URL without path and query.
+        path: the path, escaped for a URL.
+        authorities: the CAs as PEM; "" for those of the system.
+        service: the Service to resolve; None if the address is a URL.
+        identity: the credentials for calls; None for none.
     """
 
     base: str
@@ -53,13 +57,13 @@ class ClientConfig:
 
     @property
     def host_port(self) -> str:
-        """Host and port, as identities are looked up by."""
+        """Host and port, under which credentials are looked up; the default port is 443."""
         authority = self.base.partition("://")[2]
         return authority if authority.rpartition(":")[2].isdigit() else f"{authority}:443"
 
 
 def client_config(config: Object) -> ClientConfig:
-    """Convert a `clientConfig`.
+    """Convert the `clientConfig` of a webhook to a ClientConfig without credentials.
 
     Raises:
         Unusable: the CA bundle or the URL is invalid, or both service and URL are missing.
@@ -84,7 +88,7 @@ def client_config(config: Object) -> ClientConfig:
 
 
 def _path(path: str) -> str:
-    """Clean a path as Go's path.Join and escape it for a URL."""
+    """Return a path cleaned as by Go's path.Join and escaped for a URL."""
     return quote(posixpath.normpath(f"/{path.lstrip('/')}"), safe="$&+,/:;=@~")
 
 
@@ -99,9 +103,13 @@ def _authorities(bundle: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Files with a certificate and its key, and headers.
+    """The credentials for a server.
 
-    `token_file` is read for each call, because the token may be renewed.
+    Attributes:
+        certificate: the path of the client certificate; "" for none.
+        key: the path of its key.
+        headers: headers with credentials.
+        token_file: the path of a bearer token; "" for none. It is read for each call, because the token may be renewed.
     """
 
     certificate: str = ""
@@ -110,7 +118,11 @@ class Identity:
     token_file: str = ""
 
     def credentials(self) -> HeaderList:
-        """Return the headers with credentials. Raises OSError if the token file cannot be read."""
+        """Return a new list of the headers with credentials, with the token that the file contains now.
+
+        Raises:
+            OSError: the token file cannot be read.
+        """
         if not self.token_file:
             return list(self.headers)
         token = Path(self.token_file).read_text().strip()

@@ -1,9 +1,7 @@
-"""`Identities`: the credentials for admission webhooks by host.
+"""`Identities`: the credentials for admission webhooks, by host.
 
-They come from `users` of the kubeconfig that the plugin's configuration names.
-
-Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver. Impersonation is not
-supported.
+They come from `users` of the kubeconfig that the plugin's configuration names. Impersonation is not supported.
+Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ _HTTPS = ":443"
 
 
 class Identities:
-    """The users of one kubeconfig."""
+    """The users of one kubeconfig, whose names are hosts."""
 
     def __init__(self, path: str) -> None:
-        """Read the kubeconfig.
+        """Read the kubeconfig at `path`.
 
         Raises:
             ValueError: the file cannot be read, or a user's kind is not supported.
@@ -34,11 +32,13 @@ class Identities:
         self._default = _current_user(config)
 
     def user_for(self, config: ClientConfig) -> Identity | None:
-        """Return the first user whose name matches the host and port, else the user of the current context.
+        """Return the first user whose name matches the webhook's host and port, else the user of the current context.
 
         The most specific name wins: `a.example.com:8443`, then `*.example.com:8443`, `*.com:8443` and `*`. For port
-        443, names without a port match too, after those with it. If no name matches and the context names no user, the
-        result is None.
+        443, names without a port match too, after those with it.
+
+        Returns:
+            None if no name matches and the context names no user.
         """
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 
@@ -52,7 +52,7 @@ class Identities:
 
 
 def _wider(name: str) -> Iterator[str]:
-    """Yield a name and its wildcards: `a.b.c`, `*.b.c`, `*.c`."""
+    """Yield a name and then its wildcards: `a.b.c`, `*.b.c`, `*.c`."""
     yield name
     steps = name.split(".")
     for i in range(1, len(steps)):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class CallFailed(Exception):
-    """No usable response. The text follows `failed to call webhook: `; metrics show `code`."""
+    """The error of a call without a usable response.
+
+    The text follows `failed to call webhook: ` in messages. `code` is the HTTP status for metrics.
+    """
 
     def __init__(self, text: str, code: int = 503) -> None:
         super().__init__(text)
@@ -12,4 +15,4 @@ class CallFailed(Exception):
 
 
 class Unusable(Exception):
-    """A client configuration that cannot be used for calls."""
+    """The error of a `clientConfig` that cannot be used for calls."""

@@ -1,8 +1,8 @@
-"""The kubeconfig file of a webhook: its address, its CAs, and our credentials.
+"""The kubeconfig file of a webhook: its address, its CAs, and the credentials for it.
 
-Paths are relative to the file. Upstream: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go),
-as used by LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook. Credential plugins (exec, auth-provider) are not
-supported.
+Paths in it are relative to the file. Credential plugins (exec, auth-provider) are not supported.
+Upstream: k8s.io/client-go/tools/clientcmd/{loader,client_config,validation}.go; k8s.io/apiserver/pkg/util/webhook,
+LoadKubeconfig
 """
 
 from __future__ import annotations
@@ -37,7 +37,15 @@ _NOTHING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server of a kubeconfig. `path` is the request target, `host` the Host header."""
+    """The server of a kubeconfig.
+
+    Attributes:
+        url: the URL as it is in the file.
+        endpoint: host, port and TLS configuration.
+        path: the path with the query.
+        host: the Host header.
+        identity: the credentials.
+    """
 
     url: str
     endpoint: Endpoint
@@ -46,7 +54,7 @@ class Target:
     identity: Identity = NOBODY
 
     def credentials(self) -> HeaderList:
-        """Return the headers with credentials. Raises OSError if the token file cannot be read."""
+        """Return a new list of the headers with credentials. Raises OSError if the token file cannot be read."""
         return self.identity.credentials()
 
 
@@ -60,7 +68,7 @@ def read_kubeconfig(path: str) -> Target:
 
 
 def read_config(path: str) -> Object:
-    """Read the Config in a file.
+    """Return the Config in a kubeconfig file, without fields that are not used.
 
     Raises:
         ValueError: the file cannot be read or decoded; the text is client-go's.
@@ -99,7 +107,11 @@ class _Kubeconfig:
         self._user: Object = _named(config, "users", self._user_name, "user") or {}
 
     def target(self) -> Target:
-        """Return the server. Raises ValueError if the file is incomplete."""
+        """Return the server of the current context.
+
+        Raises:
+            ValueError: the file is incomplete or contradicts itself; the text is client-go's.
+        """
         problems = [*self._problems, *self._user_problems(), *self._cluster_problems()]
         if problems == [_NO_SERVER]:
             raise ValueError(_NOTHING)
@@ -153,7 +165,7 @@ class _Kubeconfig:
         return problems + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
 
     def _unreadable(self, entry: Object, name: str, key: str, shown: str) -> list[str]:
-        """Return the error for a file that an entry names, if it cannot be read."""
+        """Return the error for the file that `entry` names under `key`, if it cannot be read; otherwise []."""
         if not entry.get(key):
             return []
         file = str(self._directory / entry[key])
@@ -174,7 +186,7 @@ class _Kubeconfig:
 
 
 def identity_of(user: Object, directory: Path) -> Identity:
-    """Convert an entry of `users`, whose paths are relative to `directory`.
+    """Convert the `user` of an entry of `users`, whose paths are relative to `directory`.
 
     Raises:
         ValueError: the kind of user is not supported.
@@ -196,7 +208,7 @@ def identity_of(user: Object, directory: Path) -> Identity:
 
 
 def _data(entry: Object, name: str, directory: Path) -> bytes:
-    """Return data that is inline or in a file."""
+    """Return the data that `entry` contains (`NAME-data`) or whose file it names; b"" if neither."""
     if inline := entry.get(f"{name}-data"):
         decoded: bytes = base64.b64decode(inline)
         return decoded
@@ -204,9 +216,9 @@ def _data(entry: Object, name: str, directory: Path) -> bytes:
 
 
 def _file(user: Object, name: str, directory: Path) -> str:
-    """Return a file with the data.
+    """Return the path of a file with the data of `user`; "" if it has none.
 
-    Inline data is written to a temporary file, because ssl loads certificates from files only.
+    Inline data is written to a temporary file, because ssl loads certificates from files only. It is deleted at exit.
     """
     if not user.get(f"{name}-data"):
         return str(directory / user[name]) if user.get(name) else ""
@@ -218,7 +230,7 @@ def _file(user: Object, name: str, directory: Path) -> str:
 
 
 def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
-    """Return the entry of a name; of duplicates the first."""
+    """Return the content (under `key`) of the first entry with this name in the list `kind`; None if there is none."""
     return next((entry.get(key) or {} for entry in config.get(kind) or () if (entry.get("name") or "") == name), None)
 
 

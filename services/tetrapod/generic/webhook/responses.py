@@ -1,9 +1,7 @@
-"""`Review`, a review to be sent to a webhook, and the decoding of responses.
+"""`Review`, a review to be sent to a webhook, and the decoding of responses, with the error texts of client-go and Go.
 
-The error texts are those of client-go and Go's decoders.
-
-Upstream: transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors,
-and the codecs' Decode. As there, a body that does not begin like JSON is decoded as YAML.
+As upstream, a body that does not begin like JSON is decoded as YAML.
+Upstream: k8s.io/client-go/rest/request.go, transformResponse; apimachinery's api/errors, NewGenericServerResponse
 """
 
 from __future__ import annotations
@@ -46,7 +44,14 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The expected kind and version. `others` are versions that are known but cannot be converted to this one."""
+    """The kind and version that a response must have.
+
+    Attributes:
+        api_version: the API version.
+        kind: the kind.
+        node: returns the schema.
+        others: other versions of the kind, which get another error than unknown ones.
+    """
 
     api_version: str
     kind: str
@@ -55,7 +60,9 @@ class Expected:
 
 
 def decode(response: HttpResponse, expected: Expected) -> Object:
-    """Decode a response. `kind` and `apiVersion` of the result are those of the body, which may be empty.
+    """Return the object in a response, decoded by the expected schema.
+
+    Its `kind` and `apiVersion` are those of the body, which may be empty.
 
     Raises:
         CallFailed: the status is not a success, or the body is not of the expected kind.
@@ -106,9 +113,9 @@ def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
 
 
 def status_error(response: HttpResponse) -> CallFailed:
-    """Return the error for an HTTP status that is not a success.
+    """Return (not raise) the error for an HTTP status that is not a success.
 
-    The error is the Status in the body, if there is one, or else a text for the code.
+    It is that of the Status in the body, if there is one, or else a text for the code.
     """
     status = _status_of(response.body)
     if status is not None:
@@ -160,7 +167,7 @@ def _meaning(code: int, text: str) -> str:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    """Return the first header of a name, or ""."""
+    """Return the value of the first header with this lower-case name, or ""."""
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
@@ -169,7 +176,14 @@ __all__ = ["Expected", "HttpResponse", "decode", "header", "status_error"]
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review. `version` is its API version, `body` its JSON."""
+    """A review to be sent to a webhook.
+
+    Attributes:
+        uid: the uid of the request, which the response must repeat.
+        version: the API version of the review, v1 or v1beta1.
+        body: the JSON.
+        expected: the kind of the response.
+    """
 
     uid: str
     version: str
@@ -178,5 +192,5 @@ class Review:
 
 
 def supported_version(versions: Sequence[str]) -> str | None:
-    """Return the first of a webhook's versions that is supported, or None."""
+    """Return the first of a webhook's versions of the review that is supported, or None."""
     return next((version for version in versions if version in SUPPORTED), None)

@@ -1,7 +1,7 @@
 """`ReviewClient`: posts a TokenReview or SubjectAccessReview to the server of a kubeconfig, with retries.
 
-Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over
-client-go's REST client, which honours Retry-After headers.
+Retry-After headers are honoured, as by client-go's REST client.
+Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go, GenericWebhook, WithExponentialBackoff, DefaultShouldRetry
 """
 
 from __future__ import annotations
@@ -36,7 +36,14 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The number of attempts, and the seconds before the second one, which grow by `factor`."""
+    """The retry policy of a webhook.
+
+    Attributes:
+        initial: the seconds before the second try.
+        factor: by which the wait grows with each further try.
+        jitter: the largest fraction of the wait that is added at random.
+        tries: the most tries.
+    """
 
     initial: float = 0.5
     factor: float = 1.5
@@ -45,9 +52,12 @@ class Backoff:
 
 
 class ReviewFailed(Exception):
-    """No usable response.
+    """The error of a review without a usable response.
 
-    `code` is the HTTP status, 0 without a response; `result`, for metrics, is `timeout` or `error`.
+    Attributes:
+        code: the HTTP status; 0 without a response.
+        again: whether a retry may succeed.
+        result: `timeout` or `error`, for metrics.
     """
 
     def __init__(self, text: str, code: int = 0, *, timed_out: bool = False, again: bool = False) -> None:
@@ -57,7 +67,14 @@ class ReviewFailed(Exception):
 
 
 class ReviewClient:
-    """The client of one webhook. `timeout` is in seconds."""
+    """The client of one webhook that answers reviews.
+
+    Args:
+        target: the webhook.
+        pool: the connections.
+        expected: the kind of the response.
+        timeout: the limit of one request in seconds.
+    """
 
     def __init__(self, target: Target, pool: BackendPool, expected: Expected, *, timeout: float = TIMEOUT) -> None:
         self._target, self._pool, self._expected, self._timeout = target, pool, expected, timeout
@@ -66,7 +83,7 @@ class ReviewClient:
         self._path, self._shown = target.path + query, target.url + query
 
     async def once(self, review: Object) -> Object:
-        """Send a review once, repeating it only for Retry-After.
+        """Send a review and return the decoded response. Repeat only while the webhook answers with Retry-After.
 
         Raises:
             ReviewFailed: the webhook sent no usable response.
@@ -104,16 +121,16 @@ class ReviewClient:
 
 
 async def pause(backoff: Backoff, tried: int) -> None:
-    """Wait before the next attempt, after `tried` ones."""
+    """Sleep before the next try of a review, after `tried` ones."""
     wait = backoff.initial * backoff.factor ** (tried - 1)
     await asyncio.sleep(wait * (1 + random.random() * backoff.jitter))
 
 
 async def create(client: ReviewClient, review: Object, backoff: Backoff) -> Object:
-    """Send a review, with retries for errors that may be transient.
+    """Send a review and return the decoded response, with retries for errors that may be transient.
 
     Raises:
-        ReviewFailed: the last attempt failed.
+        ReviewFailed: the last try failed.
     """
     tried = 0
     while True:

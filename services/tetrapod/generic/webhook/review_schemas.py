@@ -1,7 +1,7 @@
-"""The schemas of AdmissionReview and ConversionReview, the responses of webhooks, which are not resources.
+"""The schemas of AdmissionReview and ConversionReview as webhooks respond with them. They are not resources.
 
-Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (v1beta1 has the
-same).
+v1beta1 has the same fields as v1.
+Upstream: k8s.io/api/admission/v1/types.go; apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _map() -> SchemaNode:
 
 @cache
 def admission_review() -> SchemaNode:
-    """Return the schema of AdmissionReview."""
+    """Return the schema of an AdmissionReview with a response. It is shared: do not modify it."""
     response = _struct(
         "AdmissionResponse",
         uid=_leaf("string"),
@@ -58,7 +58,7 @@ def admission_review() -> SchemaNode:
 
 @cache
 def conversion_review() -> SchemaNode:
-    """Return the schema of ConversionReview."""
+    """Return the schema of a ConversionReview with a response. It is shared: do not modify it."""
     response = _struct(
         "ConversionResponse", uid=_leaf("string"), convertedObjects=_list(load(RAW_EXTENSION)), result=load(_STATUS)
     )
@@ -66,13 +66,13 @@ def conversion_review() -> SchemaNode:
 
 
 def expected_admission(version: str) -> Expected:
-    """Return the expected response of an admission webhook. `version` is v1 or v1beta1."""
+    """Return the kind that the response of an admission webhook must have. `version` is v1 or v1beta1."""
     other = "v1beta1" if version == "v1" else "v1"
     return Expected(f"admission.k8s.io/{version}", "AdmissionReview", admission_review, (f"admission.k8s.io/{other}",))
 
 
 def expected_conversion(version: str) -> Expected:
-    """Return the expected response of a conversion webhook. `version` is v1 or v1beta1."""
+    """Return the kind that the response of a conversion webhook must have. `version` is v1 or v1beta1."""
     other = "v1beta1" if version == "v1" else "v1"
     return Expected(
         f"apiextensions.k8s.io/{version}", "ConversionReview", conversion_review, (f"apiextensions.k8s.io/{other}",)

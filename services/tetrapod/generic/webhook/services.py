@@ -1,6 +1,6 @@
-"""`StoredServices`: resolves services to addresses by reading storage.
+"""`StoredServices`: resolves the Services of webhooks to addresses by reading storage.
 
-It is for processes that share the store and have no informers.
+It is for processes that share the store with core and have no informers.
 """
 
 from __future__ import annotations
@@ -17,15 +17,24 @@ ENDPOINT_SLICES: Final = StorageConfig(prefix="endpointslices", api_version="dis
 
 
 class Services(Protocol):
-    """A resolver of the services that webhook configurations name."""
+    """A resolver of the Services that webhook configurations name."""
 
     async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Return host and port. Raises Unresolvable."""
+        """Return the host and port at which a port of a Service can be reached.
+
+        Raises:
+            Unresolvable: the Service does not exist or has no usable address.
+        """
         ...
 
 
 class StoredServices:
-    """A resolver that reads storage. Nothing is watched before the first call of a webhook behind a service."""
+    """A resolver that reads storage. Nothing is watched before the first call of a webhook behind a Service.
+
+    Args:
+        storages: creates the storage of Services and EndpointSlices.
+        by_endpoints: whether to use a ready endpoint instead of the ClusterIP.
+    """
 
     def __init__(self, storages: StorageFactory, *, by_endpoints: bool) -> None:
         self._storages = storages
