@@ -1,8 +1,6 @@
-"""Structured logs: one JSON object on each line, with the audit ID of the request.
+"""Structured logs: one JSON object on each line, or klog's text, with the audit ID of the request.
 
-With `--logging-format=text` the lines are text.
-
-It uses the standard library's logging and orjson; a richer library would cost a tenth of the start-up budget without a
+They use the standard library's logging and orjson; a richer library would cost a tenth of the start-up budget without a
 benefit here.
 """
 
@@ -29,7 +27,10 @@ _STANDARD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "
 
 
 def extras(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the extra fields of a log record, including the audit ID and the trace ID of the current request."""
+    """Return the fields of a log record beyond the standard ones.
+
+    The audit ID and the trace ID of the current request are included.
+    """
     fields = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
     if "audit-ID" not in fields and (audit_id := AUDIT_ID.get()):
         fields["audit-ID"] = audit_id
@@ -39,7 +40,7 @@ def extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class JSONFormatter(logging.Formatter):
-    """The JSON format, with the fields of klog's JSON format."""
+    """A formatter that writes the fields of klog's JSON format."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -58,9 +59,9 @@ class JSONFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """klog's text format: `I1121 10:00:00.000000   12345 file.py:12] "message" key="value"`.
+    """A formatter for klog's text format: `I1121 10:00:00.000000 12345 file.py:12] "message" key="value"`.
 
-    Without fields the message is not quoted.
+    A message without fields is not quoted.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -77,12 +78,15 @@ class TextFormatter(logging.Formatter):
 
 
 def _caller(record: logging.LogRecord) -> str:
-    """Return the file with its directory, and the line."""
+    """Return the place of a record: `DIRECTORY/FILE:LINE`."""
     return f"{'/'.join(record.pathname.rsplit('/', 2)[-2:])}:{record.lineno}"
 
 
 def _format_value(value: Any) -> str:
-    """Format a value as klog does: strings are quoted, multi-line ones become blocks, other values are plain."""
+    """Return a value as klog's text format shows it.
+
+    Strings are quoted, multi-line ones become blocks, and other values are plain.
+    """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
@@ -94,7 +98,7 @@ def _format_value(value: Any) -> str:
 
 
 def configure(log_format: str, verbosity: int) -> None:
-    """Configure the root logger.
+    """Configure the root logger to write to stderr, and replace its handlers.
 
     Args:
         log_format: `json` or `text`.
@@ -110,7 +114,7 @@ def configure(log_format: str, verbosity: int) -> None:
 
 
 def set_verbosity(verbosity: int) -> None:
-    """Set the verbosity, also at run time (`PUT /debug/flags/v`)."""
+    """Set the levels of the loggers to klog's -v, also at run time. See `configure` for the numbers."""
     level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING
     logging.getLogger().setLevel(level)
     logging.getLogger(ACCESS).setLevel(logging.INFO if verbosity >= 3 else logging.ERROR)

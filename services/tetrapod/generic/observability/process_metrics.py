@@ -30,16 +30,17 @@ _loops: Final[list[asyncio.AbstractEventLoop]] = []
 
 
 def collectors() -> list[Any]:
-    """Return prometheus-client's collectors of the process and of Python."""
+    """Return new collectors of prometheus-client for the process and for Python."""
     from prometheus_client import PlatformCollector, ProcessCollector
 
     return [ProcessCollector(registry=None), PlatformCollector(registry=None)]
 
 
 def _tasks() -> float:
-    """Return the number of tasks.
+    """Return the number of tasks of the registered event loops.
 
-    Scrapes are rendered in a thread without an event loop, so the registered loop is read.
+    Scrapes are rendered in a thread without an event loop. If a task is created at the same time, the number of loops
+    is returned.
     """
     try:
         return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
@@ -48,13 +49,13 @@ def _tasks() -> float:
 
 
 def _minor(back: int) -> str:
-    """Return the minor release that is `back` releases before this one."""
+    """Return the Kubernetes release that is `back` minor releases before this one, such as `1.36`."""
     major, minor, _ = KUBERNETES.split(".")
     return f"{major}.{int(minor) - back}"
 
 
 def register(loop: asyncio.AbstractEventLoop) -> None:
-    """Register the event loop whose tasks are counted."""
+    """Make this the event loop whose tasks are counted, instead of an earlier one."""
     if loop not in _loops:
         _loops[:] = [loop]
 
@@ -85,7 +86,7 @@ GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (),
 
 
 def _octets() -> dict[str, float]:
-    """Return the IP counters of the process's network namespace, as Go's collector does.
+    """Return the IpExt counters of the process's network namespace by name, as Go's collector reads them.
 
     The result is empty if they cannot be read.
     """

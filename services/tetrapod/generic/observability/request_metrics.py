@@ -1,7 +1,9 @@
-"""Metrics of requests, under upstream's names and labels (k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
+"""Metrics of requests, under upstream's names and labels.
 
 Only requests that have reached an endpoint are counted (`Request.served`), and those rejected with a 429: otherwise
-clients could create labels with arbitrary paths. The series of one kind of request are found with one look-up.
+clients could create labels with arbitrary paths. The series of requests with the same labels are found with one
+look-up.
+Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 """
 
 from __future__ import annotations
@@ -119,7 +121,7 @@ _CODES: Final = {code: str(code) for code in range(100, 600)}
 
 
 class Series:
-    """The series of one kind of request."""
+    """The metric series of requests with the same labels."""
 
     __slots__ = ("_codes", "_duration", "_labels", "_self_request_labels", "_sizes", "_sli", "dry_run", "verb")
 
@@ -133,7 +135,14 @@ class Series:
         self._sizes = RESPONSE_SIZES.row((verb, *resource_labels)) if verb in ("GET", "LIST") else None
 
     def count(self, code: int, seconds: float, sli_seconds: float, size: int) -> None:
-        """Count a request. Times are in seconds; `size` is below 0 if it is unknown."""
+        """Count a request that has ended.
+
+        Args:
+            code: the status code.
+            seconds: the duration.
+            sli_seconds: the duration without webhooks and queues.
+            size: the bytes of the response body; below 0 if unknown.
+        """
         total = self._codes.get(code)
         if total is None:
             total = self._codes[code] = TOTAL.row((*self._labels, _CODES.get(code) or str(code)))
@@ -145,12 +154,16 @@ class Series:
             RESPONSE_SIZES.count(self._sizes, size)
 
     def count_self(self) -> None:
-        """Count a request that the server sent to itself."""
+        """Count a request that one of the server's own controllers sent, in addition to `count`."""
         SELF.add(self._self_request_labels)
 
 
 class RequestMetrics:
-    """The request metrics of one server; `component` is its name."""
+    """The request metrics of one server.
+
+    Args:
+        component: the label of that name.
+    """
 
     def __init__(self, component: str) -> None:
         self._component = component
@@ -158,13 +171,16 @@ class RequestMetrics:
         on_change(self._forget)
 
     def _forget(self, labels: Mapping[str, str]) -> None:
-        """Forget the series of a resource that was removed or is served again."""
+        """Drop the cached series of a resource that was removed or is served again, which its labels name."""
         resource_labels = labels.get("resource"), labels.get("group")
         for key in [key for key in self._known if len(key) == _RESOURCE_KEY and (key[0], key[3]) == resource_labels]:
             del self._known[key]
 
     def series(self, request: Request) -> Series | None:
-        """Return the series of a request, or None if it is not counted."""
+        """Return the series of a request, or None if it must not be counted.
+
+        It is None for resource requests that reached no endpoint, and for paths that upstream does not count.
+        """
         info = request.info or _NONE
         dry_run = dry_run_of(request.query()) if "dryRun" in request.query_string else ""
         if not info.is_resource_request:
@@ -205,7 +221,7 @@ class RequestMetrics:
         return series
 
     def labels(self, request: Request) -> tuple[str, ...]:
-        """Return the labels: the verb, then resource, scope and component."""
+        """Return the verb, group, version, resource, subresource, scope and component of a request, in this order."""
         info = request.info or _NONE
         resource_labels = (
             info.api_group,
@@ -218,7 +234,10 @@ class RequestMetrics:
         return (verb_of(request), *resource_labels)
 
     def dropped(self, request: Request) -> None:
-        """Count a request rejected with a 429, without labels of its resource, so that clients cannot add series."""
+        """Count a request that was rejected with a 429.
+
+        It is counted without the labels of its resource, so that clients cannot add series.
+        """
         info = request.info or _NONE
         labels = (verb_of(request), "", "", "", "", scope_of(info), self._component, "429")
         TOTAL.add((labels[0], dry_run_of(request.query()), *labels[1:]))
@@ -226,25 +245,28 @@ class RequestMetrics:
 
 
 def in_flight(request: Request) -> list[float]:
-    """Return the row of in-flight requests of the request's kind."""
+    """Return the row of the gauge of in-flight requests (read-only or mutating) for a request.
+
+    Its first element is the value.
+    """
     return _IN_FLIGHT[kind_of(request)]
 
 
 def kind_of(request: Request) -> tuple[str]:
-    """Return the label for in-flight requests: readOnly or mutating."""
+    """Return the label of a request in the gauges of in-flight and queued requests: readOnly or mutating."""
     return _KINDS[request.info is not None and request.info.verb in _READS]
 
 
 def _method(request: Request) -> str:
-    """Return the method of a request.
+    """Return the HTTP method as a label.
 
-    All methods unknown to upstream are counted as one, so that clients cannot add series.
+    Methods that upstream does not know become `other`, so that clients cannot add series.
     """
     return request.method if request.method in _VALID else _OTHER
 
 
 def verb_of(request: Request) -> str:
-    """Return the verb label (upstream: CanonicalVerb and CleanVerb)."""
+    """Return the verb label, such as LIST, WATCH or APPLY (upstream: CanonicalVerb, CleanVerb)."""
     info, verb = request.info or _NONE, request.method
     if info.is_resource_request and info.subresource in _CONNECTS:
         return "CONNECT"
@@ -258,12 +280,12 @@ def verb_of(request: Request) -> str:
 
 
 def field_validation_of(query: Query) -> str:
-    """Return the label for field validation (upstream: cleanFieldValidation)."""
+    """Return the value of `?fieldValidation` as a label, or `invalid` (upstream: cleanFieldValidation)."""
     values = query.lists.get("fieldValidation", [""])
     return values[0] if len(values) == 1 and values[0] in _VALIDATIONS else "invalid"
 
 
 def dry_run_of(query: Query) -> str:
-    """Return the label for dry run: the sorted values of `dryRun`, or "invalid"."""
+    """Return the values of `?dryRun` as a label: "" without any, `All`, or `invalid`."""
     values = query.lists.get("dryRun", [])
     return ",".join(sorted(set(values))) if all(value == "All" for value in values) else "invalid"

@@ -6,10 +6,11 @@
   that time
 - `allocs`: allocations in a given time
 - `profile`: a recording by cProfile, for `python -m pstats`
-- `trace`: samples of what each thread runs (sampling.py)
+- `trace`: samples of the functions that each thread runs (sampling.py)
 - `symbol`: the object at an address (symbols.py)
 
-The authorizer decides who may read them. Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
+The authorizer decides who may read them.
+Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go; net/http/pprof
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _recording, _tracing = asyncio.Lock(), asyncio.Lock()
 class _Parameters(NamedTuple):
     """The parameters of a profile.
 
-    They say how long to observe (0 if not given), and whether to list everything instead of the largest entries.
+    Attributes:
+        seconds: how long to observe; 0 if the request does not say.
+        everything: whether to list everything instead of the largest entries.
     """
 
     seconds: float
@@ -48,7 +51,7 @@ class _Parameters(NamedTuple):
 
 
 async def redirect(request: Request) -> Response:
-    """Redirect to the index. As in Go's http.Redirect, only GET and HEAD get a body."""
+    """Redirect `/debug/pprof` to the index. As in Go's http.Redirect, only GET and HEAD get a body."""
     location = (b"location", PREFIX.encode())
     if request.method not in ("GET", "HEAD"):
         return Response(302, [location])
@@ -56,7 +59,11 @@ async def redirect(request: Request) -> Response:
 
 
 async def handle(request: Request) -> Response:
-    """Return the index or a profile."""
+    """Serve the index of the profiles, or one profile by name; 404 for an unknown name.
+
+    Raises:
+        StatusError: 400, the profile is already being recorded.
+    """
     name = request.path.removeprefix(PREFIX)
     if not name:
         lines = "".join(f"<li><a href='{key}?debug=1'>{key}</a>: {text}</li>\n" for key, (text, _) in PROFILES.items())
@@ -85,10 +92,7 @@ async def handle(request: Request) -> Response:
 
 
 def _seconds(text: str) -> float:
-    """Return the parameter in seconds, or 0 if it is missing or invalid.
-
-    It is limited to 50 seconds, because longer requests would time out.
-    """
+    """Return `?seconds` as a number, at most 50; 0 if it is missing or invalid. Longer requests would time out."""
     try:
         seconds = float(text)
     except ValueError:
@@ -97,7 +101,11 @@ def _seconds(text: str) -> float:
 
 
 async def _profile(parameters: _Parameters) -> bytes:
-    """Record what the event loop's thread executes."""
+    """Return a recording of the event loop's thread over the given time (30 s by default), for `python -m pstats`.
+
+    Raises:
+        StatusError: 400, another recording is in progress.
+    """
     import cProfile
 
     if _recording.locked():
@@ -122,7 +130,7 @@ async def _heap(parameters: _Parameters) -> bytes:
 
 
 def _live_objects(most: int | None) -> bytes:
-    """List the live objects by type: the `most` types that use the most memory, or all."""
+    """Return a list of live objects by type, as text: the `most` types that use the most memory; None for all."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for obj in live_objects():
@@ -136,7 +144,11 @@ def _live_objects(most: int | None) -> bytes:
 
 
 async def _allocations(parameters: _Parameters) -> bytes:
-    """List by line what was allocated in the given time (1 s by default) and is still alive."""
+    """Return as text by line the memory that was allocated in the given time (1 s by default) and is still in use.
+
+    Raises:
+        StatusError: 400, another recording is in progress.
+    """
     import tracemalloc
 
     if tracemalloc.is_tracing():

@@ -1,7 +1,8 @@
-"""`/debug/pprof/trace`: what every thread ran over a time, as events for chrome://tracing and Perfetto.
+"""`/debug/pprof/trace`: the functions that every thread ran over a time, for chrome://tracing and Perfetto.
 
-Go's trace records what its scheduler does. Here a thread samples the stacks of the others every few milliseconds. This
-costs little and shows what blocked the event loop and for how long, but it sees short calls only by chance.
+Go's trace records the decisions of its scheduler. Here a thread samples the stacks of the others every few
+milliseconds. This costs little and shows which code blocked the event loop and for how long, but it sees short calls
+only by chance.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ _MOST: Final = 100_000
 
 
 class _Open(NamedTuple):
-    """A frame that has been running since a time (in seconds from the start of the trace)."""
+    """A frame (the function and its place) and since when it has been running, in seconds from the trace's start."""
 
     frame: tuple[str, str]
     since: float
 
 
 def trace(seconds: float) -> bytes:
-    """Sample for some seconds; to be called in a thread of its own."""
+    """Sample all other threads for some seconds and return the events as JSON.
+
+    It blocks: call it in a thread of its own.
+    """
     return orjson.dumps({"displayTimeUnit": "ms", "traceEvents": list(_events(seconds))})
 
 
@@ -59,7 +63,7 @@ def _events(seconds: float) -> Iterator[dict[str, Any]]:
 
 
 def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
-    """Return the functions on a stack, the outermost first."""
+    """Return the name and place of the functions on a stack, the outermost first, without all but the innermost 64."""
     functions: list[tuple[str, str]] = []
     while frame is not None:
         code = frame.f_code
@@ -69,7 +73,14 @@ def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
 
 
 def _changes(frames: list[_Open], stack: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
-    """Yield events for the frames that have ended, the innermost first, and add those that have begun to `frames`."""
+    """Yield events for the frames that are no longer on the stack, and update `frames` to the stack.
+
+    Args:
+        frames: the frames of the previous sample, the outermost first.
+        stack: the functions of this sample.
+        now: the time of this sample, in seconds from the start of the trace.
+        thread: the id of the thread.
+    """
     same = 0
     while same < min(len(frames), len(stack)) and frames[same].frame == stack[same]:
         same += 1

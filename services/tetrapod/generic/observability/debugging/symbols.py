@@ -19,7 +19,10 @@ _NAMED: Final = (type, FunctionType, MethodType, BuiltinFunctionType)
 
 
 async def handle(request: Request) -> Response:
-    """Return the objects at addresses that are joined by `+`, in the query or in the body of a POST."""
+    """Serve the objects at addresses, which are joined by `+` in the query or in the body of a POST, as text.
+
+    Addresses of no object are left out.
+    """
     text = (
         (await request.body.read(_BODY_LIMIT)).decode("latin-1") if request.method == "POST" else request.query_string
     )
@@ -31,7 +34,7 @@ async def handle(request: Request) -> Response:
 
 
 def _address(word: str) -> int:
-    """Parse an address; 0 if it is invalid."""
+    """Return an address as a number; 0 if it is malformed."""
     try:
         return int(word.strip()[:20], 0)
     except ValueError:
@@ -53,11 +56,10 @@ def _name(obj: object) -> str:
 
 
 def live_objects() -> list[object]:
-    """Return all tracked objects, those included that start-up has frozen (apps/process.py).
+    """Return all objects that the garbage collector tracks, also those that start-up has frozen (apps/process.py).
 
-    Unreachable cycles are collected first.
-
-    The collection is needed: the objects are frozen again, and the collector never looks at garbage that is frozen.
+    Unreachable cycles are collected first, and all objects are frozen afterwards: the collector never looks at garbage
+    that is frozen.
     """
     gc.unfreeze()
     gc.collect()

@@ -1,6 +1,6 @@
-"""`/debug/flags`: flags that can be changed at run time; there is only `v`.
+"""`/debug/flags`: the flags that can be changed at run time. There is only `v`.
 
-Upstream: k8s.io/apiserver/pkg/server/routes/flags.go, and logs.GlogSetter.
+Upstream: k8s.io/apiserver/pkg/server/routes/flags.go; logs.GlogSetter
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ _LARGEST: Final = 2**31 - 1
 
 
 async def index(request: Request) -> Response:
-    """Return the index page."""
+    """Serve the index page, `/debug/flags`."""
     return Response(200, [(b"content-type", b"text/html; charset=utf-8")], _INDEX)
 
 
 async def verbosity(request: Request) -> Response:
-    """Handle `PUT /debug/flags/v`, whose body is a number."""
+    """Serve `PUT /debug/flags/v`: set the log verbosity to the number in the body.
+
+    Respond with 406 to other methods.
+    """
     if request.method != "PUT":
         return _plain(406, "unsupported http method")
     text = (await request.body.read(_LIMIT)).decode("utf-8", "replace")

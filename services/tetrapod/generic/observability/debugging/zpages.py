@@ -36,7 +36,7 @@ _OFFER: Final = Offer(table=False, partial=False, messages=False)
 
 
 def _negotiate(request: Request, kind: str) -> tuple[str, str]:
-    """Return media type and version, which is "" for text.
+    """Return the accepted media type, and the requested version of `kind`, which is "" for text.
 
     Raises:
         StatusError: 406, no offered media type is accepted.
@@ -79,10 +79,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
 
 
 def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
-    """Return the handler of /statusz.
-
-    `paths` returns the paths that `/` lists; the page shows those of the server itself.
-    """
+    """Return the handler of /statusz. `paths` returns the paths that `/` lists; those with one segment are shown."""
 
     async def handle(request: Request) -> Response:
         content: Object = {
@@ -111,7 +108,7 @@ def _status_text(content: Object) -> str:
 
 
 def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
-    """Return the handler of /flagz."""
+    """Return the handler of /flagz. `flags` returns the values of the command-line flags by name."""
 
     async def handle(request: Request) -> Response:
         values = dict(sorted(flags().items()))

@@ -19,7 +19,15 @@ _ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
 
 
 async def metrics_response(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:
-    """Return the metrics, and those of prometheus-client's `collectors`, in the requested format."""
+    """Return a response with the metrics in the format that the client accepts. They are encoded in a thread.
+
+    The first request for protobuf starts native histograms.
+
+    Args:
+        request: the request.
+        metrics: the metrics.
+        collectors: collectors of prometheus-client, whose metrics are included.
+    """
     form = negotiate(request.header(b"accept"))
     render = _messages(metrics, collectors, form.encoding) if form.encoding else _text(metrics, collectors)
     body = await asyncio.to_thread(render)
@@ -44,7 +52,7 @@ def _messages(metrics: Sequence[Metric], collectors: Sequence[Any], encoding: st
 class Form(NamedTuple):
     """A format: text, or protobuf in one of its encodings.
 
-    Upstream: prometheus/common/expfmt/encode.go, Negotiate.
+    Upstream: prometheus/common/expfmt/encode.go, Negotiate
     """
 
     encoding: str
@@ -53,7 +61,10 @@ class Form(NamedTuple):
 
 
 def negotiate(accept: str) -> Form:
-    """Return the format for an Accept header; text if it accepts none. Names are the same in every escaping scheme."""
+    """Return the format for an Accept header; text if the header names no other supported one.
+
+    The escaping scheme is repeated, but has no effect: the names need no escaping.
+    """
     escaping = "underscores"
     for clause in parse_accept(accept):
         parameters = dict(clause.parameters)

@@ -23,29 +23,34 @@ _KINDS: Final = {
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any], write: Callable[[pb.MetricFamily], bytes]) -> bytes:
-    """Return the encoded metrics and those of prometheus-client's `collectors`.
+    """Return the metrics, sorted by name, with each family encoded by `write`. Families without series are left out.
 
     With many series it is slow: call it in a thread.
+
+    Args:
+        metrics: the metrics.
+        collectors: collectors of prometheus-client, whose metrics are included.
+        write: encodes a family: `delimited`, `text` or `compact_text`.
     """
     families = map(_family, all_families(metrics, collectors))
     return b"".join(write(family) for family in families if family.metric)
 
 
 def delimited(family: pb.MetricFamily) -> bytes:
-    """Encode a family with its length before it."""
+    """Return a family in protobuf, preceded by its length."""
     message = family.SerializeToString()
     return varint(len(message)) + message
 
 
 def text(family: pb.MetricFamily) -> bytes:
-    """Encode a family as protobuf text."""
+    """Return a family as protobuf text."""
     from google.protobuf import text_format
 
     return f"{text_format.MessageToString(family)}\n".encode()
 
 
 def compact_text(family: pb.MetricFamily) -> bytes:
-    """Encode a family as protobuf text on one line."""
+    """Return a family as protobuf text on one line."""
     from google.protobuf import text_format
 
     return f"{text_format.MessageToString(family, as_one_line=True)}\n".encode()
@@ -96,9 +101,9 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
 
 
 def _add_native(histogram: pb.Histogram, native: NativeBuckets, row: list[float]) -> None:
-    """Add the native buckets.
+    """Add the native buckets of a row to a histogram message.
 
-    The sample count is computed from them, because values may be observed in another thread at the same time.
+    The sample count is computed from them, because the event loop may count values at the same time.
     """
     counts = native.counts(row)
     schema, above, below = counts.buckets

@@ -1,9 +1,9 @@
 """Native histograms: exponential buckets, each at most a tenth wider than the one before.
 
-Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, at most 160 buckets), over client_golang's
-prometheus/histogram.go. Native counts cost nothing until a scraper first requests protobuf, the only format that shows
-them. Values are counted natively from then on; earlier values are in the bucket of the upper bound of their classic
-bucket.
+Native counts cost nothing until a scraper first requests protobuf, the only format that shows them. Values are counted
+natively from then on; earlier values are in the bucket of the upper bound of their classic bucket.
+Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, at most 160 buckets); client_golang's
+prometheus/histogram.go
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _classic: Final = frozenset(CLASSIC.split())
 
 
 def key(value: float, schema: int) -> int:
-    """Return the index of the bucket of a positive value."""
+    """Return the index of the bucket that contains a positive value.
+
+    Each power of two is divided into 2**schema buckets; a negative schema joins several powers in one.
+    """
     fraction, exponent = math.frexp(value)
     if schema > 0:
         bounds = _BOUNDS[schema]
@@ -41,7 +44,12 @@ def key(value: float, schema: int) -> int:
 
 
 class Counts:
-    """The native counts of one set of labels."""
+    """The native counts of one set of labels.
+
+    Attributes:
+        zero: the number of values that are 0 or nearly.
+        buckets: the schema, and the counts of positive and of negative values by bucket index.
+    """
 
     __slots__ = ("buckets", "zero")
 
@@ -55,7 +63,7 @@ class Counts:
         """Schema, counts of positive and counts of negative values; one tuple, because another thread reads them."""
 
     def add(self, value: float, times: int) -> None:
-        """Count a value."""
+        """Count a value `times` times. If there are more than 160 buckets, their width is doubled."""
         if abs(value) <= ZERO_THRESHOLD:
             self.zero += times
             return
@@ -68,7 +76,7 @@ class Counts:
 
 
 def _widen(counts: Mapping[int, int]) -> dict[int, int]:
-    """Return the counts in buckets twice as wide."""
+    """Return the counts in buckets twice as wide, by their new indexes."""
     wider: dict[int, int] = {}
     for at, count in counts.items():
         wider[(at + 1) // 2] = wider.get((at + 1) // 2, 0) + count
@@ -76,7 +84,10 @@ def _widen(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 class NativeBuckets:
-    """The native counts of one histogram."""
+    """The native counts of one histogram, by its rows (sets of labels).
+
+    Values that the histogram has counted already are taken over at the upper bounds of their classic buckets.
+    """
 
     def __init__(self, histogram: Histogram) -> None:
         self._by_row: dict[int, tuple[list[float], Counts]] = {}
@@ -88,14 +99,14 @@ class NativeBuckets:
                     self.add(row, bound, int(count))
 
     def counts(self, row: list[float]) -> Counts:
-        """Return the counts of a row."""
+        """Return the counts of a row, which are created if they are missing."""
         entry = self._by_row.get(id(row))
         if entry is None:
             entry = self._by_row[id(row)] = (row, Counts())
         return entry[1]
 
     def add(self, row: list[float], value: float, times: int = 1) -> None:
-        """Count a value in a row."""
+        """Count a value in a row `times` times."""
         self.counts(row).add(value, times)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
@@ -106,7 +117,7 @@ class NativeBuckets:
             self.add(row, reached, times * (step + 1) // steps - times * step // steps)
 
     def clear(self) -> None:
-        """Set all counts to 0."""
+        """Set the counts of all rows to 0."""
         for _, counts in self._by_row.values():
             counts.clear()
 
@@ -116,18 +127,21 @@ class NativeBuckets:
 
 
 def begin(metrics: Sequence[Metric]) -> None:
-    """Start native counting. To be called where values are observed, in the event loop's thread."""
+    """Start native counting of the histograms in `metrics` that upstream counts natively and that have not started.
+
+    Call it in the event loop's thread, which counts values.
+    """
     for metric in metrics:
         if isinstance(metric, Histogram) and metric.native is None and metric.name not in _classic:
             metric.native = NativeBuckets(metric)
 
 
 def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Encode buckets as spans and deltas.
+    """Encode the counts of buckets as protobuf's spans and deltas.
 
     Returns:
         The runs of buckets as (distance from the end of the previous run, length), and the difference of each bucket to
-        the previous one.
+            the previous one.
     """
     runs: list[tuple[int, int]] = []
     deltas: list[int] = []
@@ -144,9 +158,9 @@ def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 def _fill_gaps(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
-    """Yield the counts in order, including the empty buckets in small gaps.
+    """Yield (distance, count) for each bucket in order, including the empty buckets in small gaps.
 
-    At the start of a run the distance to the previous one is given.
+    The distance is that to the previous run for the first bucket of a run, and None for the others.
     """
     expected: int | None = None
     for at, count in sorted(counts.items()):

@@ -16,11 +16,14 @@ _IN_VALUE: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> bytes:
-    """Return the metrics and those of prometheus-client's `collectors` as text.
+    """Return the metrics, sorted by name, in Prometheus' text format.
 
-    With many series it is slow: call it in a thread.
+    With many series it is slow: call it in a thread. Families without a series have their HELP and TYPE lines; upstream
+    omits them until something is counted.
 
-    Families without a series have their HELP and TYPE lines; upstream omits them until something is counted.
+    Args:
+        metrics: the metrics.
+        collectors: collectors of prometheus-client, whose metrics are included.
     """
     return "".join(line for metric in all_families(metrics, collectors) for line in _lines(metric)).encode()
 
@@ -40,13 +43,16 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a number as Go's strconv with 'g'. Most values are small integers, which take a short cut."""
+    """Return a number as Go's strconv formats it with 'g'."""
     whole = int(value) if -1e6 < value < 1e6 else None
     return str(whole) if whole == value else go_float(value)
 
 
 def all_families(metrics: Sequence[Metric], collectors: Sequence[Any]) -> list[Metric]:
-    """Return the metrics and those of the collectors, sorted by name; of duplicate names ours is kept."""
+    """Return the metrics and those of prometheus-client's collectors, sorted by name.
+
+    If both have a name, that of `metrics` is used.
+    """
     by_name = {metric.name: metric for metric in metrics}
     for collector in collectors:
         for family in collector.collect():

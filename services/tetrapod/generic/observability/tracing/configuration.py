@@ -25,14 +25,14 @@ _NAMING: Final = "https://github.com/grpc/grpc/blob/master/doc/naming.md"
 
 @dataclass(frozen=True, slots=True)
 class TracingConfiguration:
-    """The endpoint of the collector and the sampling rate."""
+    """The address of the collector as a gRPC target, and how many of a million requests are sampled."""
 
     endpoint: str = DEFAULT_ENDPOINT
     sampling_rate_per_million: int = 0
 
 
 def read_configuration(path: str) -> TracingConfiguration:
-    """Read and validate a file.
+    """Return the configuration in a file, with defaults for missing fields.
 
     Raises:
         ValueError: the file cannot be read or is invalid; the text is upstream's.

@@ -1,7 +1,7 @@
 """`Exporter`: sends spans in batches to an OpenTelemetry collector by OTLP over gRPC.
 
 It uses the HTTP/2 client of the etcd backend. OpenTelemetry's own gRPC exporter requires grpcio (12 MB a process, see
-ARCHITECTURE.md). Its HTTP exporter requires a second HTTP client and a thread, while upstream's configuration file
+CONTRIBUTING.md). Its HTTP exporter requires a second HTTP client and a thread, while upstream's configuration file
 names a gRPC target. The messages are OpenTelemetry's (opentelemetry-proto), imported with the first batch. Queue and
 batch sizes are those of Go's batch span processor.
 """
@@ -37,7 +37,12 @@ _FIRST_WAIT, _LONGEST_WAIT, _RETRY_SECONDS = 0.5, 5.0, 30.0
 
 
 class Exporter:
-    """The exporter. `resource` has the attributes service.name and service.instance.id."""
+    """A queue of spans and the task that sends them.
+
+    Args:
+        endpoint: the gRPC target of the collector; see `channel_to`.
+        resource: the attributes service.name and service.instance.id.
+    """
 
     def __init__(self, endpoint: str, resource: dict[str, str]) -> None:
         self._channel = channel_to(endpoint)
@@ -51,7 +56,7 @@ class Exporter:
         self.dropped = 0
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Queue spans, dropping those that do not fit into the queue. Never waits."""
+        """Queue spans. Those that do not fit into the queue are dropped and counted in `dropped`. Never waits."""
         for span in spans:
             if len(self._waiting) >= _QUEUE:
                 self.dropped += 1
@@ -61,7 +66,7 @@ class Exporter:
             self._enough.set()
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Register the hooks that run and close the exporter."""
+        """Register the post-start hook that runs the exporter, and the shutdown hook that closes it."""
 
         async def start() -> None:
             lifecycle.background("trace exporter", self.run())
@@ -70,7 +75,7 @@ class Exporter:
         lifecycle.on_shutdown("trace exporter", self.close)
 
     async def run(self) -> None:
-        """Export batches until cancelled."""
+        """Send batches until cancelled: every 5 seconds, or when 512 spans are queued. Failures are logged."""
         while True:
             try:
                 async with asyncio.timeout(self._schedule):
@@ -82,7 +87,10 @@ class Exporter:
                 await self._export(_RETRY_SECONDS)
 
     async def _export(self, retry_seconds: float) -> None:
-        """Send one batch, with retries for `retry_seconds` seconds."""
+        """Remove one batch from the queue and send it, with retries for `retry_seconds` seconds.
+
+        A failure is logged.
+        """
         batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
         message = await asyncio.to_thread(self._encode, batch)
         wait, until = _FIRST_WAIT, time.monotonic() + retry_seconds
@@ -108,16 +116,16 @@ class Exporter:
         return encode(batch, self._resource, self._clock)
 
     async def close(self) -> None:
-        """Send the queued spans, with a short timeout."""
+        """Send the queued spans, with at most 2 seconds for each batch, and close the connection."""
         while self._waiting:
             await self._export(_LAST_TIMEOUT)
         await self._channel.close()
 
 
 def channel_to(endpoint: str) -> Channel:
-    """Return a channel to a gRPC target.
+    """Return a channel without TLS to a gRPC target.
 
-    A target is host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name.
+    A target is host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name. The default port is 443.
     """
     if "//" not in endpoint:
         host, _, port = endpoint.rpartition(":")

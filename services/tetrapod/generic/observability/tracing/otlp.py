@@ -22,7 +22,13 @@ _NANO = 1_000_000_000
 
 
 def encode(spans: Iterable[Span], resource: dict[str, str], clock: float) -> bytes:
-    """Encode spans. `clock` is added to monotonic times to give seconds since the epoch."""
+    """Return an OTLP ExportTraceServiceRequest with these spans, encoded.
+
+    Args:
+        spans: the spans, which have ended.
+        resource: the attributes of the process.
+        clock: the seconds that are added to times of time.monotonic() to give seconds since the epoch.
+    """
     scopes: dict[str, list[Message]] = {}
     for span in spans:
         scopes.setdefault(_SCOPES.get(span.scope, span.scope), []).append(_message(span, clock))

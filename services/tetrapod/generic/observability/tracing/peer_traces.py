@@ -1,9 +1,9 @@
 """The exchange of traces between the front proxy (the aggregator) and the service that a request is proxied to.
 
-The headers share the prefix of the identity headers, so the aggregator removes them from requests of clients and
-responses of other servers (proxy/headers.py). They are accepted from the front proxy only
-(authentication/requestheader.py). A service behind it trusts the aggregator that a trace may be returned, and that the
-`traceparent` header is the aggregator's own.
+The request header says that the `traceparent` header is the aggregator's own, or also that the service shall return its
+spans. The response header contains the spans. The headers share the prefix of the identity headers, so the aggregator
+removes them from requests of clients and responses of other servers (proxy/headers.py). They are accepted from the
+front proxy only (authentication/requestheader.py).
 """
 
 from __future__ import annotations
@@ -25,12 +25,18 @@ _LIMIT: Final = 256 * 1024
 
 
 def request_headers(step: Span | Nothing) -> HeaderList:
-    """Return the headers for the service behind the aggregator."""
+    """Return the trace headers for the service behind the aggregator.
+
+    `step` is the span of the call; [] if it is Nothing.
+    """
     return [(REQUEST_HEADER, (RETURN if step.trace.detailed else TRUST).encode())] if isinstance(step, Span) else []
 
 
 def target(request: Request, step: Span | Nothing) -> str:
-    """Return path and query for the service; with `trace=1` if a detailed trace is requested."""
+    """Return path and query of a request for the service behind the aggregator.
+
+    If a detailed trace is requested, `trace=1` is appended. `step` is the span of the call.
+    """
     query = request.query_string
     if isinstance(step, Span) and step.trace.detailed:
         query = f"{query}&trace=1" if query else "trace=1"
@@ -38,17 +44,17 @@ def target(request: Request, step: Span | Nothing) -> str:
 
 
 def requests_spans(request: Request) -> bool:
-    """Return whether the front proxy asks for a detailed trace."""
+    """Return whether the front proxy requests the spans of this request, for a detailed trace."""
     return request.state.get(STATE_KEY) == RETURN
 
 
 def is_trusted(request: Request) -> bool:
-    """Return whether the `traceparent` header is the aggregator's own."""
+    """Return whether the request comes from the aggregator with trace headers, so that its `traceparent` is trusted."""
     return request.state.get(STATE_KEY) in (RETURN, TRUST)
 
 
 def add_response_header(response: Response, root: Span) -> None:
-    """Add the spans below `root` to the response headers, unless they are too large."""
+    """End `root`, and add the spans below it to the response headers, unless they are too large."""
     root.end()
     encoded = pack_header(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:
@@ -56,7 +62,7 @@ def add_response_header(response: Response, root: Span) -> None:
 
 
 def graft(response: Response, step: Span | Nothing) -> None:
-    """Remove the service's spans from its response and attach them to the span of the call."""
+    """Remove the spans in a service's response headers, and attach them to `step`, the span of the call."""
     for spans in take_out_headers(response, RESPONSE_HEADER):
         if isinstance(step, Span):
             step.grafts += spans

@@ -1,7 +1,7 @@
 """The W3C trace context: `traceparent` is read and written, `tracestate` and `baggage` are forwarded.
 
-https://www.w3.org/TR/trace-context/; upstream: go.opentelemetry.io/otel/propagation, as set up by
-k8s.io/component-base/tracing.
+Upstream: https://www.w3.org/TR/trace-context/; go.opentelemetry.io/otel/propagation, as set up by
+k8s.io/component-base/tracing
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORM: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-
 
 
 class Remote(NamedTuple):
-    """The span of the caller."""
+    """The span of the caller, as its `traceparent` header names it, and whether the caller exports its trace."""
 
     trace_id: int
     span_id: int
@@ -29,7 +29,7 @@ class Remote(NamedTuple):
 
 
 def extract(headers: HeaderList) -> Remote | None:
-    """Return the caller's span from the headers; None if the header is missing or malformed."""
+    """Return the caller's span from the `traceparent` header; None if the header is missing or malformed."""
     values = [value for name, value in headers if name == TRACEPARENT]
     if not values:
         return None
@@ -43,17 +43,17 @@ def extract(headers: HeaderList) -> Remote | None:
 
 
 def carried(headers: HeaderList) -> HeaderList:
-    """Return the headers to forward."""
+    """Return the `tracestate` and `baggage` headers, which are forwarded unchanged."""
     return [header for header in headers if header[0] in _CARRIED]
 
 
 def traceparent(span: Span) -> str:
-    """Return the value of the `traceparent` header."""
+    """Return the value of the `traceparent` header for requests that `span` sends."""
     return f"00-{span.trace.trace_id:032x}-{span.span_id:016x}-{'01' if span.trace.sampled else '00'}"
 
 
 def inject(headers: HeaderList, span: Span) -> HeaderList:
-    """Return the headers of a request that `span` sends, with the trace context."""
+    """Return a copy of the headers of a request that `span` sends, with `traceparent` and the forwarded headers."""
     unrelated = [header for header in headers if header[0] != TRACEPARENT]
     known = {name for name, _ in unrelated}
     more = [header for header in span.trace.carried if header[0] not in known]
@@ -61,9 +61,10 @@ def inject(headers: HeaderList, span: Span) -> HeaderList:
 
 
 def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Decorate `BackendPool.exchange` so that traced requests to other servers become spans and get trace headers.
+    """Decorate `BackendPool.exchange` so that a call in a traced request becomes a span and sends trace headers.
 
-    Upstream: otelhttp.
+    Calls in other requests are passed on unchanged.
+    Upstream: otelhttp
     """
     ask = cast(Callable[..., Coroutine[Any, Any, R]], exchange)
 

@@ -1,8 +1,9 @@
-"""`Tracing`: decides which requests are traced for the exporter; created if `--tracing-config-file` is given.
+"""`Tracing`: decides which requests are traced for the exporter. It exists if `--tracing-config-file` is given.
 
 A request is traced if its caller traces it and is trusted (system:masters, system:monitoring, our own front proxy).
-Other requests are sampled at the configured rate. Upstream: NewProvider of k8s.io/component-base/tracing (ParentBased,
-TraceIDRatioBased), WithTracing of k8s.io/apiserver/pkg/endpoints/filters/traces.go (public endpoint).
+Other requests are sampled at the configured rate.
+Upstream: k8s.io/component-base/tracing, NewProvider (ParentBased, TraceIDRatioBased);
+k8s.io/apiserver/pkg/endpoints/filters/traces.go, WithTracing (public endpoint)
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ _bits: Final = random.Random().getrandbits
 
 
 class Tracing:
-    """The sampler."""
+    """The sampler of traces for the exporter."""
 
     def __init__(self, configuration: TracingConfiguration, exporter: Exporter) -> None:
         self._bound = int(configuration.sampling_rate_per_million / 1_000_000 * (1 << 63))
         self._exporter = exporter
 
     def concerns(self, request: Request) -> bool:
-        """Return whether the request may have to be traced. The sampling decision is made here, once."""
+        """Return whether the request is sampled, or may be traced because its caller traces it.
+
+        Call it once for each request.
+
+        The sampling decision is stored in the request for `decide`.
+        """
         if self._bound:
             trace_id = _bits(128)
             if (trace_id & ((1 << 64) - 1)) >> 1 < self._bound:
@@ -43,9 +49,10 @@ class Tracing:
         return remote is not None and remote.sampled
 
     def decide(self, request: Request, trace: Trace) -> int:
-        """Decide after authentication whether `trace` is exported, and under which id.
+        """Decide after authentication whether a request is exported, and set id, `sampled` and links of its trace.
 
-        Returns the parent's span id, or 0.
+        Returns:
+            The id of the caller's span, which becomes the parent; 0 for a trace that begins here.
         """
         sampled_id = request.state.get(_CANDIDATE, 0)
         trace.carried = carried(request.headers)
@@ -60,7 +67,7 @@ class Tracing:
         return 0
 
     def finished(self, server: Span) -> None:
-        """End the span and pass it with all spans below it to the exporter."""
+        """End the server span of a request, and pass it with all ended spans below it to the exporter."""
         server.end()
         if not server.trace.detailed:
             server.trace.closed = True

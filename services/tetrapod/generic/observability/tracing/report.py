@@ -1,4 +1,4 @@
-"""A trace as JSON and as text.
+"""A trace as JSON and as text, for `?trace=1`.
 
 In JSON a span contains its children. Times are in milliseconds, start times relative to the arrival of the request. The
 text has one line for each span: start, duration, and duration without its children. Filters, each of which contains the
@@ -18,7 +18,7 @@ SpanDocument = dict[str, Any]
 
 
 def span_document(span: Span, zero: float) -> SpanDocument:
-    """Return a span as JSON. `zero` is when the request arrived."""
+    """Return a span with its children as a JSON object. `zero` is when the request arrived (of time.monotonic())."""
     document: SpanDocument = {
         "name": span.name,
         "start": _ms(span.started - zero),
@@ -40,9 +40,9 @@ def span_document(span: Span, zero: float) -> SpanDocument:
 
 
 def _shift(graft: SpanDocument, by: float) -> SpanDocument:
-    """Shift the times of another service's span.
+    """Return a copy of another service's span with all start times increased by `by` milliseconds.
 
-    Its clock starts when the request arrives there, which is when our span of the call started.
+    Its times begin with the arrival of the request there, which is when our span of the call started.
     """
     moved = {**graft, "start": round(graft["start"] + by, 3)}
     if "events" in graft:
@@ -57,7 +57,7 @@ def _ms(seconds: float) -> float:
 
 
 def text(report: SpanDocument) -> str:
-    """Return the report as text."""
+    """Return a report (the JSON of trace_endpoint.py) as text."""
     request, response = report["request"], report["response"]
     lines = [
         f"{request['method']} {request['uri']}",
@@ -96,7 +96,7 @@ def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
 
 
 def _covered_time(spans: Any) -> float:
-    """Return the time that the spans cover together; some overlap."""
+    """Return the milliseconds that are covered by at least one of the spans, some of which overlap."""
     total, end = 0.0, float("-inf")
     for span in sorted(spans, key=lambda s: s["start"]):
         begins, ends = max(span["start"], end), span["start"] + span["took"]

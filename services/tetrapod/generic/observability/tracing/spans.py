@@ -39,7 +39,13 @@ current: Final = _current.get
 
 
 class Trace:
-    """The spans of one request. `detailed`: the trace is returned to the client. `sampled`: it is exported."""
+    """The spans of one request.
+
+    Args:
+        trace_id: the id; 0 for a random one.
+        detailed: whether the trace is returned to the client, so that more spans are recorded.
+        sampled: whether the trace is exported.
+    """
 
     def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
         self.trace_id = trace_id or _bits(128) or 1
@@ -56,7 +62,11 @@ class Trace:
         self._count = 0
 
     def admits(self) -> bool:
-        """Return whether one more span is recorded."""
+        """Count one more span and return True, or return False if it must not be recorded.
+
+        No span is recorded after the trace was closed, or beyond `MOST_SPANS`; the latter ones are counted in
+        `dropped`.
+        """
         if self.closed or self._count >= MOST_SPANS:
             self.dropped += not self.closed
             return False
@@ -65,9 +75,17 @@ class Trace:
 
 
 class Span:
-    """A span, and a context manager.
+    """A step of a request with its times, as a context manager.
 
-    Spans that start inside it are its children, and an exception that leaves it is its error.
+    Inside the context it is the current span, so spans that are started there are its children. The end of the context
+    ends it, and an exception that leaves the context is its error.
+
+    Args:
+        trace: the trace that it belongs to.
+        name: the name.
+        parent_id: the id of its parent; 0 for none.
+        kind: INTERNAL, SERVER or CLIENT.
+        scope: the OpenTelemetry instrumentation scope.
     """
 
     __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id",
@@ -92,7 +110,7 @@ class Span:
         return True
 
     def child(self, name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
-        """Start a child; NOTHING if no more spans are recorded."""
+        """Start a child and return it, or NOTHING if the trace records no more spans."""
         if not self.trace.admits():
             return NOTHING
         span = Span(self.trace, name, self.span_id, kind, scope)
@@ -100,11 +118,11 @@ class Span:
         return span
 
     def set(self, **attributes: Any) -> None:
-        """Set attributes."""
+        """Set attributes of the span."""
         self.attributes.update(attributes)
 
     def put(self, attributes: Attributes) -> None:
-        """Set attributes whose names are not Python identifiers."""
+        """Set attributes whose names need not be Python identifiers."""
         self.attributes.update(attributes)
 
     def event(self, name: str) -> None:
@@ -113,11 +131,11 @@ class Span:
             self.events.append((time.monotonic(), name))
 
     def fail(self, error: BaseException) -> None:
-        """Record an error."""
+        """Set the error of the span: its text, or else the name of its class."""
         self.error = str(error) or type(error).__name__
 
     def end(self) -> None:
-        """Record the end, unless it is already recorded."""
+        """Record the end of the span now, unless it is already recorded."""
         if not self.ended:
             self.ended = time.monotonic()
 
@@ -146,14 +164,14 @@ class Span:
         self.end()
 
     def walk(self) -> Iterator[Span]:
-        """Yield this span and all below it."""
+        """Yield this span and then all spans below it, depth first."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 class Nothing:
-    """The span of a request that is not traced; it does nothing."""
+    """The type of `NOTHING`, which replaces a span that is not recorded. It is false, and its methods do nothing."""
 
     __slots__ = ()
 
@@ -180,21 +198,22 @@ NOTHING: Final = Nothing()
 
 
 def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
-    """Start a span below the current one; NOTHING if the request is not traced."""
+    """Start a span below the current one and return it; NOTHING if the request is not traced."""
     span = _current.get()
     return NOTHING if span is None else span.child(name, kind, scope)
 
 
 def detail(name: str) -> Span | Nothing:
-    """Start a span that upstream does not have. It is recorded only in detailed traces."""
+    """Start a span that upstream does not have and return it; NOTHING unless the request has a detailed trace."""
     span = _current.get()
     return span.child(name) if span is not None and span.trace.detailed else NOTHING
 
 
 class traced:  # noqa: N801 - a decorator
-    """A decorator of coroutine functions: each call becomes a span.
+    """A decorator of coroutine functions: each call in a traced request becomes a span.
 
-    Undecorated methods stay in their classes until `arm` is called, so that they cost nothing before the first trace.
+    Decorated methods remain undecorated in their classes until `arm` is called, so that they cost nothing before the
+    first trace.
 
     Args:
         name: the name of the span, or a function that returns it.
@@ -234,7 +253,7 @@ class traced:  # noqa: N801 - a decorator
 
 
 class _Method:
-    """A decorated method while its class is created."""
+    """The decorated form of a method and the undecorated one, while its class is created."""
 
     def __init__(self, undecorated: Callable[..., Any], traced_: Callable[..., Any]) -> None:
         self._undecorated, self._traced = undecorated, traced_
@@ -249,7 +268,7 @@ _armed = False
 
 
 def arm() -> None:
-    """Activate the decorated methods; called when the first trace is requested."""
+    """Replace all methods by their decorated forms, from the first requested trace on. Further calls do nothing."""
     global _armed
     if not _armed:
         _armed = True

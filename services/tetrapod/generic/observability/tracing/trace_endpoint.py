@@ -37,7 +37,7 @@ _KEPT: Final = frozenset({b"audit-id", b"warning"})
 
 
 def asked_form(request: Request) -> str:
-    """Return JSON or TEXT, or "" if no trace is requested."""
+    """Return the requested form of the trace, JSON or TEXT, or "" if no trace is requested."""
     match = _parameter(request.query_string)
     form = _FORMS[match[1]] if match is not None else ""
     if form:
@@ -48,15 +48,15 @@ def asked_form(request: Request) -> str:
 
 
 def without_parameter(query: str) -> str:
-    """Return the query string without the parameter."""
+    """Return the query string without the parameter `trace`."""
     left = _PATTERN.sub("", query)
     return left if query.startswith("&") else left.removeprefix("&")
 
 
 def with_permission(handler: Handler) -> Handler:
-    """Return a handler that rejects traced requests of users outside system:masters.
+    """Return a handler that rejects `?trace=1` of users outside system:masters with a StatusError 403.
 
-    The handler must be called after authentication.
+    It must be called after authentication. Other requests are passed on.
     """
 
     async def trace_permission(request: Request) -> Response:
@@ -76,9 +76,16 @@ def with_permission(handler: Handler) -> Handler:
 
 
 async def answer_with_trace(handler: Handler, request: Request, form: str, server: str) -> Response:
-    """Execute a request and return its trace.
+    """Execute a request and return a 200 with its trace, in the form JSON or TEXT.
 
-    Return the response itself if the user may not see the trace, or if a front proxy collects it.
+    The response of the request itself is returned if the user may not see the trace. It is returned with the spans in a
+    header if a front proxy requested them.
+
+    Args:
+        handler: executes the request, and must include `with_permission`.
+        request: the request, from whose query the parameter is removed.
+        form: JSON or TEXT.
+        server: the server's name in the trace.
     """
     uri = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
     request.query_string = without_parameter(request.query_string)
@@ -129,9 +136,9 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
 
 
 async def _discard(response: Response, request: Request) -> int:
-    """Run a stream without a client, or end an upgraded connection at once.
+    """Run a stream without a client, or end an upgraded connection at once. Return the number of bytes of the response.
 
-    Returns the number of bytes of the response.
+    An endless stream is cancelled as soon as it has begun, any other one after 30 seconds.
     """
     writer = _Discarding()
     if isinstance(response, StreamResponse):
