@@ -23,7 +23,7 @@ _DATE: Final = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("0
 _CLOCK: Final = (("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"))
 _ZONE: Final = ("Z07:00", r"Z|[+-]\d\d:\d\d")
 _LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d(?:[.,]\d+)?"), _ZONE)
-_MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d"), (".000000", r"[.,]\d{6,}"), _ZONE)
+_MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, ("05", r"\d\d"), (".000000", r"[.,]\d{6}"), _ZONE)
 
 
 def now() -> datetime:
@@ -98,13 +98,13 @@ def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
 
 
 def parse_micro(text: str) -> datetime:
-    """Parse the text form of metav1.MicroTime, which has at least six digits of a second, and return it in UTC.
+    """Parse the text form of metav1.MicroTime, which has exactly six digits of a second, and return it in UTC.
 
     Raises:
         ValueError: the text is invalid; with Go's text.
     """
     match = _rfc3339(text)
-    if match is None or len(match[7] or "") < _MICRO_DIGITS:
+    if match is None or len(match[7] or "") != _MICRO_DIGITS:
         raise ValueError(_explain(text, _MICRO_LAYOUT))
     return parse(text)
 

@@ -80,9 +80,11 @@ def test_time_errors(text: str, message: str) -> None:
     assert str(raised.value) == message
 
 
-def test_a_micro_time_needs_six_digits() -> None:
+def test_a_micro_time_needs_exactly_six_digits() -> None:
     with pytest.raises(ValueError, match=r'cannot parse "Z" as "\.000000"'):
         timestamps.parse_micro("2020-01-01T00:00:00Z")
+    with pytest.raises(ValueError, match=r'cannot parse "7Z" as "Z07:00"'):
+        timestamps.parse_micro("2020-01-01T00:00:00.1234567Z")
 
 
 def test_ages_of_odd_times() -> None:
