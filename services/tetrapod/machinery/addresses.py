@@ -100,8 +100,8 @@ def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = No
 def ip_warnings(path: str, value: str) -> list[str]:
     """Return warnings for an IP address in a notation that is discouraged, or [] for other texts.
 
-    The notations are leading zeros, IPv4-mapped addresses and IPv6 that is not canonical. A text that is no address
-    yields no warning: validation reports it.
+    The notations are leading zeros, IPv4-mapped addresses and IPv6 that is not canonical. A text that is not an address
+    has no warning, because validation rejects it.
 
     Args:
         path: the path of the field, with which each warning starts.
@@ -124,7 +124,7 @@ def cidr_warnings(path: str, value: str) -> list[str]:
     """Return warnings for a CIDR in a notation that is discouraged, or [] for other texts.
 
     Such a CIDR has bits set beyond the prefix length, leading zeros, an IPv4-mapped address or IPv6 that is not
-    canonical. A text that is no CIDR yields no warning: validation reports it.
+    canonical. A text that is not a CIDR has no warning, because validation rejects it.
 
     Args:
         path: the path of the field, with which each warning starts.

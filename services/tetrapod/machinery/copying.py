@@ -36,7 +36,7 @@ def copy_large(value: Any) -> Any:
 
 
 def free_large(values: list[Any]) -> None:
-    """Free large objects part by part, in a thread, so that the event loop can run meanwhile.
+    """Free large objects part by part, in a thread, without keeping the event loop from running.
 
     A million objects that are freed at once keep the event loop from running for 50 ms.
 

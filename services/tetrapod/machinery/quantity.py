@@ -36,7 +36,8 @@ class Quantity:
     """A resource quantity: an amount in billionths (`nano`), and the format it was written in; immutable.
 
     `str()` returns its text: the one it was parsed from if upstream keeps that, else the canonical form. Quantities are
-    equal if their amounts are, whatever their formats. A sum has the format of the left operand, unless that is zero.
+    equal if their amounts are, regardless of their formats. A sum has the format of the left operand, unless that is
+    zero.
     """
 
     __slots__ = ("format", "nano", "text")

@@ -97,7 +97,7 @@ class Substitutions:
         self._bound[name] = kind
 
     def _assign(self, t1: CelType, t2: CelType) -> bool:
-        """Return whether `t2` is assignable to `t1`.
+        """Return whether a value of type `t2` is assignable to type `t1`.
 
         Bindings are kept even if it is not; `assign_all` removes them then.
         """

@@ -145,7 +145,7 @@ def _flatten(args: Args, result: Any) -> int:
     """Return the cost of `flatten`.
 
     Raises:
-        InternalError: the depth is no int. Upstream panics.
+        InternalError: the depth is not an int. Upstream panics.
     """
     if len(args) == 2 and not isinstance(args[1], int):
         raise InternalError(f"interface conversion: ref.Val is {go_type(args[1])}, not types.Int")
@@ -157,7 +157,7 @@ def self_compare(listed: Any) -> int:
     """Return the cost of comparing all elements of a list with each other.
 
     Raises:
-        InternalError: the argument is no list. Upstream converts it without a check, which panics.
+        InternalError: the argument is not a list. Upstream converts it without a check, which panics.
     """
     if not isinstance(listed, list):
         missing = "Contains" if has(ADDABLE, listed) else "Add"

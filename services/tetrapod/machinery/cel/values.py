@@ -79,7 +79,7 @@ class Special:
     cel_type: ClassVar[CelType]
 
     def equals(self, other: Any) -> bool:
-        """Return whether this value equals another one of the same class."""
+        """Return whether this value equals another one of the same class. Subclasses implement it."""
         raise NotImplementedError
 
     def cel_size(self) -> int:

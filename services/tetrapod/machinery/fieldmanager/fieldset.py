@@ -82,13 +82,13 @@ def ordered(branch: Branch) -> Branch:
 def is_member(branch: Branch | None) -> bool:
     """Return whether an element is itself a member of its set, given its branch.
 
-    None, for a missing element, is no member.
+    None means that the element is missing, so the result is False.
     """
     return branch is not None and (not branch or SELF in branch)
 
 
 def has(fields: FieldSet, path: Iterable[str]) -> bool:
-    """Return whether a path is a member of the set."""
+    """Return whether a path, a sequence of path elements (`f:spec`), is a member of the set."""
     branch: Branch | None = None
     below: Branch | None = fields
     for element in path:

@@ -163,6 +163,6 @@ def keys_of(node: SchemaNode, item: Any) -> str | None:
 def by_keys(node: SchemaNode, items: list[Any]) -> dict[str, Any]:
     """Return the elements of a list of type map by the text of their keys (`keys_of`).
 
-    Of several elements with the same keys, the first is returned. Elements without keys are left out.
+    If several elements have the same keys, the first is returned. Elements without keys are left out.
     """
     return {keys: item for item in reversed(items) if (keys := keys_of(node, item)) is not None}

@@ -38,7 +38,7 @@ class ResourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """An API group; `versions` are in order of preference."""
+    """An API group as discovery reports it. Its versions are in order of preference."""
 
     name: str
     versions: tuple[str, ...]

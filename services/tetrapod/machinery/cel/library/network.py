@@ -51,7 +51,7 @@ class CIDR(Special):
 
     @property
     def network(self) -> int:
-        """Return the network address as an integer."""
+        """Return the network address, in which all bits beyond the prefix length are 0, as an integer."""
         return self._masked(self.address)
 
     def _masked(self, address: Address) -> int:
