@@ -74,7 +74,7 @@ class Attributes:
       the connection (PodExecOptions).
     - `options` is the options object of the request (CreateOptions, …), {} for CONNECT.
     - Plugins append to `warnings` (texts of Warning headers), and call `annotate`.
-    - `request` is None for operations of the server itself.
+    - `request` is None without an HTTP request, such as in checks by a controller.
     """
 
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
