@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
+import zlib
 
 import pytest
 
-from tetrapod.core.subresources.links import Links
+from tetrapod.core.subresources.links import MAX_PAGE, Links
 
 LINKS = Links("/api/v1/namespaces/n/pods/p:1/proxy", "10.1.2.3:1", "front:6443")
 P = "/api/v1/namespaces/n/pods/p:1/proxy"
@@ -66,3 +68,34 @@ def test_bytes_that_are_no_text_and_codes_that_are_unknown() -> None:
 def test_a_hostile_page_takes_no_time() -> None:
     for page in (b"<a " * 20_000, b'<a href="' * 20_000, b"<" * 100_000, b"<!--" * 30_000, b"<a x='" + b"=" * 100_000):
         assert LINKS.page(page, "") is not None
+
+
+def _encoded(page: bytes, encoding: str) -> bytes:
+    match encoding:
+        case "gzip":
+            return gzip.compress(page)
+        case "deflate":
+            return zlib.compress(page, wbits=-15)
+    return page
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
+def test_pages_longer_than_the_limit_are_not_rewritten(encoding: str) -> None:
+    assert LINKS.page(_encoded(b" " * MAX_PAGE, encoding), encoding) is not None
+    assert LINKS.page(_encoded(b" " * (MAX_PAGE + 1), encoding), encoding) is None
+
+
+def test_truncated_pages_are_rejected() -> None:
+    for encoding in ("gzip", "deflate"):
+        with pytest.raises(ValueError, match=r"end|incomplete"):
+            LINKS.page(_encoded(b"x" * 100, encoding)[:-3], encoding)
+
+
+def test_a_compressed_page_that_explodes_takes_little_memory() -> None:
+    bomb = gzip.compress(b"\0" * (64 << 20))
+    tracemalloc.start()
+    try:
+        assert LINKS.page(bomb, "gzip") is None
+        assert tracemalloc.get_traced_memory()[1] < 4 * MAX_PAGE
+    finally:
+        tracemalloc.stop()
