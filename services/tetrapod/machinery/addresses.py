@@ -49,11 +49,12 @@ def is_valid_ip(value: str) -> list[str]:
 
 
 def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """Return the error messages for the IP address in a field of old API versions, or [] if it is valid.
+    """Return the error messages for the IP address in a field that accepts other forms than the canonical one, or [].
 
-    The address need not be in canonical form, but leading zeros and IPv4-mapped addresses are errors.
+    Earlier releases accepted any form in such a field. Leading zeros and IPv4-mapped addresses are errors now.
 
     Args:
+        value: the address.
         old_values: values of the stored object, which are valid without any check.
     """
     return [] if old_values and value in old_values else _strict_ip_errors(value)
@@ -86,12 +87,13 @@ def is_valid_cidr(value: str) -> list[str]:
 
 
 def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """Return the error messages for the CIDR in a field of old API versions, or [] if it is valid.
+    """Return the error messages for the CIDR in a field that accepts other forms than the canonical one, or [].
 
-    The CIDR need not be in canonical form. Leading zeros, IPv4-mapped addresses and bits beyond the prefix length are
-    errors.
+    Earlier releases accepted any form in such a field. Leading zeros, IPv4-mapped addresses and bits beyond the prefix
+    length are errors now.
 
     Args:
+        value: the CIDR.
         old_values: values of the stored object, which are valid without any check.
     """
     return [] if old_values and value in old_values else _strict_cidr_errors(value)

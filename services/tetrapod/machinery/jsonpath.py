@@ -64,7 +64,10 @@ class JsonPath:
         return _Evaluation(self._allow_missing).find(data, self._nodes)
 
     def first(self, data: Any) -> Any:
-        """Return the first value of the first expression, or None if it selects nothing or the evaluation fails."""
+        """Return the first value of the template's first part, or None if that selects nothing or the evaluation fails.
+
+        The first part of a template without text is its first expression.
+        """
         try:
             results = self.find(data)
         except JsonPathError:

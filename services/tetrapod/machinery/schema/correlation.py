@@ -130,7 +130,12 @@ class Ratchet:
         return decisive is not None and decisive.unchanged
 
     def key(self, name: str) -> Ratchet:
-        """Return the ratcheting decision for a property of the value."""
+        """Return the ratcheting decision for a property of the value.
+
+        Failures of apiVersion and kind are not tolerated.
+
+        That applies only to the apiVersion and kind of the whole resource.
+        """
         if self.current is None:
             return self
         if self.nearest is None and name in TYPE_META:
