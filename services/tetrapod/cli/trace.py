@@ -102,7 +102,7 @@ def _send(kubeconfig: str, method: str, target: str, headers: HeaderList, body: 
         try:
             url = server.url.rstrip("/") + target
             status, _, answer = await pool.fetch(
-                method, url, body, [*headers, *server.credentials()], _TIMEOUT, tls=server.endpoint.tls
+                method, url, body, [*headers, *server.auth_headers()], _TIMEOUT, tls=server.endpoint.tls
             )
             return status, answer
         finally:

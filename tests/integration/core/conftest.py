@@ -22,7 +22,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.services import StoredServices
+from tetrapod.generic.webhook.services import StorageServiceResolver
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 __all__ = ["Serve", "backend", "pki", "serve", "storages", "tls"]
@@ -65,7 +65,7 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
     async def director(request: Request) -> Response:
         return await server.director(request)
 
-    webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
+    webhooks = WebhookClient(StorageServiceResolver(storages, by_endpoints=False))
     dependencies = PluginDependencies(
         storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks
     )

@@ -12,12 +12,12 @@ from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.services import StoredServices
+from tetrapod.generic.webhook.services import StorageServiceResolver
 
 
 @pytest.fixture
 def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) -> PluginDependencies:
-    webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
+    webhooks = WebhookClient(StorageServiceResolver(storages, by_endpoints=False))
     return PluginDependencies(
         storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks
     )

@@ -21,7 +21,7 @@ from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.services import StoredServices
+from tetrapod.generic.webhook.services import StorageServiceResolver
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import LOOPBACK
@@ -139,7 +139,7 @@ async def running(beside: Cluster | None = None) -> AsyncIterator[Cluster]:
     lifecycle = Lifecycle()
     server = GenericAPIServer("extensions", storages, Chain([]), lifecycle)
     client = in_process_client(server.director, "kube-apiserver")
-    webhooks = WebhookClient(StoredServices(storages, by_endpoints=True))
+    webhooks = WebhookClient(StorageServiceResolver(storages, by_endpoints=True))
     service = ExtensionsService(storages, Chain([]), lifecycle, client, webhooks)
     server.install(service.definitions)
     server.fallback = service.handler

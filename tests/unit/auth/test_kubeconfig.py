@@ -40,9 +40,9 @@ def test_server_and_credentials_are_read(tmp_path: Path) -> None:
     )
     assert target.endpoint.tls is not None
     assert (target.endpoint.tls.ca_data, target.endpoint.tls.server_name) == ("the CA", "other")
-    assert target.credentials() == [(b"authorization", b"Bearer secret")]
+    assert target.auth_headers() == [(b"authorization", b"Bearer secret")]
     basic = read_kubeconfig(write(tmp_path, GOOD % ("", "username: a, password: b")))
-    assert basic.credentials() == [(b"authorization", b"Basic " + base64.b64encode(b"a:b"))]
+    assert basic.auth_headers() == [(b"authorization", b"Basic " + base64.b64encode(b"a:b"))]
 
 
 def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:

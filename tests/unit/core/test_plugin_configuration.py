@@ -16,7 +16,7 @@ from tetrapod.core.admission.pod_toleration_restriction import read_tolerations
 from tetrapod.core.podsecurity.policy import LevelVersion
 from tetrapod.generic.admission.configuration import PluginConfiguration, Unconfigurable
 from tetrapod.generic.admission.configuration_file import read_configuration
-from tetrapod.generic.admission.webhook.configuration import read_identities
+from tetrapod.generic.admission.webhook.configuration import read_credentials
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import StatusError
@@ -203,5 +203,7 @@ def test_resources_limited_to_quotas_are_configured() -> None:
 )
 def test_webhooks_of_files_are_rejected(said: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
-        read_identities(f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{said}".encode())
+        read_credentials(
+            f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{said}".encode()
+        )
     assert str(refused.value) == told

@@ -18,7 +18,7 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.services import StoredServices
+from tetrapod.generic.webhook.services import StorageServiceResolver
 
 PluginFactory: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
 """Called with the dependencies and with the names of enabled and of disabled plugins; returns the plugins in order."""
@@ -47,6 +47,6 @@ def build_admission(
 
 def build_webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
     """Return the webhook client that admission and the conversion of custom resources share. Close it at shutdown."""
-    client = WebhookClient(StoredServices(storages, by_endpoints=options.aggregation.enable_routing))
+    client = WebhookClient(StorageServiceResolver(storages, by_endpoints=options.aggregation.enable_routing))
     lifecycle.on_shutdown("webhooks", client.close)
     return client

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tetrapod.auth.tokens.bound_objects import PODS
-from tetrapod.generic.authorization.list_watch import Following
+from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
 from tetrapod.machinery.gvk import Object
@@ -60,7 +60,7 @@ class NodeGraph:
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
-        self._followings: list[Following] = []
+        self._reflectors: list[StorageReflector] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._edges: dict[Vertex, Counter[str]] = {}  # to nodes; the count is the number of pods that make the edge
         self._of: dict[
@@ -72,7 +72,7 @@ class NodeGraph:
 
     async def ready(self) -> None:
         """Start watching storage at the first call, and return when all resources have been listed."""
-        if not self._followings:
+        if not self._reflectors:
             readers = (
                 (PODS, _read_pod),
                 (ATTACHMENTS, _read_node),
@@ -80,12 +80,14 @@ class NodeGraph:
                 (CERTIFICATE_REQUESTS, _read_node),
             )
             followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers]
-            self._followings = [Following(self._storage.resource(config), follower) for config, follower in followers]
-            self._followings.append(Following(self._storage.resource(VOLUMES), _Volumes(self)))
-            self._tasks = [asyncio.create_task(following.run(), name="node-graph") for following in self._followings]
-        for following in self._followings:
-            if not following.synced.is_set():
-                await following.synced.wait()
+            self._reflectors = [
+                StorageReflector(self._storage.resource(config), follower) for config, follower in followers
+            ]
+            self._reflectors.append(StorageReflector(self._storage.resource(VOLUMES), _Volumes(self)))
+            self._tasks = [asyncio.create_task(reflector.run(), name="node-graph") for reflector in self._reflectors]
+        for reflector in self._reflectors:
+            if not reflector.synced.is_set():
+                await reflector.synced.wait()
 
     async def close(self) -> None:
         """Stop watching storage."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authentication.serviceaccount import make_username
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, ResolvedRules
-from tetrapod.generic.authorization.list_watch import Following
+from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
@@ -67,8 +67,8 @@ class RbacIndex:
             largest=16 << 20,
             weigh_entry=lambda key, rules: weigh(key) + _GRANT_BYTES * rules.size,
         )
-        self._followings = {
-            c.prefix: Following(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES
+        self._reflectors = {
+            c.prefix: StorageReflector(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES
         }
         self.has_policy = asyncio.Event()
         """Set when the index contains the bootstrap policy."""
@@ -76,13 +76,13 @@ class RbacIndex:
     async def run(self) -> None:
         """Watch all RBAC objects in storage until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for following in self._followings.values():
-                group.create_task(following.run())
+            for reflector in self._reflectors.values():
+                group.create_task(reflector.run())
 
     async def synced(self) -> None:
         """Wait until all four kinds have been listed."""
-        for following in self._followings.values():
-            await following.synced.wait()
+        for reflector in self._reflectors.values():
+            await reflector.synced.wait()
 
     async def reach(self, revisions: Mapping[str, int]) -> None:
         """Wait until the index contains all changes up to these revisions.
@@ -91,12 +91,12 @@ class RbacIndex:
             revisions: a revision for each kind, by its storage prefix. Unknown prefixes are ignored.
         """
         for prefix, revision in revisions.items():
-            if (following := self._followings.get(prefix)) is not None:
-                await following.reach(revision)
+            if (reflector := self._reflectors.get(prefix)) is not None:
+                await reflector.reach(revision)
 
     def revisions(self) -> dict[str, int]:
         """Return the revision up to which the index contains each kind, by storage prefix."""
-        return {prefix: following.revision for prefix, following in self._followings.items()}
+        return {prefix: reflector.revision for prefix, reflector in self._reflectors.items()}
 
     def rules_of(self, user: UserInfo) -> RuleSet:
         """Return the rule set of a user: the grants of all bindings to the user's name or groups. It is cached."""

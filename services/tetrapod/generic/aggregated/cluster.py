@@ -42,11 +42,11 @@ class Cluster:
             ValueError: the file cannot be read, or is incomplete.
         """
         target = read_kubeconfig(path)
-        authorization = dict(target.identity.headers).get(b"authorization", b"").decode()
+        authorization = dict(target.credentials.headers).get(b"authorization", b"").decode()
         return cls(
             target.url,
             target.endpoint.tls or ClientTLS(),
-            target.identity.token_file,
+            target.credentials.token_file,
             authorization.removeprefix("Bearer "),
         )
 

@@ -64,7 +64,7 @@ class WebhookBackend:
         target = self._target
         try:
             async with asyncio.timeout(self._timeout):
-                headers = [*_HEADERS, *target.credentials()]
+                headers = [*_HEADERS, *target.auth_headers()]
                 connection = await self._pool.exchange(
                     target.endpoint, "POST", target.path, headers, body, host=target.host, replay=True
                 )

@@ -19,7 +19,7 @@ import orjson
 
 from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
-from tetrapod.generic.authorization.list_watch import Following
+from tetrapod.generic.authorization.list_watch import StorageReflector
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.authorization.selector_attributes import parse_large
@@ -55,13 +55,13 @@ class RuleSetCache:
         """Rule sets by user, with the end of their validity (of time.monotonic()) and their bytes."""
         self._in_flight: dict[UserKey, asyncio.Task[RuleSet]] = {}
         self._generation = 0
-        self._followings = {config.prefix: Following(storage.resource(config), self) for config in RBAC_STORAGES}
+        self._reflectors = {config.prefix: StorageReflector(storage.resource(config), self) for config in RBAC_STORAGES}
 
     async def run(self) -> None:
         """Watch the RBAC objects in storage until cancelled. Sets are only cached while all watches are synced."""
         async with asyncio.TaskGroup() as group:
-            for following in self._followings.values():
-                group.create_task(following.run())
+            for reflector in self._reflectors.values():
+                group.create_task(reflector.run())
 
     def reset(self, entries: Sequence[Entry]) -> None:
         """Drop all rule sets, because RBAC objects were listed again."""
@@ -100,7 +100,7 @@ class RuleSetCache:
 
     async def _ask(self, key: UserKey) -> RuleSet:
         generation = self._generation
-        seen_revisions = {prefix: following.changed for prefix, following in self._followings.items()}
+        seen_revisions = {prefix: reflector.changed for prefix, reflector in self._reflectors.items()}
         try:
             body = orjson.dumps({"user": key[0], "groups": key[1], "revisions": seen_revisions})
             code, answer = await self._client.raw("POST", RULES_PATH, body, {"content-type": "application/json"})
@@ -113,7 +113,7 @@ class RuleSetCache:
         finally:
             if self._generation == generation:
                 self._in_flight.pop(key, None)
-        watched = all(following.synced.is_set() for following in self._followings.values())
+        watched = all(reflector.synced.is_set() for reflector in self._reflectors.values())
         fresh = all(
             (wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen_revisions.items()
         )

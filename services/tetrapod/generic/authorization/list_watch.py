@@ -1,4 +1,4 @@
-"""`Following`: a list and watch loop over one resource in storage, which runs as long as the process.
+"""`StorageReflector`: a list and watch loop over one resource in storage, which runs as long as the process.
 
 The auth service keeps its RBAC index and node graph up to date with it; the other services invalidate their rule
 caches. It reads the store that all services share, so it needs neither the API nor permissions.
@@ -30,7 +30,7 @@ _MOMENT: Final = 0.05
 
 
 class Follower(Protocol):
-    """The receiver of the objects and changes that `Following` reads."""
+    """The receiver of the objects and changes that `StorageReflector` reads."""
 
     def reset(self, entries: Sequence[Entry]) -> None:
         """Receive all stored objects. They replace everything received before."""
@@ -45,7 +45,7 @@ class Follower(Protocol):
         ...
 
 
-class Following:
+class StorageReflector:
     """A list and watch loop over the objects of one resource in storage, which passes them to a follower.
 
     Attributes:

@@ -19,10 +19,10 @@ from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.webhook.client_config import ClientConfig, Identity
+from tetrapod.generic.webhook.client_config import ClientConfig, Credentials
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header
-from tetrapod.generic.webhook.services import Services
+from tetrapod.generic.webhook.services import ServiceResolver
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -57,7 +57,7 @@ class WebhookClient:
         pool: the connections; None for a pool of its own. `close` closes either.
     """
 
-    def __init__(self, services: Services, pool: BackendPool | None = None) -> None:
+    def __init__(self, services: ServiceResolver, pool: BackendPool | None = None) -> None:
         self.pool = pool or BackendPool()
         self._services = services
 
@@ -115,8 +115,8 @@ class WebhookClient:
     async def _ask(self, config: ClientConfig, target: _Target, limit: int) -> tuple[int, HeaderList, bytes]:
         endpoint, path, host = await self._endpoint(config, target.url)
         headers = _HEADERS if target.body else _HEADERS[:2]
-        if config.identity is not None:
-            headers = [*headers, *_credentials(config.identity)]
+        if config.credentials is not None:
+            headers = [*headers, *_auth_headers(config.credentials)]
         connection = await self.pool.exchange(
             endpoint, target.method, path, headers, target.body, host=host, replay=True
         )
@@ -171,14 +171,14 @@ class WebhookClient:
 
 
 def _tls(config: ClientConfig) -> ClientTLS:
-    if (identity := config.identity) is None:
+    if (credentials := config.credentials) is None:
         return ClientTLS(ca_data=config.authorities)
-    return ClientTLS(ca_data=config.authorities, certificate=identity.certificate, key=identity.key)
+    return ClientTLS(ca_data=config.authorities, certificate=credentials.certificate, key=credentials.key)
 
 
-def _credentials(identity: Identity) -> HeaderList:
+def _auth_headers(credentials: Credentials) -> HeaderList:
     try:
-        return identity.credentials()
+        return credentials.auth_headers()
     except OSError as error:
         raise BackendError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""`ClientConfig`: the address and CAs of a webhook; `Identity`: the credentials for calls to it.
+"""`ClientConfig`: the address and CAs of a webhook; `Credentials`: the credentials for calls to it.
 
 A `ClientConfig` comes from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
 Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig
@@ -45,14 +45,14 @@ class ClientConfig:
         path: the path, escaped for a URL.
         authorities: the CAs as PEM; "" for those of the system.
         service: the Service to resolve; None if the address is a URL.
-        identity: the credentials for calls; None for none.
+        credentials: the credentials for calls; None for none.
     """
 
     base: str
     path: str
     authorities: str = ""
     service: ServiceReference | None = None
-    identity: Identity | None = None
+    credentials: Credentials | None = None
     """The credentials that the webhook is called with."""
 
     @property
@@ -102,7 +102,7 @@ def _authorities(bundle: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Credentials:
     """The credentials for a server.
 
     Attributes:
@@ -117,7 +117,7 @@ class Identity:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     token_file: str = ""
 
-    def credentials(self) -> HeaderList:
+    def auth_headers(self) -> HeaderList:
         """Return a new list of the headers with credentials, with the token that the file contains now.
 
         Raises:
@@ -129,4 +129,4 @@ class Identity:
         return [*self.headers, (b"authorization", f"Bearer {token}".encode())]
 
 
-NOBODY: Final = Identity()
+NO_CREDENTIALS: Final = Credentials()

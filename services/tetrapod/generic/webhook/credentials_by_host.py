@@ -1,4 +1,4 @@
-"""`Identities`: the credentials for admission webhooks, by host.
+"""`CredentialsByHost`: the credentials for admission webhooks, by host.
 
 They come from `users` of the kubeconfig that the plugin's configuration names. Impersonation is not supported.
 Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tetrapod.generic.webhook.client_config import ClientConfig, Identity
-from tetrapod.generic.webhook.kubeconfig import identity_of, read_config
+from tetrapod.generic.webhook.client_config import ClientConfig, Credentials
+from tetrapod.generic.webhook.kubeconfig import credentials_of, read_config
 from tetrapod.machinery.gvk import Object
 
 _HTTPS = ":443"
 
 
-class Identities:
+class CredentialsByHost:
     """The users of one kubeconfig, whose names are hosts."""
 
     def __init__(self, path: str) -> None:
@@ -27,11 +27,12 @@ class Identities:
         """
         config, directory = read_config(path), Path(path).parent
         self._users = {
-            user.get("name") or "": identity_of(user.get("user") or {}, directory) for user in config.get("users") or ()
+            user.get("name") or "": credentials_of(user.get("user") or {}, directory)
+            for user in config.get("users") or ()
         }
         self._default = _current_user(config)
 
-    def user_for(self, config: ClientConfig) -> Identity | None:
+    def credentials_for(self, config: ClientConfig) -> Credentials | None:
         """Return the first user whose name matches the webhook's host and port, else the user of the current context.
 
         The most specific name wins: `a.example.com:8443`, then `*.example.com:8443`, `*.com:8443` and `*`. For port

@@ -22,7 +22,7 @@ from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.webhook.client_config import NOBODY, Identity
+from tetrapod.generic.webhook.client_config import NO_CREDENTIALS, Credentials
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
@@ -44,18 +44,18 @@ class Target:
         endpoint: host, port and TLS configuration.
         path: the path with the query.
         host: the Host header.
-        identity: the credentials.
+        credentials: the credentials.
     """
 
     url: str
     endpoint: Endpoint
     path: str
     host: str
-    identity: Identity = NOBODY
+    credentials: Credentials = NO_CREDENTIALS
 
-    def credentials(self) -> HeaderList:
+    def auth_headers(self) -> HeaderList:
         """Return a new list of the headers with credentials. Raises OSError if the token file cannot be read."""
-        return self.identity.credentials()
+        return self.credentials.auth_headers()
 
 
 def read_kubeconfig(path: str) -> Target:
@@ -118,13 +118,13 @@ class _Kubeconfig:
         if problems:
             text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             raise ValueError(f"invalid configuration: {text}")
-        identity = identity_of(self._user, self._directory)
+        credentials = credentials_of(self._user, self._directory)
         server = self._cluster["server"]
         try:
-            endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls(identity))
+            endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls(credentials))
         except BackendError:
             raise ValueError(f"host must be a URL or a host:port pair: {go_quote(server)}") from None
-        return Target(server, endpoint, path, host, identity)
+        return Target(server, endpoint, path, host, credentials)
 
     def _user_problems(self) -> list[str]:
         user, name, problems = self._user, self._user_name, []
@@ -175,17 +175,17 @@ class _Kubeconfig:
             return [f"unable to read {shown} {file} for {name} due to {file_error_text('open', file, error)}"]
         return []
 
-    def _tls(self, identity: Identity) -> ClientTLS:
+    def _tls(self, credentials: Credentials) -> ClientTLS:
         return ClientTLS(
             ca_data=_data(self._cluster, "certificate-authority", self._directory).decode("latin-1"),
             insecure=bool(self._cluster.get("insecure-skip-tls-verify")),
-            certificate=identity.certificate,
-            key=identity.key,
+            certificate=credentials.certificate,
+            key=credentials.key,
             server_name=self._cluster.get("tls-server-name") or "",
         )
 
 
-def identity_of(user: Object, directory: Path) -> Identity:
+def credentials_of(user: Object, directory: Path) -> Credentials:
     """Convert the `user` of an entry of `users`, whose paths are relative to `directory`.
 
     Raises:
@@ -198,13 +198,13 @@ def identity_of(user: Object, directory: Path) -> Identity:
             )
     certificate, key = (_file(user, name, directory) for name in ("client-certificate", "client-key"))
     if token_file := user.get("tokenFile"):
-        return Identity(certificate, key, token_file=str(directory / token_file))
+        return Credentials(certificate, key, token_file=str(directory / token_file))
     if token := user.get("token"):
-        return Identity(certificate, key, ((b"authorization", f"Bearer {token}".encode()),))
+        return Credentials(certificate, key, ((b"authorization", f"Bearer {token}".encode()),))
     if user.get("username") or user.get("password"):
         pair = f"{user.get('username') or ''}:{user.get('password') or ''}".encode()
-        return Identity(certificate, key, ((b"authorization", b"Basic " + base64.b64encode(pair)),))
-    return Identity(certificate, key)
+        return Credentials(certificate, key, ((b"authorization", b"Basic " + base64.b64encode(pair)),))
+    return Credentials(certificate, key)
 
 
 def _data(entry: Object, name: str, directory: Path) -> bytes:

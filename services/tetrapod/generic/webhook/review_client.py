@@ -105,7 +105,7 @@ class ReviewClient:
         target, prefix = self._target, f"Post {go_quote(self._shown)}"
         try:
             async with asyncio.timeout(self._timeout):
-                headers = [*_HEADERS, *target.credentials()]
+                headers = [*_HEADERS, *target.auth_headers()]
                 connection = await self._pool.exchange(
                     target.endpoint, "POST", self._path, headers, body, host=target.host, replay=True
                 )

@@ -1,4 +1,4 @@
-"""`StoredServices`: resolves the Services of webhooks to addresses by reading storage.
+"""`StorageServiceResolver`: resolves the Services of webhooks to addresses by reading storage.
 
 It is for processes that share the store with core and have no informers.
 """
@@ -16,7 +16,7 @@ SERVICES: Final = StorageConfig(prefix="services/specs", api_version="v1", kind=
 ENDPOINT_SLICES: Final = StorageConfig(prefix="endpointslices", api_version="discovery.k8s.io/v1", kind="EndpointSlice")
 
 
-class Services(Protocol):
+class ServiceResolver(Protocol):
     """A resolver of the Services that webhook configurations name."""
 
     async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
@@ -28,7 +28,7 @@ class Services(Protocol):
         ...
 
 
-class StoredServices:
+class StorageServiceResolver:
     """A resolver that reads storage. Nothing is watched before the first call of a webhook behind a Service.
 
     Args:

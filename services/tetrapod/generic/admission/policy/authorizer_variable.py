@@ -1,4 +1,4 @@
-"""`Authorizing`: the `authorizer` variable of CEL expressions, over an asynchronous authorizer.
+"""`AuthorizerVariables`: the `authorizer` variables of CEL expressions, over an asynchronous authorizer.
 
 CEL is evaluated synchronously. An expression that needs a decision which is not known yet is interrupted (`Interrupt`).
 The caller then requests the decision and evaluates the expression again. Decisions are cached for the request.
@@ -13,28 +13,28 @@ from typing import Any
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.authentication.serviceaccount import make_group_names, make_username
-from tetrapod.generic.authorization.interface import Attributes as Question
+from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
 from tetrapod.generic.authorization.interface import AuthorizationResult, Authorizer
-from tetrapod.generic.authorization.interface import Decision as Verdict
+from tetrapod.generic.authorization.interface import Decision as AuthorizationDecision
 from tetrapod.generic.authorization.selector_attributes import field_requirements, label_requirements
 from tetrapod.machinery.cel.errors import Interrupt
 from tetrapod.machinery.cel.library.authorizer import AuthorizerValue, CheckAttributes, Decision
 from tetrapod.machinery.user import ALL_AUTHENTICATED, UserInfo
 
 
-class _Asked(Interrupt):
+class _DecisionNeeded(Interrupt):
     def __init__(self, check: CheckAttributes) -> None:
-        super().__init__("an authorizer must be asked")
+        super().__init__("an authorizer's decision is needed")
         self.check = check
 
 
-class Authorizing:
+class AuthorizerVariables:
     """The authorizer variables of one request, and the decisions that its expressions have requested."""
 
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
         self._authorizer = authorizer
         self._attributes = attributes
-        self._answers: dict[CheckAttributes, AuthorizationResult] = {}
+        self._results: dict[CheckAttributes, AuthorizationResult] = {}
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
@@ -46,26 +46,26 @@ class Authorizing:
         return {"authorizer": value, "authorizer.requestResource": own}
 
     def _decide(self, check: CheckAttributes) -> Decision:
-        answer = self._answers.get(check)
-        if answer is None:
-            raise _Asked(check)
-        return Decision(answer.decision is Verdict.ALLOW, answer.reason, answer.error)
+        result = self._results.get(check)
+        if result is None:
+            raise _DecisionNeeded(check)
+        return Decision(result.decision is AuthorizationDecision.ALLOW, result.reason, result.error)
 
     async def settle(self, interrupt: Interrupt) -> None:
         """Request and cache the decision that interrupted an expression, so that it can be evaluated again."""
-        assert isinstance(interrupt, _Asked)
+        assert isinstance(interrupt, _DecisionNeeded)
         check = interrupt.check
-        self._answers[check] = await self._authorizer.authorize(_question(check))
+        self._results[check] = await self._authorizer.authorize(_authorization_attributes(check))
 
 
 def _service_account(namespace: str, name: str) -> UserInfo:
     return UserInfo(make_username(namespace, name), groups=(*make_group_names(namespace), ALL_AUTHENTICATED))
 
 
-def _question(check: CheckAttributes) -> Question:
+def _authorization_attributes(check: CheckAttributes) -> AuthorizationAttributes:
     if check.path:
-        return Question(check.user, check.verb, path=check.path)
-    return Question(
+        return AuthorizationAttributes(check.user, check.verb, path=check.path)
+    return AuthorizationAttributes(
         check.user,
         check.verb,
         check.namespace,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 from tetrapod.generic.admission.policy.environment import VARIABLES
 from tetrapod.generic.admission.policy.expressions import Compiled
 from tetrapod.machinery.cel.environment import Meter
@@ -51,12 +51,15 @@ class Activation:
     """
 
     def __init__(
-        self, bindings: Mapping[str, Any], variables: Mapping[str, Compiled], authorizing: Authorizing | None
+        self,
+        bindings: Mapping[str, Any],
+        variables: Mapping[str, Compiled],
+        authorizer_variables: AuthorizerVariables | None,
     ) -> None:
         self._bindings = dict(bindings)
-        self._authorizing = authorizing
-        if authorizing is not None:
-            self._bindings |= authorizing.bindings
+        self._authorizer_variables = authorizer_variables
+        if authorizer_variables is not None:
+            self._bindings |= authorizer_variables.bindings
         self._variable_cost = 0
         lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
@@ -91,8 +94,8 @@ class Activation:
                 value = compiled.program.evaluate(self._bindings, meter)
                 outcome = Outcome(value, seconds=time.perf_counter() - started)
             except Interrupt as interrupt:
-                assert self._authorizing is not None
-                await self._authorizing.settle(interrupt)
+                assert self._authorizer_variables is not None
+                await self._authorizer_variables.settle(interrupt)
                 continue
             except CelError as error:
                 text = f"expression '{compiled.expression}' resulted in error: {error}"

@@ -24,7 +24,7 @@ from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 
 if TYPE_CHECKING:
-    from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+    from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
     from tetrapod.generic.admission.policy.mutator import Mutation, Mutator
 
 _POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
@@ -65,7 +65,7 @@ class _Request:
 
     attributes: Attributes
     versions: Versions
-    authorizing: Authorizing
+    authorizer_variables: AuthorizerVariables
     namespace: Object | None
     reinvocation: _Reinvocation
     rejections: list[tuple[str, str]] = field(default_factory=list)
@@ -100,12 +100,12 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         ]
         invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
-            from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+            from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 
-            authorizing = Authorizing(self.dependencies.authorizer, attributes)
+            authorizer_variables = AuthorizerVariables(self.dependencies.authorizer, attributes)
             reinvocation: _Reinvocation = attributes.state.setdefault(self.name, _Reinvocation())
             request = _Request(
-                attributes, attributes.versions, authorizing, await self.namespace_of(attributes), reinvocation
+                attributes, attributes.versions, authorizer_variables, await self.namespace_of(attributes), reinvocation
             )
             await self._invoke(invocations, request)
             rejections += request.rejections
@@ -128,7 +128,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
 
         attributes, reinvocation, policy = request.attributes, request.reinvocation, invocation.policy
         try:
-            if not await invocation.evaluator.matches(await _bindings(invocation, request), request.authorizing):
+            if not await invocation.evaluator.matches(
+                await _bindings(invocation, request), request.authorizer_variables
+            ):
                 return
         except MatchConditionError as error:
             _reject(invocation, request, str(error))
@@ -156,7 +158,7 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     started = time.perf_counter()
     try:
         changed = await invocation.evaluator.mutate(
-            mutation, current, schema, await _bindings(invocation, request), request.authorizing
+            mutation, current, schema, await _bindings(invocation, request), request.authorizer_variables
         )
     except MutationError as error:
         mutated(*names, error_type(str(error)), time.perf_counter() - started)

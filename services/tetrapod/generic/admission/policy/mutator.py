@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tetrapod.generic.admission.policy import match_conditions
-from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 from tetrapod.generic.admission.policy.definitions import Policy
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
 from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION, JSON_PATCH, Compiled, Composer
@@ -46,7 +46,7 @@ class Mutator:
                 Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches)
             )
 
-    async def matches(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> bool:
+    async def matches(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables) -> bool:
         """Return whether the match conditions of the policy hold.
 
         Args:
@@ -56,7 +56,7 @@ class Mutator:
             MatchConditionError: they cannot be evaluated.
         """
         shown = {**bindings, "namespaceObject": None}  # upstream's match conditions have no namespaceObject
-        return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizing))
+        return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizer_variables))
 
     async def mutate(
         self,
@@ -64,7 +64,7 @@ class Mutator:
         obj: Object,
         schema: SchemaNode | None,
         bindings: Mapping[str, Any],
-        authorizing: Authorizing,
+        authorizer_variables: AuthorizerVariables,
     ) -> Object:
         """Return the result of one mutation. `obj` is not modified; it is the result if the mutation changes nothing.
 
@@ -79,7 +79,9 @@ class Mutator:
         if compiled.program is None:
             raise MutationError(compiled.error)
         try:
-            outcome, _ = await Activation(bindings, self._variables, authorizing).evaluate_one(compiled, RUNTIME_BUDGET)
+            outcome, _ = await Activation(bindings, self._variables, authorizer_variables).evaluate_one(
+                compiled, RUNTIME_BUDGET
+            )
         except BudgetExceeded as error:
             raise MutationError(str(error)) from None
         if outcome.error:

@@ -20,7 +20,7 @@ from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
 if TYPE_CHECKING:
-    from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+    from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
     from tetrapod.generic.admission.policy.validator import Validator, Verdict
 
 _POLICIES: Final = stored("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
@@ -53,7 +53,7 @@ class _Request:
     """
 
     attributes: Attributes
-    authorizing: Authorizing
+    authorizer_variables: AuthorizerVariables
     namespace: Object | None = None
     objects: dict[GroupVersionKind, tuple[Any, Any]] = field(default_factory=dict)
     denials: list[_Denial] = field(default_factory=list)
@@ -73,9 +73,9 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         hooks = await self.hooks(attributes)
         if not hooks:
             return
-        from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+        from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 
-        request = _Request(attributes, Authorizing(self.dependencies.authorizer, attributes))
+        request = _Request(attributes, AuthorizerVariables(self.dependencies.authorizer, attributes))
         for hook in hooks:
             await self._apply(hook, request)
         if request.failures:
@@ -96,7 +96,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
                 text = f"failed to convert object version: {error}"
                 _deny_misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
                 continue
-            verdict = await invocation.evaluator.validate(bindings, request.authorizing)
+            verdict = await invocation.evaluator.validate(bindings, request.authorizer_variables)
             _take(verdict, invocation.policy, invocation.binding, request)
             _annotate(verdict, invocation.policy, invocation.binding, request, annotations)
         for key, values in annotations.items():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tetrapod.generic.admission.policy import match_conditions
-from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 from tetrapod.generic.admission.policy.definitions import Policy
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded, Outcome
 from tetrapod.generic.admission.policy.expressions import BOOL, STRING, STRING_OR_NULL, Compiled, Composer
@@ -80,7 +80,7 @@ class Validator:
         ]
         self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
 
-    async def validate(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> Verdict:
+    async def validate(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables) -> Verdict:
         """Evaluate the policy. The verdict is empty if its match conditions do not hold.
 
         Args:
@@ -89,22 +89,22 @@ class Validator:
         try:
             # Upstream's match conditions have no namespaceObject.
             if not await match_conditions.match(
-                self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)
+                self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizer_variables)
             ):
                 return Verdict()
-            outcomes, left = await self._activation(bindings, authorizing).all(self._rules, RUNTIME_BUDGET)
+            outcomes, left = await self._activation(bindings, authorizer_variables).all(self._rules, RUNTIME_BUDGET)
         except (MatchConditionError, BudgetExceeded) as error:
             return self._error(str(error))
         verdict = Verdict(await self._decisions(outcomes, bindings, left))
         try:
-            values, _ = await self._activation(bindings, authorizing).all(self._values, RUNTIME_BUDGET)
+            values, _ = await self._activation(bindings, authorizer_variables).all(self._values, RUNTIME_BUDGET)
         except BudgetExceeded as error:
             return self._error(str(error))
         verdict.annotations = [a for i, value in enumerate(values) if (a := self._annotation(i, value)) is not None]
         return verdict
 
-    def _activation(self, bindings: Mapping[str, Any], authorizing: Authorizing | None) -> Activation:
-        return Activation(bindings, self._variables, authorizing)
+    def _activation(self, bindings: Mapping[str, Any], authorizer_variables: AuthorizerVariables | None) -> Activation:
+        return Activation(bindings, self._variables, authorizer_variables)
 
     def _error(self, text: str) -> Verdict:
         return Verdict([Decision(self._policy.fails, text, failed=True)])

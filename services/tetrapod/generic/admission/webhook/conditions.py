@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
-from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 from tetrapod.generic.admission.policy.evaluation import Activation
 from tetrapod.generic.admission.policy.expressions import Composer
 from tetrapod.generic.admission.policy.match_conditions import MatchConditionError, compile_conditions, match
@@ -77,7 +77,7 @@ async def conditions_match(
     }
     labels, start = (hook.name, "webhook", phase, attributes.operation), time.perf_counter()
     try:
-        matches = await match(hook.compiled, Activation(bindings, {}, Authorizing(authorizer, attributes)))
+        matches = await match(hook.compiled, Activation(bindings, {}, AuthorizerVariables(authorizer, attributes)))
     except MatchConditionError as error:
         _ERRORS.add(labels)
         if not hook.ignores_failure:

@@ -10,12 +10,12 @@ from typing import Final
 from tetrapod.generic.admission.static_manifests import absolute_path, reject_manifests
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.schemas import kind, string
-from tetrapod.generic.webhook.credentials_by_host import Identities
+from tetrapod.generic.webhook.credentials_by_host import CredentialsByHost
 
 KIND: Final = "WebhookAdmissionConfiguration"
 
 
-def read_identities(data: bytes) -> Identities | None:
+def read_credentials(data: bytes) -> CredentialsByHost | None:
     """Return the credentials in a WebhookAdmissionConfiguration (JSON or YAML), or None if it names no kubeconfig.
 
     Raises:
@@ -25,4 +25,4 @@ def read_identities(data: bytes) -> Identities | None:
     config = load(data, {("apiserver.config.k8s.io/v1", KIND): shape})
     path = absolute_path(config, "kubeConfigFile")
     reject_manifests(config)
-    return Identities(path) if path else None
+    return CredentialsByHost(path) if path else None

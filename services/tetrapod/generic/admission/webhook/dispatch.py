@@ -27,7 +27,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request, internal_error
 
 if TYPE_CHECKING:
-    from tetrapod.generic.webhook.credentials_by_host import Identities
+    from tetrapod.generic.webhook.credentials_by_host import CredentialsByHost
 
 log = logging.getLogger(__name__)
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
@@ -51,12 +51,12 @@ class CallingFailed(Exception):
         self.code = code
 
 
-def _identities(configured: bytes | None) -> Identities | None:
+def _credentials_by_host(configured: bytes | None) -> CredentialsByHost | None:
     if configured is None:
         return None
-    from tetrapod.generic.admission.webhook.configuration import read_identities
+    from tetrapod.generic.admission.webhook.configuration import read_credentials
 
-    return read_identities(configured)
+    return read_credentials(configured)
 
 
 class WebhookPlugin(Plugin):
@@ -76,7 +76,7 @@ class WebhookPlugin(Plugin):
         self._client = dependencies.webhooks
         self._authorizer = dependencies.authorizer
         self._dependencies = dependencies
-        self._identities = _identities(dependencies.configuration.for_plugin(self.name))
+        self._credentials_by_host = _credentials_by_host(dependencies.configuration.for_plugin(self.name))
 
     def handles(self, attributes: Attributes) -> bool:
         return not self._hooks.nothing and not exempt_from_webhooks(attributes)
@@ -154,8 +154,8 @@ class WebhookPlugin(Plugin):
             raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
         try:
             client = hook.client
-            if self._identities is not None:
-                client = replace(client, identity=self._identities.user_for(client))
+            if self._credentials_by_host is not None:
+                client = replace(client, credentials=self._credentials_by_host.credentials_for(client))
         except Unusable as error:
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
         started = time.monotonic()

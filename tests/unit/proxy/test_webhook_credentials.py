@@ -1,4 +1,4 @@
-"""Tests of the identities with which admission webhooks are called: users of a kubeconfig, selected by host."""
+"""Tests of the credentials with which admission webhooks are called: users of a kubeconfig, selected by host."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.generic.webhook.client_config import Identity, client_config
-from tetrapod.generic.webhook.credentials_by_host import Identities
+from tetrapod.generic.webhook.client_config import Credentials, client_config
+from tetrapod.generic.webhook.credentials_by_host import CredentialsByHost
 
 USERS = """
 users:
@@ -20,14 +20,14 @@ contexts: [{name: c, context: {user: current}}]
 """
 
 
-def identities(directory: Path, more: str = "") -> Identities:
+def credentials_by_host(directory: Path, more: str = "") -> CredentialsByHost:
     file = directory / "kubeconfig"
     file.write_text(f"apiVersion: v1\nkind: Config\n{USERS}{more}")
-    return Identities(str(file))
+    return CredentialsByHost(str(file))
 
 
-def token(identity: Identity | None) -> str:
-    return "" if identity is None else dict(identity.credentials()).get(b"authorization", b"").decode()
+def token(credentials: Credentials | None) -> str:
+    return "" if credentials is None else dict(credentials.auth_headers()).get(b"authorization", b"").decode()
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,20 @@ def token(identity: Identity | None) -> str:
     ],
 )
 def test_the_most_specific_host_name_counts(tmp_path: Path, url: str, said: str) -> None:
-    assert token(identities(tmp_path).user_for(client_config({"url": url}))) == said
+    assert token(credentials_by_host(tmp_path).credentials_for(client_config({"url": url}))) == said
 
 
 def test_services_are_named_by_their_hosts(tmp_path: Path) -> None:
     config = client_config({"service": {"namespace": "default", "name": "hook"}})
-    assert token(identities(tmp_path).user_for(config)) == f"Basic {base64.b64encode(b'u:p').decode()}"
+    assert token(credentials_by_host(tmp_path).credentials_for(config)) == f"Basic {base64.b64encode(b'u:p').decode()}"
 
 
 def test_all_others_are_the_star_or_the_current_user(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("from a file\n")
     elsewhere = client_config({"url": "https://elsewhere"})
-    assert token(identities(tmp_path, "current-context: c\n").user_for(elsewhere)) == "Bearer from a file"
+    assert (
+        token(credentials_by_host(tmp_path, "current-context: c\n").credentials_for(elsewhere)) == "Bearer from a file"
+    )
     everybody = USERS.replace("name: current,", 'name: "*",')
     (tmp_path / "kubeconfig").write_text(f"apiVersion: v1\nkind: Config\n{everybody}")
-    assert token(Identities(str(tmp_path / "kubeconfig")).user_for(elsewhere)) == "Bearer from a file"
+    assert token(CredentialsByHost(str(tmp_path / "kubeconfig")).credentials_for(elsewhere)) == "Bearer from a file"
