@@ -1,6 +1,4 @@
-"""AuthorizationConfiguration files, and the conversion of flags to such a configuration.
-
-The flags are --authorization-mode and related ones.
+"""AuthorizationConfiguration files, and the conversion of flags such as --authorization-mode to such a configuration.
 
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/{load,v1,v1beta1,v1alpha1}, pkg/kubeapiserver/options/authorization.go
 (buildAuthorizationConfiguration), pkg/kubeapiserver/authorizer/config.go (LoadAndValidateData).

@@ -90,7 +90,7 @@ class NodeGraph:
                 await reflector.synced.wait()
 
     async def close(self) -> None:
-        """Stop watching storage."""
+        """Stop watching storage, and wait until the watches have ended."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""`TokenVerifier`: verifies that an ID token was signed by its issuer, is for our audiences, and is currently valid.
+"""`TokenVerifier`: verifies that an ID token is signed by its issuer, for an expected audience, and currently valid.
 
 Upstream: go-oidc's verify.go and oidc.go (discovery), idTokenVerifier of plugin/pkg/authenticator/token/oidc/oidc.go.
 """

@@ -1,7 +1,8 @@
 """SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview: queries to the authorizer through the API.
 
-Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}. The
-objects are not stored. The texts of validation errors name no kind, because upstream's internal objects have none.
+The objects are not stored. The texts of validation errors name no kind, because upstream's internal objects have none.
+
+Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}.
 """
 
 from __future__ import annotations

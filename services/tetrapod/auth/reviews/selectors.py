@@ -1,7 +1,9 @@
 """Field and label selectors in access reviews: their validation and their conversion to requirements for authorizers.
 
-Upstream: pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. Requirements that cannot be
-parsed are left out. The authorizer then decides about a broader request, and evaluationError says so.
+Requirements that cannot be parsed are left out. The authorizer then decides about a broader request, and
+evaluationError says so.
+
+Upstream: pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""OIDC discovery of the service account issuer, where other systems find the keys that verify its tokens.
+"""OIDC discovery of the service account issuer, where other systems get the keys that verify its tokens.
 
-Upstream: pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go. `Routes.add_rest` registers both paths.
+`Routes.add_rest` registers both paths.
+
+Upstream: pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go.
 """
 
 from __future__ import annotations

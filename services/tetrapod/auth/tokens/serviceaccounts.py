@@ -1,9 +1,10 @@
 """Authenticators of service account tokens.
 
-Bound tokens are checked against the objects that they are bound to, legacy tokens against their secret.
-Upstream: pkg/serviceaccount/{jwt.go,claims.go,legacy.go}; a TokenReview shows the error texts. The objects are read on
-every use, so a token becomes invalid as soon as its pod, secret, node or service account is deleted, and not only after
-a cache entry expires.
+Bound tokens are checked against the objects that they are bound to, legacy tokens against their secret. The objects are
+read on every use, so a token becomes invalid as soon as its pod, secret, node or service account is deleted, and not
+only after a cache entry expires. The error texts are upstream's, because a TokenReview shows them.
+
+Upstream: pkg/serviceaccount/{jwt.go,claims.go,legacy.go}.
 """
 
 from __future__ import annotations
