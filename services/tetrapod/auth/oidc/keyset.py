@@ -25,12 +25,15 @@ from tetrapod.auth.oidc.claims import parse_object
 from tetrapod.auth.oidc.fetching import Fetched, Fetcher, FetchError
 from tetrapod.auth.tokens.keys import PublicKey
 from tetrapod.machinery.failure import result_of
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
 
 _EXPIRY_DELTA: Final = 30.0
 """Keys are fetched again this many seconds before they expire."""
+_LONGEST_AGE: Final = (1 << 31) - 1
+"""The longest time in seconds for which caching headers allow a key set to be cached."""
 _BAD_SIGNATURE: Final = "failed to verify id token signature"
 _TYPES: Final = {"RSA": ("RS", "PS"), "EC": ("ES",)}
 _CURVES: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
@@ -207,7 +210,19 @@ def expires(answer: Fetched, now: float) -> float:
     if directives.keys() & {"no-store", "no-cache", "private"}:
         return now
     for name in ("s-maxage", "max-age"):
-        if directives.get(name, "").isdigit():
-            return now + int(directives[name])
+        value = directives.get(name, "")
+        if value.isascii() and value.isdecimal():
+            return now + _delta_seconds(value)
     moment = email.utils.parsedate_tz(answer.headers.get("expires", ""))
-    return max(now, float(email.utils.mktime_tz(moment))) if moment is not None else now
+    try:
+        return max(now, float(email.utils.mktime_tz(moment))) if moment is not None else now
+    except (ValueError, OverflowError):  # a year that does not exist
+        return now
+
+
+def _delta_seconds(digits: str) -> int:
+    """Return the number of seconds in a directive, at most `_LONGEST_AGE`, as upstream's library does."""
+    try:
+        return min(parse_uint(digits), _LONGEST_AGE)
+    except ValueError:
+        return _LONGEST_AGE
