@@ -7,13 +7,13 @@ Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go.
 
 from __future__ import annotations
 
-import ipaddress
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from tetrapod.core.allocators.networks import Network, contains
 from tetrapod.generic.metrics.collectors import Counter, Gauge, GaugeFunction, Histogram
+from tetrapod.machinery.golang.ip_addresses import parse_strict
 
 _IPS: Final = "kube_apiserver_clusterip_allocator_"
 _PORTS: Final = "kube_apiserver_nodeport_allocator_"
@@ -71,7 +71,7 @@ def _counts() -> dict[Network, tuple[int, int]]:
     """Return the numbers of allocated and of free addresses by network."""
     counts: dict[Network, tuple[int, int]] = {}
     for addresses, read in list(_known.items()):
-        taken = [ipaddress.ip_address(address) for address in read()]
+        taken = [address for name in read() if (address := parse_strict(name)) is not None]
         for network in addresses.networks():
             count = sum(contains(network, address) for address in taken)
             counts[network] = count, network.num_addresses - (2 if network.version == 4 else 1) - count

@@ -186,7 +186,7 @@ class NamespaceStore(Store):
             return await super().delete(ctx, name, options, validate)
         requested = options.get("preconditions") or {}
         preconditions = Preconditions(
-            requested.get("uid") or namespace["metadata"]["uid"], requested.get("resourceVersion")
+            requested.get("uid") or namespace["metadata"].get("uid"), requested.get("resourceVersion")
         )
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:

@@ -48,7 +48,8 @@ class CrdStore(Store):
         if stored["metadata"].get("deletionTimestamp"):
             return await super().delete(ctx, name, options, validate)
         preconditions = Preconditions(
-            preconditions_option.get("uid") or stored["metadata"]["uid"], preconditions_option.get("resourceVersion")
+            preconditions_option.get("uid") or stored["metadata"].get("uid"),
+            preconditions_option.get("resourceVersion"),
         )
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:

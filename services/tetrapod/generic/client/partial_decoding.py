@@ -6,6 +6,7 @@ default to UNSET; the results are plain dictionaries.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -43,24 +44,32 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
 def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
     """Decode a list response to a dictionary whose items have only the fields of `only`.
 
+    If a field of an item has another type, all items are decoded completely. The reader of the list then decides about
+    each item.
+
     Raises:
-        ValueError: the response is not JSON, or a field has another type.
+        ValueError: the response is not JSON.
     """
-    decoded: Object = msgspec.to_builtins(_list_decoder(only).decode(response))
+    decoded: Object
+    try:
+        decoded = msgspec.to_builtins(_list_decoder(only).decode(response))
+    except msgspec.ValidationError:
+        decoded = msgspec.json.decode(response)
     return decoded
 
 
 def decode_event(only: type[msgspec.Struct], line: bytes) -> Object:
     """Decode one line of a watch response to a dictionary whose object has only the fields of `only`.
 
-    The objects of ERROR and BOOKMARK events are decoded completely.
+    The objects of ERROR and BOOKMARK events are decoded completely, and objects with a field of another type.
 
     Raises:
-        ValueError: the line is not JSON, or a field has another type.
+        ValueError: the line is not JSON.
     """
     event: Object
-    if _decode_type(line).type in STATUS:
-        event = msgspec.json.decode(line)
-    else:
-        event = msgspec.to_builtins(_event_decoder(only).decode(line))
+    if _decode_type(line).type not in STATUS:
+        with suppress(msgspec.ValidationError):
+            event = msgspec.to_builtins(_event_decoder(only).decode(line))
+            return event
+    event = msgspec.json.decode(line)
     return event

@@ -21,7 +21,7 @@ import msgspec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import PAGE, pages
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.metrics.collectors import GaugeFunction
+from tetrapod.generic.metrics.collectors import Counter, GaugeFunction
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -36,6 +36,9 @@ _FIRST_WAIT: Final = 0.1
 _LONGEST_WAIT: Final = 10.0
 _LONGEST_FIRST_WAIT: Final = 0.5
 """Before the first list the backoff is shorter, because services that start together wait for each other."""
+SKIPPED: Final = Counter(
+    "informer_skipped_objects_total", "Number of objects that could not be read, and were skipped.", OF
+)
 STEP_SECONDS: Final = 0.001
 """Seconds for which listed objects are passed on before other tasks of the event loop run."""
 
@@ -148,9 +151,12 @@ class Reflector(ABC):
     async def _put_all(self, items: Iterable[Object], missing: set[Key]) -> None:
         until = time.perf_counter() + STEP_SECONDS
         for item in items:
-            key = key_of(item)
-            missing.discard(key)
-            self._put(key, item)
+            try:
+                key = key_of(item)
+                missing.discard(key)
+                self._put(key, item)
+            except Exception as error:
+                self._skip(item, error)
             if time.perf_counter() >= until:
                 await asyncio.sleep(0)
                 until = time.perf_counter() + STEP_SECONDS
@@ -172,12 +178,24 @@ class Reflector(ABC):
                 raise StatusError(
                     int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", "")
                 )
-            version = self.version = event.object["metadata"]["resourceVersion"]
-            if event.type == "DELETED":
-                self._remove(key_of(event.object), event.object)
-            elif event.type != "BOOKMARK":
-                self._put(key_of(event.object), event.object)
+            try:
+                version = self.version = event.object["metadata"]["resourceVersion"]
+                if event.type == "DELETED":
+                    self._remove(key_of(event.object), event.object)
+                elif event.type != "BOOKMARK":
+                    self._put(key_of(event.object), event.object)
+            except Exception as error:
+                self._skip(event.object, error)
         return version
+
+    def _skip(self, obj: Object, error: Exception) -> None:
+        """Log and count an object that cannot be stored.
+
+        Such objects were not validated: an external server or another program has written them. They must not end the
+        loop, which follows all other objects of the resource. The next change or list of the object tries it again.
+        """
+        SKIPPED.add((NAME, *self.gvr))
+        log.warning("informer %s: skipping an object (%.200r): %r", self.gvr, obj.get("metadata"), error)
 
 
 def key_of(obj: Object) -> Key:

@@ -159,9 +159,9 @@ class FlowControl:
         Inconsistent levels, and schemas of missing levels, are ignored. Missing mandatory objects are replaced by their
         defaults. A deleted level remains until its last request has been served.
         """
-        valid_levels = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
-        new_levels = {name: self._level(name, obj) for name, obj in valid_levels.items()}
-        usable = [obj for obj in schemas if level_name(obj) in new_levels]
+        valid = [obj for obj in levels if obj.get("spec") and queuing_of(obj) is not None]
+        new_levels = {(name := obj["metadata"]["name"]): self._level(name, obj) for obj in valid}
+        usable = [obj for obj in schemas if obj.get("spec") and level_name(obj) in new_levels]
         for name, level in self.levels.items():
             mandatory = name in (EXEMPT, CATCH_ALL)
             if name not in new_levels and (mandatory or not level.queues.idle):
