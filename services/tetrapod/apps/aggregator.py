@@ -20,12 +20,15 @@ from tetrapod.generic.server.kubernetes_service.identity import SERVER
 
 
 class SeparateAggregator(SeparateService):
-    """The aggregator as a process of its own."""
+    """The aggregator as a process of its own. It reaches the other services over mTLS."""
 
     name = "aggregator"
 
     def assemble(self) -> Assembled:
-        """Assemble the aggregator over the three other services."""
+        """Create the aggregator over the other services, register its hooks, and return its handler.
+
+        The result also has its authenticator and authorizer.
+        """
         options = self.options
         authenticator, authorizer = self.delegated()
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")

@@ -18,7 +18,7 @@ class SeparateAuth(SeparateService):
     name = "auth"
 
     def assemble(self) -> Assembled:
-        """Assemble the auth service."""
+        """Create the auth service, register its hooks, and return its handler, authenticator and authorizer."""
         signing_key = self.file("sa.key", self.options.authentication.service_accounts.signing_key_file)
         options = self.options.with_flags({"service-account-signing-key-file": signing_key})
         client = self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager")

@@ -22,7 +22,7 @@ class SeparateCore(SeparateService):
     name = "core"
 
     def assemble(self) -> Assembled:
-        """Assemble the core service."""
+        """Create the core service, register its hooks, and return its handler, authenticator and authorizer."""
         options = self.options
         authenticator, authorizer = self.delegated()
         auth = self.client_of(options.peers.auth_url, "auth", "tetrapod-core")

@@ -49,10 +49,11 @@ RENEWAL_INTERVAL: Final = 12 * 3600.0
 
 
 class Embedded(Program):
-    """The server of all four services.
+    """The program of `tetrapod up`: all four services in one process. The constructor also writes the certificates.
 
     Args:
-        backend: the store, by default the one that the options name. It is closed with the server.
+        options: the options.
+        backend: the store; None for the one that the options name. It is closed with the server.
     """
 
     def __init__(self, options: Options, backend: Backend | None = None) -> None:
@@ -109,7 +110,7 @@ class Embedded(Program):
         self.presence = build_presence(options, self.client, self.backend, self.address)
 
     def _serving_pair(self) -> CertificatePair:
-        """Return the files that flags name, those in --cert-dir with upstream's names, or the server's own."""
+        """Return the serving certificate: that of the flags, else that in --cert-dir, else the server's own."""
         flags = self.options.serving
         pair = Path(flags.cert_dir, "apiserver.crt"), Path(flags.cert_dir, "apiserver.key")
         if not (flags.cert_dir and all(file.is_file() for file in pair)):
@@ -155,9 +156,9 @@ class Embedded(Program):
         self.extensions_server.install(self.extensions.definitions)
 
     def _assemble_aggregator(self) -> None:
-        """Assemble the aggregator over the other services.
+        """Create the aggregator over the other services, and register the hooks and health checks of all services.
 
-        Hooks and checks are registered in the order of upstream's health checks.
+        They are registered in the order of upstream's health checks.
         """
         options = self.options
         self.aggregator_server = self._server("aggregator")
@@ -187,7 +188,7 @@ class Embedded(Program):
         self.aggregator.register(self.lifecycle)
 
     def _statistics(self, group: str, resource: str) -> tuple[int, int] | None:
-        """Return the number and size of the objects of a resource."""
+        """Return the number of objects of a resource and their average size in bytes; None if no service knows them."""
         servers = (self.core_server, self.auth_server, self.extensions_server)
         return next((known for server in servers if (known := server.statistics(group, resource)) is not None), None)
 
@@ -195,11 +196,11 @@ class Embedded(Program):
         return await self.delegation.handle(request)
 
     async def director(self, request: Request) -> Response:
-        """Handle a request of the server itself."""
+        """Pass an authenticated and authorized request to the aggregator. The server's own clients call it too."""
         return await self.aggregator.director(request)
 
     def on_ready(self) -> None:
-        """Write the administrator's kubeconfig, and renew certificates from now on."""
+        """Write the administrator's kubeconfig, and start the renewal of certificates."""
         self._write_kubeconfig()
         renewal = renew_periodically(lambda: renew_leaves(self.pki), self._write_kubeconfig)
         self.lifecycle.background("certificate renewal", renewal)
@@ -213,11 +214,11 @@ class Embedded(Program):
 
     @property
     def url(self) -> str:
-        """The base URL of the server, for clients on this host."""
+        """The base URL at which clients on this host reach the server."""
         return f"https://{join_host_port(self.options.local_address, self.http.port)}"
 
     def describe(self) -> list[str]:
-        """Return the lines that `tetrapod up` prints."""
+        """Return the lines that `tetrapod up` prints when the server is ready."""
         path = self.options.data_dir / "kubeconfig"
         store = ", ".join(self.options.etcd.servers) or str(self.options.database)
         return [
@@ -234,7 +235,7 @@ def _first_address(network: str) -> str:
 async def renew_periodically(
     renew: Callable[[], bool], on_renewal: Callable[[], None], *, interval: float = RENEWAL_INTERVAL
 ) -> None:
-    """Renew leaf certificates until cancelled.
+    """Renew leaf certificates periodically until cancelled. Errors are logged.
 
     CAs are not renewed, because clients would not know the new ones. The listener and the aggregator read changed files
     themselves.
@@ -242,7 +243,7 @@ async def renew_periodically(
     Args:
         renew: renews certificates that expire soon. It is called in a thread, and returns whether it renewed any.
         on_renewal: called after a renewal.
-        interval: seconds between calls.
+        interval: seconds before each call of `renew`.
     """
     while True:
         await asyncio.sleep(interval)

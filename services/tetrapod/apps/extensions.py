@@ -16,7 +16,7 @@ class SeparateExtensions(SeparateService):
     name = "extensions"
 
     def assemble(self) -> Assembled:
-        """Assemble the extensions service."""
+        """Create the extensions service, register its hooks, and return its handler, authenticator and authorizer."""
         authenticator, authorizer = self.delegated()
         client = self.client_of(self.options.peers.aggregator_url, "aggregator", "kube-apiserver")
         self.hold_identity(client)

@@ -25,31 +25,36 @@ start.
 
 
 class Server(Protocol):
-    """A server that can be started and stopped."""
+    """A server that `run` can start and stop."""
 
     async def start(self) -> None:
-        """Start, and return when the server is ready."""
+        """Start the server, and return when it is ready."""
         ...
 
     async def stop(self) -> None:
-        """Stop, also if the start has not completed."""
+        """Stop the server, also if the start has not completed."""
         ...
 
     def describe(self) -> list[str]:
-        """Return lines for standard output, printed when the server is ready."""
+        """Return the lines to print when the server is ready."""
         ...
 
 
 def delay_garbage_collection() -> None:
-    """Make Python's cyclic garbage collector run less often, until the server is ready."""
+    """Make Python's cyclic garbage collector run less often until the server is ready."""
     gc.set_threshold(_START_THRESHOLD)
 
 
 def run(make: Callable[[], Server]) -> int:
-    """Start a server, wait for SIGTERM or SIGINT and stop it.
+    """Run a server until SIGTERM or SIGINT, in a new event loop.
+
+    An error that prevents the start is printed to stderr in one line.
+
+    Args:
+        make: creates the server; called in the event loop.
 
     Returns:
-        the exit code. An error that prevents the start is printed in one line.
+        The exit code of the process: 0, or 1 if the server could not start.
     """
     import uvloop
 
@@ -98,7 +103,7 @@ def _freeze_objects() -> None:
 
 
 async def _completed_before(work: asyncio.Task[None], event: asyncio.Event) -> bool:
-    """Wait for a task or an event. Return whether the task completed, raising its error."""
+    """Wait for a task or an event, and return whether the task completed. The error of a completed task is raised."""
     waiting: asyncio.Task[Any] = asyncio.create_task(_wait(event.wait()))
     await asyncio.wait({waiting, work}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -124,7 +129,7 @@ def raise_file_limit() -> None:
 
 
 def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an unhandled exception of the event loop.
+    """Log an exception that the event loop could not pass to any task.
 
     A connection lost in a TLS handshake is logged in one line, as Go's net/http does, and any other exception with its
     traceback.
@@ -137,7 +142,10 @@ def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, An
 
 
 def log_flags(flags: Mapping[str, str]) -> None:
-    """Log each flag in a line, at -v 2 and above. Upstream: component-base/cli/flag, PrintFlags."""
+    """Log each flag with its value in a line, at -v 2 and above.
+
+    Upstream: component-base/cli/flag, PrintFlags
+    """
     if not log.isEnabledFor(logging.INFO):
         return
     for name, value in sorted(flags.items()):

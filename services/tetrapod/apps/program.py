@@ -1,4 +1,4 @@
-"""The base of all programs: a server with its options, store, lifecycle and listener."""
+"""The base of all programs: a server process with its options, store, lifecycle and listener."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 
 class Program:
-    """A server. A subclass assembles its services in its constructor and sets the attributes without a value here.
+    """A server process. A subclass creates its services in its constructor, and calls `listen`.
 
     Attributes:
-        clients: the CAs of client certificates.
-        proxies: the CAs of front proxies.
-        http: the listener with the filter chain.
-        flow_control: priority and fairness, in the server of clients.
-        presence: the endpoint of the Service `kubernetes`, in the server of clients.
-        linger: seconds for clients to close idle connections at shutdown.
+        clients: the CAs of client certificates of users; set by the subclass.
+        proxies: the CAs of front proxies; set by the subclass.
+        http: the listener with the filter chain; set by `listen`.
+        flow_control: API priority and fairness, in the process that users connect to; else None.
+        presence: maintains the endpoint of the Service `kubernetes`, in the process that users connect to; else None.
+        linger: the seconds in which clients may close idle connections at shutdown.
 
     Args:
-        backend: the store, by default the one that the options name. It is closed with the server.
-        notify_aggregator: whether responses tell the aggregator that this server shuts down.
+        options: the options.
+        backend: the store; None for the one that the options name. It is closed with the server.
+        notify_aggregator: whether rejections at shutdown tell the aggregator that the request was not processed.
 
     Raises:
         CannotOpen, ValueError, click.ClickException: an option is invalid, or names a file or store that cannot be
@@ -71,11 +72,7 @@ class Program:
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
-        """Return the dependencies of admission plugins.
-
-        Args:
-            client: the server's own client.
-        """
+        """Return the objects that admission plugins use. `client` is the server's own client."""
         flags = self.options.admission
         return PluginDependencies(
             storages=self.storage,
@@ -93,7 +90,14 @@ class Program:
     def generic_server(
         self, name: str, admission: AdmissionChain, authorizer: Authorizer, fallback: Handler | None = None
     ) -> GenericAPIServer:
-        """Return the generic server of a service, without resources."""
+        """Return a new generic server for a service, without resources.
+
+        Args:
+            name: the name of the service.
+            admission: the admission plugins.
+            authorizer: the authorizer for checks inside endpoints.
+            fallback: serves groups that are not installed; None to respond with 404.
+        """
         server = GenericAPIServer(
             name,
             self.storage,
@@ -107,18 +111,18 @@ class Program:
         return server
 
     def add_storage_checks(self) -> None:
-        """Add the health checks of the store."""
+        """Register the health checks of the store, and the post-start hook that checks that it can be used."""
         root = self.options.etcd.prefix
         add_storage_checks(
             self.lifecycle, self.options.etcd, self.probe_storage, lambda: check_backend(self.backend, root)
         )
 
     def add_certificate_check(self, pair: CertificatePair) -> None:
-        """Add the health check of the serving certificate."""
+        """Register the health check that fails if the serving certificate has expired."""
         add_certificate_check(self.lifecycle, pair.certificate)
 
     async def probe_storage(self) -> None:
-        """Send a request to the store, raising its error."""
+        """Send a request to the store. Any error is raised, so that it can be used as a health check."""
         await self.backend.revision()
 
     def listen(
@@ -132,14 +136,16 @@ class Program:
         name: str,
         service: str = "",
     ) -> None:
-        """Set `http` to the server of this process.
+        """Set `http` to a listener that does not listen yet.
 
         Args:
             director: the handler behind the filters.
+            authenticator: authenticates requests.
+            authorizer: authorizes requests.
             pair: the serving certificate and its key.
-            client_cas: files of CAs, which the server names to clients that may present a certificate.
+            client_cas: the paths of CA bundles, which the server names to clients that may present a certificate.
             name: the name of the server in metrics and logs.
-            service: the name of a service behind the aggregator.
+            service: the name of the service if it is behind the aggregator; "" for the process that users connect to.
         """
         config = FilterConfig(
             authenticator=authenticator,
@@ -154,7 +160,12 @@ class Program:
         self.http = build_http_server(director, self.options, config, tls, self.lifecycle)
 
     async def start(self) -> None:
-        """Listen, so that probes are answered, and run the start hooks. The server is ready when this returns."""
+        """Listen, so that probes are answered, and run the post-start hooks. The server is ready when this returns.
+
+        Raises:
+            OSError: the address is not available.
+            CannotOpen: the store cannot be used.
+        """
         if self.encryption is not None:
             await self.encryption.start()
         await check_early(self.backend, self.options.etcd.prefix)
@@ -168,13 +179,20 @@ class Program:
         self.on_ready()
 
     def on_listening(self) -> None:
-        """Start what the start hooks need. Called when the server listens."""
+        """Start tasks that the post-start hooks need. Called when the server listens; does nothing by default."""
 
     def on_ready(self) -> None:
-        """Start what needs a ready server. Called when the start hooks have finished."""
+        """Start tasks that need a ready server.
+
+        Called when the post-start hooks have finished; does nothing by default.
+        """
 
     async def stop(self) -> None:
-        """Shut down as upstream: unready, wait, stop accepting, drain, run pre-shutdown hooks, close the store."""
+        """Shut down in upstream's order, and close the store.
+
+        The server becomes unready, waits for --shutdown-delay-duration, rejects new requests, finishes those in flight,
+        and runs the shutdown hooks.
+        """
         await self.lifecycle.leave(self.options.generic.shutdown_delay_duration)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace, linger=self.linger)
@@ -187,4 +205,4 @@ class Program:
         restore_collector()  # the server may be a part of another program, such as a test
 
     async def close_connections(self) -> None:
-        """Close connections to other services."""
+        """Close connections to other services. Does nothing by default."""

@@ -1,9 +1,7 @@
 """`tetrapod serve SERVICE`: one of the four services as a process of its own, over etcd.
 
-It reaches the others over mTLS.
-
-The services accept the identity headers of the aggregator, let auth review tokens and resolve rules, and send the
-requests of their controllers to the aggregator.
+It reaches the others over mTLS. The services accept the identity headers of the aggregator, let auth review tokens and
+resolve RBAC rules, and send the requests of their controllers to the aggregator.
 """
 
 from __future__ import annotations
@@ -43,11 +41,7 @@ connections itself.
 
 
 class Assembled(NamedTuple):
-    """An assembled service.
-
-    Attributes:
-        director: the handler behind the filters.
-    """
+    """An assembled service: the handler behind the filters, and its authenticator and authorizer."""
 
     director: Handler
     authenticator: RequestAuthenticator
@@ -55,12 +49,15 @@ class Assembled(NamedTuple):
 
 
 class SeparateService(Program):
-    """A service as a process of its own. A subclass has a name and assembles its service.
+    """A service as a process of its own. A subclass has a `name` and defines `assemble`.
 
     Attributes:
-        identity: the Lease of this process, if it holds one.
-        own_tls: the client certificate towards other services.
-        ca: the PEM of the serving CA.
+        identity: the identity Lease of this process; None if it has none.
+        own_tls: the TLS configuration with the client certificate for other services.
+        ca: the CA of serving certificates, as PEM.
+
+    Raises:
+        click.UsageError: --etcd-servers or the URL of another service is missing.
     """
 
     name = ""
@@ -91,20 +88,28 @@ class SeparateService(Program):
         )
 
     def assemble(self) -> Assembled:
-        """Assemble the service."""
+        """Create the service, register its hooks, and return its handler, authenticator and authorizer.
+
+        The constructor calls it.
+        """
         raise NotImplementedError
 
     def file(self, name: str, given: str = "") -> str:
-        """Return the path of a file: that of a flag, or the name in the data directory."""
+        """Return the path that a flag gave, or, if it is "", that of `name` in the data directory."""
         return given or str(Path(self.options.data_dir) / name)
 
     @property
     def title(self) -> str:
-        """The name of this process, unique on its host."""
+        """The name of this process, `SERVICE:PORT`, which is unique on its host."""
         return f"{self.name}:{self.options.serving.secure_port}"
 
     def client_of(self, urls: Sequence[str], name: str, user_agent: str) -> RestClient:
-        """Return a client of another service, which uses those of its replicas that are ready.
+        """Return a client of another service, whose requests are distributed over its ready replicas.
+
+        Args:
+            urls: the URLs of the replicas.
+            name: the name of the service, and the beginning of its flag.
+            user_agent: the User-Agent header.
 
         Raises:
             click.UsageError: the flag with the URLs is missing, or a URL is invalid.
@@ -113,7 +118,7 @@ class SeparateService(Program):
         return http_client(self.pool, urls[0], self.own_tls, user_agent)
 
     def balance(self, urls: Sequence[str], name: str) -> None:
-        """Distribute the connections to another service over its replicas.
+        """Distribute the requests to the first of `urls` over all of them, the replicas of the service `name`.
 
         Raises:
             click.UsageError: the flag with the URLs is missing, or a URL is invalid.
@@ -126,10 +131,11 @@ class SeparateService(Program):
             raise click.UsageError(f"--{name}-url: {error}") from None
 
     def hold_identity(self, client: Client, component: str = "") -> None:
-        """Let this process hold an identity Lease once it is ready.
+        """Create the identity Lease of this process, which is maintained once the server is ready.
 
         Args:
-            component: the value of the Lease's label, by default the name of the service.
+            client: writes the Lease.
+            component: the value of the Lease's label; "" for `tetrapod-SERVICE`.
         """
         self.identity = IdentityLease(
             client,
@@ -140,7 +146,7 @@ class SeparateService(Program):
         )
 
     def shared_cache(self) -> SharedCache | None:
-        """Return the cache that replicas share, or None without --redis-url."""
+        """Return a new cache that replicas share, closed at shutdown, or None without --redis-url."""
         flags = self.options.redis
         if not flags.url:
             return None
@@ -150,7 +156,7 @@ class SeparateService(Program):
         return shared
 
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
-        """Return the authenticator and the authorizer of a service that delegates both to auth."""
+        """Return an authenticator and an authorizer that delegate to the auth service."""
         auth = self.client_of(self.options.peers.auth_url, "auth", f"tetrapod-{self.name}")
         authenticator = delegated_authenticator(
             self.options, auth, self.shared_cache(), self.clients.pool, self.proxies.pool
@@ -158,11 +164,11 @@ class SeparateService(Program):
         return authenticator, delegated_authorizer(auth, self.storage, self.lifecycle)
 
     def on_listening(self) -> None:
-        """Probe the replicas of other services from now on."""
+        """Start to probe the replicas of other services."""
         self.pool.follow(self.lifecycle)
 
     def on_ready(self) -> None:
-        """Hold the identity Lease from now on."""
+        """Start to maintain the identity Lease, if there is one."""
         if self.identity is not None:
             self.lifecycle.background("identity-lease", self.identity.keep())
 
@@ -171,12 +177,15 @@ class SeparateService(Program):
         await self.pool.close()
 
     def describe(self) -> list[str]:
-        """Return the line that `tetrapod serve` prints."""
+        """Return the line that `tetrapod serve` prints when the server is ready."""
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]
 
 
 def separate_service(name: str, options: Options) -> Callable[[], SeparateService]:
-    """Return a function that makes a service. Only its own module is imported: core has no code of auth in memory."""
+    """Return a function that creates the service `name`.
+
+    Only its own module is imported: core has no code of auth in memory.
+    """
     module = importlib.import_module(f"tetrapod.apps.{name}")
     service: type[SeparateService] = module.SERVICE
     return lambda: service(options)

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store.
+    """A store that is read or written without a server.
 
     Attributes:
         place: a data directory, or the URLs of an etcd, comma-separated.
-        encryption: the file of the EncryptionConfiguration, if any.
+        cafile: the CA of the etcd; "" for none.
+        certfile: the client certificate for the etcd; "" for none.
+        keyfile: the key of that certificate.
+        prefix: the prefix of all keys.
+        encryption: the file of the EncryptionConfiguration; "" for none.
     """
 
     place: str
@@ -36,11 +40,11 @@ class Store:
 
     @property
     def database(self) -> Path:
-        """The file of the SQLite database."""
+        """The path of the SQLite database in the data directory."""
         return Path(self.place) / DATABASE
 
     def etcd(self) -> EtcdBackend:
-        """Return a backend for the etcd."""
+        """Return a new backend for the etcd, which the caller closes. It does not compact."""
         from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
         servers = [url for url in self.place.split(",") if url]
@@ -49,10 +53,13 @@ class Store:
         )
 
     async def read(self, *, keys: bool) -> Contents:
-        """Return all objects at one revision.
+        """Return all objects at one revision, as they are stored.
 
         Args:
             keys: whether to include the certificates and keys of a data directory.
+
+        Raises:
+            BackupError, CannotOpen, Unavailable: the store cannot be read.
         """
         from dataclasses import replace
 
@@ -97,13 +104,13 @@ class Store:
             return await configured.encrypted(await configured.decrypted(contents))
 
     async def write(self, contents: Contents) -> int:
-        """Write all objects, read them again and compare.
+        """Write all objects, and the certificates and keys in `contents`; then read the objects again and compare them.
 
         Returns:
-            the revision of the store.
+            The revision of the store.
 
         Raises:
-            BackupError: the store is not empty, or other objects were read.
+            BackupError: the store is not empty, the data directory has certificates, or other objects were read.
         """
         from tetrapod.generic.storage.backup.contents import BackupError
         from tetrapod.generic.storage.backup.writing import differences, write_etcd, write_sqlite

@@ -10,7 +10,7 @@ from tetrapod.apps.options.flag import Kind, flag, group
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFlags:
-    """The flags that the log and the webhook have alike, with the defaults of the webhook."""
+    """The flags that the audit log and the audit webhook both have. The defaults are those of the webhook."""
 
     mode: str = flag(
         "mode",

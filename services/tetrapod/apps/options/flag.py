@@ -1,6 +1,6 @@
 """Declarations of command-line flags as dataclass fields, and functions over options classes.
 
-An options class consists of such fields. A field declares its flag once: name, default, help text, kind of value and
+An options class consists of such fields. A field declares its flag once: name, default, help text, type of value, and
 the programs that accept it. The command line, `/flagz` and docs/reference/all-flags.md follow from these declarations.
 """
 
@@ -27,7 +27,7 @@ _PASSWORD: Final = re.compile(r"//[^/@]*@")
 
 
 class Kind(Enum):
-    """How the text of a flag becomes a value."""
+    """The type of a flag's value, which decides how the text on the command line is parsed."""
 
     TEXT = "string"
     INTEGER = "int"
@@ -51,11 +51,11 @@ class Flag:
     Attributes:
         name: the name without dashes.
         help: the help text.
-        kind: how a value is parsed.
-        programs: the programs that accept it.
-        section: its heading in `--help`.
-        choices: the permitted values, or empty for any.
-        minimum: the smallest permitted integer.
+        kind: the type of its value.
+        programs: the programs that accept it; None for those of its group.
+        section: its heading in `--help`; "" for that of its group.
+        choices: the permitted values; empty for any.
+        minimum: the smallest permitted integer; None for any.
     """
 
     name: str
@@ -97,8 +97,14 @@ def flag(
     """Return a dataclass field that is set by a flag.
 
     Args:
-        kind: by default follows from the type of `default`, where a float is a duration.
-        programs, section: by default those of the group.
+        name: the name without dashes.
+        default: the default value.
+        help: the help text.
+        kind: the type of the value. None derives it from the type of `default`, where a float is a duration.
+        programs: the programs that accept it; None for those of the group.
+        section: the heading in `--help`; "" for that of the group.
+        choices: the permitted values; empty for any.
+        minimum: the smallest permitted integer; None for any.
     """
     if kind is None:
         kind = Kind.PATH if isinstance(default, Path) else _KINDS[type(default)]
@@ -110,9 +116,9 @@ def group(default: T, section: str = "", *, programs: frozenset[str] | None = No
 
     Args:
         default: an instance of the group's class, with the default values.
-        section: the heading in `--help`, inherited by nested groups.
-        programs: the programs that accept the flags, unless a flag says otherwise.
-        prefix: prepended to the names of the flags.
+        section: the heading in `--help`, also of nested groups.
+        programs: the programs that accept the flags, unless a flag says otherwise; None for those of the outer group.
+        prefix: the beginning of the flags' names.
     """
     made: T = field(default=default, metadata={"group": _Group(section, programs, prefix)})
     return made
@@ -121,7 +127,10 @@ def group(default: T, section: str = "", *, programs: frozenset[str] | None = No
 def declared_flags(
     options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = ""
 ) -> Iterator[tuple[Flag, Any]]:
-    """Yield the flags of an options object and of its groups, with their values, in the order of declaration."""
+    """Yield the flags of an options object and of its groups with their present values, in the order of declaration.
+
+    The flags have full names, sections and programs. The other arguments are for the recursion.
+    """
     for item in fields(options):
         value = getattr(options, item.name)
         declared: Flag | None = item.metadata.get("flag")
@@ -143,8 +152,12 @@ def declared_flags(
 def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T:
     """Return a copy of an options object in which some flags have other values.
 
+    If nothing changes, the object itself is returned.
+
     Args:
-        values: the values by flag name. Names of other flags are ignored.
+        options: the options object.
+        values: the values by flag name. Names of flags that it does not have are ignored.
+        prefix: the beginning of the flags' names, for the recursion.
     """
     changes: dict[str, Any] = {}
     for item in fields(options):  # type: ignore[arg-type]
@@ -161,7 +174,7 @@ def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T
 
 
 def format_value(declared: Flag, value: Any) -> str:
-    """Return a value as it would be written on the command line, without passwords in URLs."""
+    """Return a value of a flag as /flagz shows it. Passwords in URLs become `***`."""
     if declared.kind is Kind.SWITCH:
         return str(value).lower()
     if declared.kind is Kind.DURATION:

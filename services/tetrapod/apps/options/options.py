@@ -48,10 +48,10 @@ class Options:
     """The values of all flags of a program, in groups as upstream has them.
 
     Attributes:
-        data_dir: files that no flag names are below it.
-        ignored: flags of kube-apiserver on the command line that have no effect here.
-        given: flags on the command line, to detect those that exclude each other.
-        shutdown_grace: seconds that requests in flight have at shutdown.
+        data_dir: the directory of files that no flag names.
+        ignored: the flags of kube-apiserver on the command line that have no effect here.
+        given: the names of the flags on the command line, to detect those that exclude each other.
+        shutdown_grace: the seconds that requests in flight have at shutdown.
     """
 
     generic: GenericFlags = group(GenericFlags(), "Generic flags")
@@ -86,10 +86,7 @@ class Options:
     shutdown_grace: float = 10.0
 
     def with_flags(self, values: Mapping[str, object]) -> Options:
-        """Return options in which some flags have other values.
-
-        Args:
-            values: the values by flag name.
+        """Return options in which some flags have other values, given by flag name.
 
         Raises:
             KeyError: a flag does not exist.
@@ -99,21 +96,21 @@ class Options:
         return with_values(self, values)
 
     def flags(self) -> dict[str, str]:
-        """Return the flags as texts, for `/flagz` and the log."""
+        """Return the values of all flags as texts by flag name, for `/flagz` and the log."""
         return {declared.name: format_value(declared, value) for declared, value in declared_flags(self)}
 
     @property
     def local_address(self) -> str:
-        """The address at which this host reaches the server, used in the administrator's kubeconfig."""
+        """The IP address at which clients on this host reach the server. The administrator's kubeconfig contains it."""
         bind_address = self.serving.bind_address
         return self.serving.advertise_address or ("127.0.0.1" if bind_address in UNSPECIFIED else bind_address)
 
     @property
     def pki(self) -> Path:
-        """The directory of certificates and keys."""
+        """The path of the directory of certificates and keys."""
         return self.data_dir / KEYS
 
     @property
     def database(self) -> Path:
-        """The file of the SQLite database."""
+        """The path of the SQLite database."""
         return self.data_dir / DATABASE

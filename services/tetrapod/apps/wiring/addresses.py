@@ -1,7 +1,4 @@
-"""The addresses at which clients reach this server.
-
-They come from --advertise-address, --bind-address and --external-hostname.
-"""
+"""The addresses at which clients reach this server, from the flags and the network interfaces."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
 def reachable_address(options: Options) -> str:
-    """Return the address at which others reach this server: that of a flag, or of the interface with the default route.
+    """Return the IP address at which other hosts reach this server.
 
-    Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server listens on loopback
-    only. Nothing could reach it there, so this server then uses the loopback address and is not an endpoint of
-    `kubernetes`. Upstream does not start on `::` with IPv4 services; here IPv4 clients can connect too, and the address
-    has the family of the services.
+    It is that of a flag, or that of the interface with the default route. Upstream (DefaultAdvertiseAddress,
+    ResolveBindAddress) uses that interface also if the server listens on loopback only. Nothing could reach it there,
+    so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream does not start on
+    `::` with IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:
         return options.local_address
@@ -33,11 +30,11 @@ def reachable_address(options: Options) -> str:
 
 
 def external_address(options: Options) -> str:
-    """Return the host:port for documents that others read. `--external-hostname` may set it, with or without a port.
+    """Return the host:port of this server for documents that clients read, such as the OpenID configuration.
 
-    If the auth service runs on its own, it is the address of the aggregator from auth's flags.
-
-    Upstream: completion of options (ExternalHost), Config.Complete (ExternalAddress).
+    --external-hostname may set the host, with or without a port. If the auth service is a process of its own, it is the
+    address of the aggregator from auth's flags.
+    Upstream: completion of options (ExternalHost); Config.Complete (ExternalAddress)
     """
     front = urlsplit(options.peers.aggregator_url[0]) if options.peers.aggregator_url else None
     host = options.generic.external_hostname or (
@@ -50,7 +47,7 @@ def external_address(options: Options) -> str:
 
 
 def _names_port(host: str) -> bool:
-    """Return whether a host includes a port, like net.SplitHostPort.
+    """Return whether a host includes a port, as net.SplitHostPort decides.
 
     `name:1` and `[::1]:1` include one; a bare IPv6 address does not.
     """

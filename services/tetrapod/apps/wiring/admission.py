@@ -30,7 +30,9 @@ def build_admission(
     """Return the admission chain.
 
     Args:
-        factory: makes the plugins, by default those that every service has.
+        flags: the flags of admission.
+        dependencies: the objects that plugins use.
+        factory: creates the plugins; by default those that every service has.
 
     Raises:
         click.ClickException: --admission-control-config-file or the configuration of a plugin is invalid.
@@ -46,7 +48,7 @@ def build_admission(
 
 
 def build_webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
-    """Return the webhook client that admission and the conversion of custom resources share. Close it at shutdown."""
+    """Return a new client for webhooks of admission and conversion, which is closed at shutdown."""
     client = WebhookClient(StorageServiceResolver(storages, by_endpoints=options.aggregation.enable_routing))
     lifecycle.on_shutdown("webhooks", client.close)
     return client

@@ -20,13 +20,16 @@ from tetrapod.generic.storage.backend import Backend
 
 
 def proxy_certificate(options: Options, certificate: str, key: str) -> ProxyCertificate:
-    """Return the client certificate towards aggregated API servers: the files that flags name, or the given ones."""
+    """Return the client certificate for aggregated API servers: that of the flags, or else the given paths."""
     flags = options.aggregation
     return ProxyCertificate(flags.proxy_client_cert_file or certificate, flags.proxy_client_key_file or key)
 
 
 def aggregator_config(options: Options, certificate: ProxyCertificate) -> AggregatorConfig:
-    """Return the configuration of the aggregator."""
+    """Return the configuration of the aggregator.
+
+    `certificate` is the client certificate for aggregated API servers.
+    """
     return AggregatorConfig(
         enable_aggregator_routing=options.aggregation.enable_routing,
         proxy_certificate=certificate,
@@ -36,9 +39,16 @@ def aggregator_config(options: Options, certificate: ProxyCertificate) -> Aggreg
 
 
 def build_presence(options: Options, client: Client, backend: Backend, address: str) -> EndpointPresence | None:
-    """Return the reconciler of this server's endpoint that --endpoint-reconciler-type configures.
+    """Return the object that maintains this server's endpoint of the Service `kubernetes`, as the flags configure.
 
-    The result is None if no other host could reach the server at `address`.
+    Args:
+        options: the options.
+        client: writes the Endpoints and EndpointSlice.
+        backend: the store, for the leases of API servers.
+        address: the address of this server.
+
+    Returns:
+        None if no other host could reach the server at `address`.
     """
     if not may_be_endpoint(address):
         return None

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def build_audit(flags: AuditFlags, lifecycle: Lifecycle) -> Audit | None:
-    """Return the configuration of auditing, or None if nothing is audited.
+    """Return the policy and the backend of auditing, or None if nothing is audited.
 
-    Its backend delivers buffered events at shutdown.
+    Buffered events are delivered at shutdown.
 
     Raises:
         ValueError: the flags are invalid; the text is upstream's.
@@ -30,7 +30,10 @@ def build_audit(flags: AuditFlags, lifecycle: Lifecycle) -> Audit | None:
 
 
 def audited(handler: Handler, audit: Audit | None) -> Handler:
-    """Return a handler that audits requests which do not pass through the filters."""
+    """Return a handler that audits requests before it calls `handler`. Without `audit` return `handler` itself.
+
+    It is for requests that do not pass through the filters.
+    """
     if audit is None:
         return handler
     from tetrapod.generic.filters.audit import with_audit

@@ -1,4 +1,4 @@
-"""The options of the auth service. Files that flags name are read here, and errors contain their names."""
+"""The options of the auth service, from the flags. Files that flags name are read here; errors name the flag."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def auth_options(
     """Return the options of the auth service.
 
     Args:
+        options: the options of the process.
         clients: the CAs of client certificates.
         proxies: the CAs of front proxies.
-        reserve_services: whether users connect to this server directly. No client certificate can then be that of a
-            service.
+        reserve_services: whether users connect to this server directly. Client certificates then cannot grant
+            SERVICES_GROUP.
 
     Raises:
         click.ClickException, ValueError: a flag or a file is invalid.
@@ -68,7 +69,9 @@ def auth_options(
 
 
 def _jwks_uri(options: Options) -> str:
-    """Return the URI of the key set, by default at the external address. Upstream: NewOpenIDMetadataProvider.
+    """Return the URI of the key set: that of the flag, or else one at the external address.
+
+    Upstream: NewOpenIDMetadataProvider
 
     Raises:
         click.ClickException: the URI of the flag is not https.
@@ -80,7 +83,9 @@ def _jwks_uri(options: Options) -> str:
 
 
 def _max_token_expiration(options: Options) -> int:
-    """Return the limit in seconds. Upstream: pkg/controlplane/apiserver/options/options.go, Complete.
+    """Return --service-account-max-token-expiration in seconds; 0 for no limit.
+
+    Upstream: pkg/controlplane/apiserver/options/options.go, Complete
 
     Raises:
         click.ClickException: the limit is out of range.

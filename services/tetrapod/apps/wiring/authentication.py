@@ -1,7 +1,6 @@
 """JWT authenticators, the token webhook and anonymous access, from --authentication-config or from flags.
 
-Upstream: BuiltInAuthenticationOptions of pkg/kubeapiserver/options/authentication.go (Validate,
-ToAuthenticationConfig).
+Upstream: pkg/kubeapiserver/options/authentication.go, BuiltInAuthenticationOptions (Validate, ToAuthenticationConfig)
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AnonymousAccess:
-    """Whether requests without credentials are accepted; if `paths` is not empty, only for these paths."""
+    """Whether requests without credentials are accepted, and on which paths; empty `paths` mean all."""
 
     allowed: bool
     paths: tuple[str, ...] = ()
@@ -40,6 +39,7 @@ def anonymous_access(options: Options, config: Object | None = None) -> Anonymou
     warning in the log.
 
     Args:
+        options: the options.
         config: the AuthenticationConfiguration; None to read its file.
 
     Raises:
@@ -67,7 +67,7 @@ def anonymous_access(options: Options, config: Object | None = None) -> Anonymou
 
 
 def jwt_options(options: Options) -> tuple[JwtOptions | None, AnonymousAccess]:
-    """Return the options of JWT authenticators, or None without such authenticators, and the anonymous access.
+    """Return the options of JWT authenticators (None if there are none), and the anonymous access.
 
     Raises:
         ValueError: the configuration is invalid; the text is upstream's.
@@ -96,7 +96,11 @@ def _check_flags(options: Options) -> None:
 
 
 def _configuration(options: Options) -> tuple[Object, str]:
-    """Return the AuthenticationConfiguration, and the text of its file (empty if it is made from flags)."""
+    """Return the AuthenticationConfiguration, and the text of its file; "" if it is made from the flags.
+
+    Raises:
+        ValueError: the file is invalid.
+    """
     path = options.authentication.config
     if path:
         from tetrapod.auth.oidc.configuration import load_configuration
@@ -140,7 +144,7 @@ def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def token_webhook(options: Options) -> TokenWebhook | None:
-    """Return the webhook that reviews bearer tokens, or None if none is configured.
+    """Return the options of the webhook that reviews bearer tokens, or None if none is configured.
 
     Raises:
         ValueError: the kubeconfig is invalid.

@@ -17,7 +17,7 @@ from tetrapod.generic.authentication.requestheader import HeaderNames
 
 
 def header_names(flags: RequestHeaderFlags) -> HeaderNames:
-    """Return the names of the headers in which front proxies pass the user."""
+    """Return the names of the identity headers in which front proxies pass the user."""
     return HeaderNames(
         user=flags.username_headers,
         uid=flags.uid_headers,
@@ -29,7 +29,7 @@ def header_names(flags: RequestHeaderFlags) -> HeaderNames:
 def authentication_data(
     flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles
 ) -> Callable[[], dict[str, str]]:
-    """Return a function that returns the data of the ConfigMap with the present CA certificates."""
+    """Return a function that returns the data of the ConfigMap with the CA certificates at the time of the call."""
     lists = {
         "requestheader-allowed-names": flags.allowed_names,
         "requestheader-extra-headers-prefix": flags.extra_headers_prefix,

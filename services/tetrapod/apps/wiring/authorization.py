@@ -1,6 +1,6 @@
-"""The authorizers, from --authorization-config or from --authorization-mode and the related flags.
+"""The options of the authorizers, from --authorization-config or from --authorization-mode and the related flags.
 
-Upstream: BuiltInAuthorizationOptions of pkg/kubeapiserver/options/authorization.go (Validate, ToAuthorizationConfig).
+Upstream: pkg/kubeapiserver/options/authorization.go, BuiltInAuthorizationOptions (Validate, ToAuthorizationConfig)
 """
 
 from __future__ import annotations

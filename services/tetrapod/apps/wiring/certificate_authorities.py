@@ -24,14 +24,16 @@ _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 class AuthorityFiles:
-    """Files with CA certificates.
-
-    Attributes:
-        pool: verifies certificates.
-        pem: the content of the files.
+    """Files with CA certificates, and the pool of the certificates.
 
     Args:
         flag: the flag that names the files, for errors.
+        files: the paths.
+
+    Attributes:
+        files: the paths.
+        pool: verifies client certificates. Its CAs are replaced when a file changes.
+        pem: the content of the files.
 
     Raises:
         click.ClickException: a file cannot be read, or contains no certificates.
@@ -43,7 +45,7 @@ class AuthorityFiles:
         self.pool = CertificatePool(self.pem)
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Reload changed files until the server stops."""
+        """Start background tasks that reload the files when they change."""
         for file in self.files:
             lifecycle.background(f"authorities/{file}", watch(file, self._reload))
 

@@ -24,10 +24,11 @@ def core_config(
     """Return the configuration of the core service.
 
     Args:
-        address: the address at which others reach this server.
-        ca: the PEM of the serving CA.
+        options: the options.
+        address: the address at which other hosts reach this server.
+        ca: the CA of serving certificates, as PEM.
         authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
-        apart: the name of this process if core is a process of its own.
+        apart: the name of this process if core is a process of its own, else "".
 
     Raises:
         click.ClickException: a file for kubelets cannot be read.
@@ -73,7 +74,7 @@ def kubelet_config(flags: KubeletFlags) -> KubeletConfig:
 
 
 def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies) -> Chain:
-    """Return the admission chain of core, or of all services in one process, with the plugins of built-in kinds.
+    """Return the admission chain of core, or of all services in one process. It has the plugins of built-in kinds.
 
     Raises:
         click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a

@@ -1,7 +1,7 @@
-"""Authentication and authorization of a service behind the aggregator.
+"""Authentication and authorization of a process other than auth, in separate processes.
 
 The identity headers of the aggregator and client certificates are verified here; the auth service reviews tokens and
-resolves rules.
+resolves RBAC rules.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def delegated_authenticator(
     """Return an authenticator of identity headers, client certificates and bearer tokens.
 
     Args:
-        auth: a client of the auth service.
-        shared: the cache of token reviews that replicas share, if any.
+        options: the options.
+        auth: a client of the auth service, which reviews tokens.
+        shared: the cache of token reviews that replicas share; None for none.
         clients: the CAs of client certificates.
         proxies: the CAs of front proxies.
     """
@@ -56,9 +57,10 @@ def delegated_authenticator(
 
 
 def delegated_authorizer(auth: RestClient, storage: StorageFactory, lifecycle: Lifecycle) -> Authorizer:
-    """Return an authorizer that uses RBAC rules resolved by the auth service.
+    """Return an authorizer that evaluates RBAC rules, which the auth service resolves.
 
-    For requests that these rules do not allow, it sends SubjectAccessReviews to the auth service.
+    For requests that these rules do not allow, it sends SubjectAccessReviews to the auth service. It registers a
+    post-start hook that watches RBAC objects in storage.
     """
     rules = RuleSetCache(auth, storage)
 

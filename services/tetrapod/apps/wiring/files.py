@@ -8,7 +8,7 @@ import click
 
 
 def read_file(path: str | Path, flag: str) -> bytes:
-    """Return the content of a file.
+    """Return the content of a file that a flag names.
 
     Raises:
         click.ClickException: the file cannot be read; the text contains the flag.

@@ -1,6 +1,6 @@
-"""Priority and fairness at the server of clients.
+"""API priority and fairness in the process that users connect to.
 
-The concurrency limit is that of the two --max-*-inflight flags together.
+The concurrency limit is the sum of the two --max-*-inflight flags.
 """
 
 from __future__ import annotations
@@ -24,11 +24,18 @@ def build_flow_control(
     *,
     forwards: bool = False,
 ) -> FlowControl | None:
-    """Return flow control and add its debug endpoints, or return None if it is disabled or nothing is limited.
+    """Return flow control, or None if it is disabled or nothing is limited.
+
+    Its hooks and its debug endpoints are registered.
 
     Args:
-        statistics: returns the number and size of a resource's objects, to estimate the work of a list.
-        forwards: whether requests are forwarded to other processes.
+        options: the options.
+        routes: the routes that get the debug endpoints.
+        client: watches the configuration.
+        lifecycle: runs the hooks.
+        statistics: returns the number and average size of a resource's objects, to estimate the work of a list; None if
+            these are unknown.
+        forwards: whether requests are forwarded to other processes on the same CPUs.
     """
     limit = options.generic.max_requests_inflight + options.generic.max_mutating_requests_inflight
     if not options.generic.enable_priority_and_fairness or limit <= 0:

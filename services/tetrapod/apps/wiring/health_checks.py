@@ -17,13 +17,15 @@ from tetrapod.machinery.timestamps import now
 
 
 def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, validate: Check) -> None:
-    """Add the checks `etcd`, `etcd-readiness` and `informer-sync`, and the start hook `storage-readiness`.
+    """Register the checks `etcd`, `etcd-readiness` and `informer-sync`, and the post-start hook `storage-readiness`.
 
     `etcd-readiness` has a timeout of its own: a slow store makes the server unready, so that it gets no more requests,
     but not dead.
 
     Args:
-        probe: sends a request to the store.
+        lifecycle: the hooks and checks of the server.
+        flags: the timeouts.
+        probe: sends a request to the store, and raises its error.
         validate: checks that the server can use the objects in the store. The server is not ready before that has
             succeeded.
     """
@@ -42,7 +44,7 @@ def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, val
 
 
 def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
-    """Add the check `loopback-serving-certificate`, which fails if the serving certificate has expired.
+    """Register the check `loopback-serving-certificate`, which fails if the certificate in a file has expired.
 
     The file is read each time.
     """
@@ -58,10 +60,7 @@ def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
 
 
 def add_admission_checks(lifecycle: Lifecycle, storages: StorageFactory) -> None:
-    """Add the start hooks that wait for the data that every request needs.
-
-    The data are the namespaces, and the number of objects for flow control.
-    """
+    """Register two post-start hooks with upstream's names, which wait until the namespaces have been listed."""
     namespaces = Lister(storages, NAMESPACES)
 
     async def load() -> None:

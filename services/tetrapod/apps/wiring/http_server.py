@@ -28,9 +28,14 @@ class FilterConfig:
     """The parts of the filter chain that do not follow from flags.
 
     Attributes:
+        authenticator: authenticates requests.
+        authorizer: authorizes requests.
+        draining: rejects requests at shutdown.
+        audit: the policy and backend of auditing; None if nothing is audited.
+        flow_control: API priority and fairness; None if it is disabled.
         server_name: the name of the server in metrics and logs.
-        service: the name of a service behind the aggregator, which then writes the audit events; "" for the server of
-            clients.
+        service: the name of the service if it is behind the aggregator, which then writes the audit events; "" for the
+            process that users connect to.
     """
 
     authenticator: RequestAuthenticator
@@ -45,10 +50,14 @@ class FilterConfig:
 def build_http_server(
     director: Handler, options: Options, config: FilterConfig, tls: ServingTLS, lifecycle: Lifecycle
 ) -> HttpServer:
-    """Return the server, which is not started.
+    """Return the server with its filter chain. It does not listen yet.
 
     Args:
         director: the handler behind the filters.
+        options: the options.
+        config: the parts of the filter chain that do not follow from flags.
+        tls: the TLS configuration.
+        lifecycle: runs the exporter of traces.
 
     Raises:
         ValueError: the configuration of tracing is invalid.
@@ -80,10 +89,12 @@ def build_http_server(
 
 
 def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
-    """Return the tracing configuration with its exporter, or None if no traces are exported.
+    """Return the sampler of traces, and register the hooks of its exporter. Return None if no traces are exported.
 
     Args:
-        service: the name of one of the four services, or "" for the server that clients connect to.
+        options: the options.
+        lifecycle: runs the exporter.
+        service: the name of the service if it is behind the aggregator; "" for the process that users connect to.
 
     Raises:
         ValueError: the configuration file is invalid; the text is upstream's.

@@ -12,7 +12,8 @@ from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership
 def build_leadership(options: Options, service: str, client: Client) -> Leadership:
     """Return the leader election of a service's controllers. Over SQLite there is one process, which always leads.
 
-    The leases have names of their own, so that an upstream kube-controller-manager can run with its own lease.
+    The Leases have names of their own, so that an upstream kube-controller-manager can run with its own Lease. `client`
+    writes the Lease.
 
     Raises:
         click.UsageError: the flags contradict each other.

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def install_openapi(routes: Routes, source: DocumentSource, *, behind: bool = False) -> None:
-    """Add the OpenAPI endpoints.
+    """Add the OpenAPI endpoints to the routes.
 
     Args:
-        behind: whether the server is behind the aggregator, which reads its documents.
+        routes: the routes of a server.
+        source: the documents.
+        behind: whether the server is behind the aggregator, which requests its documents in parts.
     """
 
     @cache

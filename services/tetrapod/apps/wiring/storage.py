@@ -1,6 +1,6 @@
 """The store: etcd if --etcd-servers is given, otherwise SQLite in the data directory.
 
-This module also configures encryption at rest, and checks that the content of the store can be used. Modules of
+This module also configures encryption at rest, and checks that the objects in the store can be used. Modules of
 encryption are imported only if --encryption-provider-config names a file.
 """
 
@@ -39,7 +39,7 @@ class _Checked(Protocol):
 
 
 def open_backend(options: Options) -> Backend:
-    """Return the store.
+    """Return a new backend for the store that the flags name. An etcd is not contacted yet.
 
     Raises:
         CannotOpen: the file is not a database of Tetrapod.
@@ -71,17 +71,21 @@ def _etcd(flags: EtcdFlags) -> EtcdBackend:
 
 
 async def check_early(backend: Backend, root: str) -> None:
-    """Call `check_backend`, if the store answers now. If it starts later than this server, the start hook checks it."""
+    """Call `check_backend`, but return normally if the store does not respond within 3 seconds.
+
+    A post-start hook then checks the store when it responds. `root` is --etcd-prefix.
+    """
     with contextlib.suppress(Unavailable, TimeoutError):
         async with asyncio.timeout(_EARLY_TIMEOUT):
             await check_backend(backend, root)
 
 
 async def check_backend(backend: Backend, root: str) -> None:
-    """Wait for the store and check, before anything is written, that this server can use it.
+    """Check, before anything is written, that this server can use the store. `root` is --etcd-prefix.
 
     Raises:
         CannotOpen: the etcd members belong to several clusters, or a kube-apiserver has stored objects as protobuf.
+        Unavailable: the store does not respond.
     """
     if isinstance(backend, _Checked):
         await backend.check()
@@ -95,7 +99,7 @@ async def check_backend(backend: Backend, root: str) -> None:
 
 
 def build_encryption(flags: EtcdFlags, lifecycle: Lifecycle) -> Encryption | None:
-    """Return the encryption of stored objects, or None if none is configured.
+    """Return the encryption of stored objects, with its hooks registered, or None if none is configured.
 
     Raises:
         ValueError: the file is invalid; the text is upstream's.

@@ -1,7 +1,7 @@
 """TLS of the listener, as the flags configure it. Invalid files and names are reported before the server listens.
 
-Upstream: SecureServingOptions of k8s.io/apiserver/pkg/server/options/serving.go,
-component-base/cli/flag/namedcertkey_flag.go.
+Upstream: k8s.io/apiserver/pkg/server/options/serving.go, SecureServingOptions;
+component-base/cli/flag/namedcertkey_flag.go
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 
 def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
-    """Return the configuration of TLS.
+    """Return the TLS configuration of the listener.
 
     Args:
+        flags: the flags of secure serving.
         pair: the default certificate and key.
-        client_cas: files of CAs, which the server names to clients that may present a certificate.
+        client_cas: the paths of CA bundles, which the server names to clients that may present a certificate.
 
     Raises:
         ValueError: a flag or a file is invalid; the text is upstream's, if it has one.
@@ -43,12 +44,12 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
 
 
 def named_pair(value: str) -> CertificatePair:
-    """Return the certificate and key of a value `cert,key` or `cert,key:name,name`.
+    """Return the certificate in a value of --tls-sni-cert-key, `CERT,KEY` or `CERT,KEY:NAME,NAME`.
 
-    Without names those of the certificate count.
+    Without names it is used for those that the certificate contains.
 
     Raises:
-        ValueError: the value is invalid; the text is upstream's.
+        ValueError: the value or a file is invalid; the text is upstream's.
     """
     prefix = f'invalid argument {go_quote(value)} for "--tls-sni-cert-key" flag: '
     files, colon, names = value.partition(":")
@@ -67,7 +68,7 @@ def named_pair(value: str) -> CertificatePair:
 
 
 def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> None:
-    """Check that a certificate and a key belong together.
+    """Check that the files of a certificate and its key can be used together. The flags are named in errors.
 
     Raises:
         ValueError: a file cannot be read, does not contain a certificate or key, or the key belongs to another
