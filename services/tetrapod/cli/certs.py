@@ -1,6 +1,6 @@
 """`tetrapod certs`: creates the certificates of the four services.
 
-It writes them to directories or to Secrets of the cluster that hosts the services.
+It writes them to directories, and with --secrets also to Secrets of the cluster that hosts the services.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`tetrapod-etcd`: replaces etcd for programs that start an etcd for their API server.
+"""`tetrapod-etcd`: replaces etcd for programs that start an etcd for their API server, such as envtest.
 
-An example of such a program is controller-runtime's envtest. `tetrapod-etcd` accepts etcd's command line, responds to
-`/health` and `/version`, and tells `tetrapod-kube-apiserver` to store objects in a SQLite file in its data directory,
-which exists as long as etcd's would. It does not implement etcd's protocol: use etcd for any other API server. It
-imports few modules, because a suite starts it twice (first with `--help`).
+It accepts etcd's command line, responds to `/health` and `/version`, and tells `tetrapod-kube-apiserver` to store
+objects in a SQLite file in its data directory, which exists as long as etcd's would. It does not implement etcd's
+protocol: use etcd for any other API server. It imports few modules, because a test suite starts it twice (first with
+`--help`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,14 @@ Other flags of etcd are accepted and ignored.
 
 
 def database_of(url: str, timeout: float) -> Path | None:
-    """Return the SQLite file of the `tetrapod-etcd` that listens at a URL.
+    """Return the path of the SQLite file of the `tetrapod-etcd` that listens at a URL.
 
-    Return None if a real etcd listens there, or if the URL cannot be reached.
+    Args:
+        url: the URL.
+        timeout: the seconds to wait for a response.
+
+    Returns:
+        None if a real etcd listens there, or if the URL cannot be reached.
     """
     parts = urlsplit(url)
     try:
@@ -53,7 +58,7 @@ def database_of(url: str, timeout: float) -> Path | None:
 
 
 def main() -> None:
-    """Run the console script."""
+    """Run the console script `tetrapod-etcd` until a signal ends the process."""
     arguments = sys.argv[1:]
     if "--help" in arguments or "-h" in arguments:
         print(_HELP, end="")
@@ -78,7 +83,7 @@ def main() -> None:
 
 
 def serve(listener: socket.socket, database: Path) -> None:
-    """Respond to one connection after the other until the process ends."""
+    """Respond to one connection after the other until the process ends. `database` is the path of the SQLite file."""
     responses = {
         "/health": b'{"health":"true","reason":""}',
         "/readyz": b"ok\n",
@@ -102,7 +107,7 @@ def serve(listener: socket.socket, database: Path) -> None:
 
 
 def _flag(arguments: list[str], name: str) -> str:
-    """Return the last value of a flag, written as --name=value, -name=value or --name value."""
+    """Return the last value of a flag, written as --name=value, -name=value or --name value; "" if it is missing."""
     last = ""
     for index, argument in enumerate(arguments):
         dashed, equals, value = argument.partition("=")

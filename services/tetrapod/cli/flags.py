@@ -31,14 +31,17 @@ _TYPES: Final[dict[Kind, Any]] = {
 
 @cache
 def flags_of(program: str) -> list[tuple[Flag, Any]]:
-    """Return the flags that a program accepts, with their default values."""
+    """Return the flags that a program (such as `up` or `core`) accepts, with their default values.
+
+    Do not modify the list.
+    """
     return [(flag, default) for flag, default in declared_flags(Options()) if program in (flag.programs or ())]
 
 
 class ProgramCommand(click.Command):
-    """A command that runs a program.
+    """A command that runs a program and has the flags of `program`.
 
-    `--help` has upstream's sections, and flags of kube-apiserver without effect are accepted.
+    `--help` has upstream's sections. Flags of kube-apiserver that have no effect here are accepted.
     """
 
     def __init__(self, *args: Any, program: str, **kwargs: Any) -> None:
@@ -47,14 +50,14 @@ class ProgramCommand(click.Command):
         self.params.extend(_option(flag, default) for flag, default in flags_of(program))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments, where `-v=2` is written as pflag accepts it."""
+        """Parse the arguments. pflag's `-v=2` is accepted, and ignored flags are stored in the context."""
         args = [f"-{arg}" if arg.startswith("-v=") else arg.replace(*_RENAMED) for arg in args]
         known, ignored = split_ignored(args, self._flags)
         ctx.meta["tetrapod.ignored"] = ignored
         return super().parse_args(ctx, known)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in sections."""
+        """Write the options to the help page, in the sections of their flags."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -67,7 +70,7 @@ class ProgramCommand(click.Command):
 
 
 def _name(parameter: str) -> str:
-    """Return the flag name of a click parameter."""
+    """Return the name of the flag for the name of a click parameter, which has underscores."""
     return parameter.replace("_", "-")
 
 
@@ -91,10 +94,11 @@ def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[
     """Remove the flags of kube-apiserver that have no effect from a command line.
 
     Args:
-        own: the flags that the command has itself. They are kept.
+        args: the command line.
+        own: the flags that the command has itself. They are not removed.
 
     Returns:
-        the remaining arguments, and the names of the removed flags.
+        The remaining arguments, and the names of the removed flags.
 
     Raises:
         click.UsageError: a flag has a value that would require another server.
@@ -116,10 +120,12 @@ def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[
 
 
 def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
-    """Return the options of parsed parameters.
+    """Return the options for parsed click parameters.
 
     Args:
-        parameters: the values by click's parameter names. Lists are joined over repetitions and split at commas.
+        ctx: the context of the command, which says which flags were given and which were ignored.
+        parameters: the values by click's parameter names. The values of a repeated list flag are joined and split at
+            commas.
 
     Raises:
         click.BadParameter: `--controllers` has an unknown name.
@@ -146,7 +152,7 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
 
 
 def parse_options(program: str, args: Sequence[str]) -> Options:
-    """Return the options of a command line of a program.
+    """Return the options for the command line `args` of a program.
 
     Raises:
         click.UsageError: the command line is invalid.
@@ -156,7 +162,10 @@ def parse_options(program: str, args: Sequence[str]) -> Options:
 
 
 def program_command(program: str, **attrs: Any) -> Callable[[Callable[[Options], None]], ProgramCommand]:
-    """Return a decorator that makes a command with the flags of a program out of a function of `Options`."""
+    """Return a decorator that makes a command with the flags of a program from a function of `Options`.
+
+    The function's docstring is the help text. `attrs` are further arguments of the command.
+    """
 
     def decorate(run: Callable[[Options], None]) -> ProgramCommand:
         def callback(**values: Any) -> None:

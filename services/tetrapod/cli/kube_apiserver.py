@@ -1,6 +1,6 @@
 """`tetrapod-kube-apiserver`: the whole server with kube-apiserver's command line.
 
-It is for programs that start a kube-apiserver binary. It is made for controller-runtime's envtest
+It is for programs that start a kube-apiserver binary, in the first place for controller-runtime's envtest
 (TEST_ASSET_KUBE_APISERVER, or a link with that name in KUBEBUILDER_ASSETS). If --etcd-servers names `tetrapod-etcd`
 (etcd_stand_in.py), objects are stored in its data directory, otherwise in that etcd. Flags that the caller cannot pass
 come from the environment variable TETRAPOD_FLAGS.
@@ -59,9 +59,9 @@ def kube_apiserver(options: Options) -> None:
 
 
 def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
-    """Return options with a data directory, and a function that removes it.
+    """Return options with a data directory and this command's defaults, and a function that removes the directory.
 
-    Without --data-dir it is in --cert-dir, which the caller removes, or else temporary.
+    Without --data-dir it is in --cert-dir, which the caller removes, or else temporary. The directory is created.
     """
     if "data-dir" in options.given:
         directory, clean_up = options.data_dir, _nothing
@@ -80,7 +80,7 @@ def _nothing() -> None:
 
 
 def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
-    """Return options and a function that opens the store: SQLite if --etcd-servers names `tetrapod-etcd`.
+    """Return options and a function that opens the store: a SQLite file if --etcd-servers names `tetrapod-etcd`.
 
     Leader election is then off, because no other replica can share the store.
     """
@@ -97,6 +97,6 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
 
 
 def main() -> None:
-    """Run the console script."""
+    """Run the console script `tetrapod-kube-apiserver`."""
     argv = [*sys.argv[1:], *shlex.split(os.environ.get(ENVIRONMENT, ""))]
     kube_apiserver.main(argv, prog_name="tetrapod-kube-apiserver")

@@ -35,10 +35,15 @@ def migrate(keep_encrypted: bool, **values: Any) -> None:
 
 
 async def move(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[int, int]:
-    """Move all objects.
+    """Move all objects. The lock of a source in a data directory is held meanwhile.
+
+    Args:
+        source: the store to read.
+        target: the store to write, which must be empty.
+        keep_encrypted: whether encrypted values are moved as they are.
 
     Returns:
-        the number of objects and the revision of the target.
+        The number of objects, and the revision of the target.
 
     Raises:
         BackupError: the target is not empty, or the source has changed in between. The target must then be emptied.

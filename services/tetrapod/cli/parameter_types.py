@@ -11,12 +11,12 @@ from tetrapod.machinery.golang.durations import parse_duration
 
 
 class Duration(click.ParamType[float]):
-    """A duration as Go writes it, such as 1m30s; its value is in seconds."""
+    """The type of a duration as Go writes it, such as 1m30s. The value is in seconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Parse a duration."""
+        """Return a duration in seconds. A number is returned as it is."""
         if isinstance(value, int | float):
             return float(value)
         try:
@@ -26,12 +26,12 @@ class Duration(click.ParamType[float]):
 
 
 class IP(click.ParamType[str]):
-    """An IP address. As upstream, an unspecified address counts as unset."""
+    """The type of an IP address. As upstream, an unspecified address (0.0.0.0 or ::) counts as unset."""
 
     name = "ip"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Parse an IP address. The value is an empty string if none is set."""
+        """Return an IP address in canonical form; "" if it is unset."""
         try:
             address = ipaddress.ip_address(value) if value else None
             return str(address) if address is not None and not address.is_unspecified else ""

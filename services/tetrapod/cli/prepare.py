@@ -10,7 +10,10 @@ log = logging.getLogger("tetrapod")
 
 
 def prepare(options: Options) -> None:
-    """Configure the log and the garbage collector, and log the flags."""
+    """Configure the log, delay garbage collection until the server is ready, and log the flags.
+
+    A warning lists the flags of kube-apiserver that are ignored.
+    """
     from tetrapod.apps.process import delay_garbage_collection, log_flags
     from tetrapod.generic.observability.logs import configure
 

@@ -21,7 +21,10 @@ _ENCRYPTION: Final = "encryption_provider_config"
 
 
 def store_options(command: F) -> F:
-    """Add --data-dir, --etcd-servers and the related options to a command, whose first argument becomes a `Store`."""
+    """Add --data-dir, --etcd-servers and the related options to a function before it becomes a click command.
+
+    Its first argument becomes the `Store` that they name.
+    """
 
     def with_store(data_dir: str, etcd_servers: str, encryption_provider_config: str, **rest: Any) -> Any:
         etcd = {name: rest.pop(f"etcd_{name}") for name in _ETCD}
@@ -51,7 +54,7 @@ def store_options(command: F) -> F:
 
 
 def endpoint_options(side: str, text: str) -> Callable[[F], F]:
-    """Return a decorator that adds the options of one of two stores.
+    """Return a decorator that adds the options of one of two stores to a click command.
 
     Args:
         side: the name of the option for the place of the store, and the prefix of the others: `from` or `to`.
@@ -63,16 +66,19 @@ def endpoint_options(side: str, text: str) -> Callable[[F], F]:
 
 
 def store_of(side: str, values: dict[str, Any]) -> Store:
-    """Return the store that the options of `endpoint_options` name."""
+    """Return the store that the options of `endpoint_options` with the same `side` name.
+
+    `values` are click's parameters.
+    """
     etcd = {name: values[f"{side}_{name}"] for name in _ETCD}
     return Store(values[f"{side}_place"], **etcd, encryption=values[f"{side}_{_ENCRYPTION}"])
 
 
 def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine and return its result.
+    """Run a coroutine in a new event loop and return its result.
 
     Raises:
-        click.ClickException: the work failed. The text is one line.
+        click.ClickException: the work failed with an expected error. The text is one line.
     """
     import asyncio
 
@@ -89,7 +95,7 @@ def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _etcd_options(prefix: str) -> list[Callable[[Any], Any]]:
-    """Return the options of connections to an etcd, with the help texts and defaults of the servers' flags."""
+    """Return the click options of a connection to an etcd, with the help texts and defaults of the servers' flags."""
     defaults = EtcdFlags()
     return [
         click.option(

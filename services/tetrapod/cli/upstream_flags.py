@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 
 class Rejected(NamedTuple):
-    """A rejected flag.
+    """A flag of kube-apiserver that is rejected unless it has one of a few values.
 
     Attributes:
         accepted_values: values that describe the present behaviour.
-        alternative: what to do instead, for the error text.
+        alternative: the end of the error text, which says what to do instead.
     """
 
     accepted_values: tuple[str, ...]
@@ -59,7 +59,7 @@ _PATTERNS: Final = {"api/all": "", "api/ga": "", "api/beta": "beta", "api/alpha"
 
 
 def rejection(name: str, value: str) -> str:
-    """Return why a flag is rejected with a value, or "" if it is accepted."""
+    """Return the error text if a flag of kube-apiserver is rejected with this value, or "" if it is accepted."""
     if name == "runtime-config":
         return next(filter(None, map(_runtime_config_rejection, filter(None, value.split(",")))), "")
     rejected = REJECTED.get(name)
@@ -69,7 +69,10 @@ def rejection(name: str, value: str) -> str:
 
 
 def _runtime_config_rejection(setting: str) -> str:
-    """Return why an entry of --runtime-config is rejected, or "". APIs can neither be disabled nor added."""
+    """Return the error text if an entry of --runtime-config is rejected, or "".
+
+    APIs can neither be disabled nor added.
+    """
     from tetrapod.machinery.types import groups
 
     api, _, value = setting.partition("=")
