@@ -87,7 +87,8 @@ class Resource(NamedTuple):
 class Client:
     """An API client with one connection, for one thread at a time.
 
-    Each watch has its own connection. Any thread may call `close`, which ends watches.
+    Each watch has its own connection. Any thread may call `close`, which ends watches. In all methods, a response with
+    an error raises ApiError, and a connection that fails raises OSError.
     """
 
     TIMEOUT: Final = 60.0
@@ -158,7 +159,7 @@ class Client:
         return self.request("GET", self.resource(api_version, kind).at(namespace, name))
 
     def list(self, api_version: str, kind: str, namespace: str = "", **query: Any) -> list[Object]:
-        """Return the items of a list.
+        """Return the items of a list, as the server sends them.
 
         Args:
             api_version: the `group/version`, or `v1`.
@@ -189,7 +190,7 @@ class Client:
         return self.request("POST", self._path(obj, namespace, named=False), obj)
 
     def update(self, obj: Object, subresource: str = "", namespace: str = "default") -> Object:
-        """Update an object or a subresource of it, and return it as stored.
+        """Replace an object or a subresource of it, and return it as stored.
 
         Args:
             obj: the whole object, with apiVersion, kind and name.
@@ -355,7 +356,7 @@ class Client:
 
 
 def _wake(connection: http.client.HTTPSConnection) -> None:
-    """End reads of a connection in any thread, which then closes it.
+    """End reads of a connection that another thread is blocked in. That thread then closes the connection.
 
     `close` would block until the read of that thread returns.
     """

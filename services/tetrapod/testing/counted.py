@@ -48,7 +48,7 @@ class Counted(Embedded):
             timeout: the timeout in seconds.
 
         Returns:
-            False if the server was not idle in time, because something writes continuously.
+            False if the server was not idle in time, because a client or controller writes continuously.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
@@ -63,17 +63,17 @@ class Counted(Embedded):
         return True
 
     async def snapshot(self) -> Snapshot:
-        """Return a snapshot of the storage once the server is idle."""
+        """Wait until the server is idle, and return a snapshot of the storage."""
         await self.settled()
         return await self._store.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> bool:
-        """Restore a snapshot, repeatedly until nothing differs.
+        """Restore a snapshot, repeatedly until nothing differs from it.
 
         Repetition is needed because controllers may write in response to the restored changes.
 
         Returns:
-            False if the state still differs after several attempts.
+            False if the state still differs after five attempts.
         """
         for _ in range(_ATTEMPTS):
             await self.settled()
@@ -82,6 +82,6 @@ class Counted(Embedded):
         return False
 
     async def copy(self) -> SqliteBackend:
-        """Return a copy of the storage for a fork, once the server is idle."""
+        """Wait until the server is idle, and return a copy of the storage, for a fork."""
         await self.settled()
         return await self._store.copy()

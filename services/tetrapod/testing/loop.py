@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A thread that runs an event loop."""
+    """A thread that runs an event loop, to which other threads pass coroutines."""
 
     def __init__(self, name: str) -> None:
-        """Start the thread, which has this name."""
+        """Start the thread, which gets this name."""
         import uvloop
 
         self._loop = uvloop.new_event_loop()

@@ -75,7 +75,11 @@ def _files(path: Path) -> Iterator[Object]:
 
 
 def _wait_served(client: Client, definition: Object) -> Object:
-    """Wait until all served versions of a definition can be used, and return its current state."""
+    """Wait until all served versions of a CustomResourceDefinition can be used, and return its current state.
+
+    Raises:
+        TimeoutError: that is not so after 20 seconds.
+    """
     spec = definition["spec"]
     deadline = time.monotonic() + _SERVED_TIMEOUT_SECONDS
     while True:

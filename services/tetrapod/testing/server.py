@@ -27,7 +27,7 @@ _ATTEMPTS: Final = 5
 
 
 class State:
-    """The stored objects of a server at one moment.
+    """The stored objects of a server at one moment, returned by `Server.snapshot`.
 
     It is opaque, and can be passed to `reset` of any server, repeatedly.
     """
@@ -126,7 +126,7 @@ class Server:
 
     @property
     def client(self) -> Client:
-        """A minimal client for an administrator.
+        """A minimal client for an administrator, created at the first use.
 
         It belongs to one thread; other threads create their own by `connect`.
         """
@@ -214,7 +214,7 @@ class Server:
         self._loop.call(self._server.settled())
 
     def fork(self) -> Server:
-        """Start another server with a copy of this state, and the same certificates and token.
+        """Start another server with a copy of the current state, and the same certificates and token.
 
         It is closed with this one.
         """
