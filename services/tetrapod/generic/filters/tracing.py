@@ -10,6 +10,7 @@ go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
@@ -17,6 +18,7 @@ from tetrapod.generic.observability.tracing import trace_endpoint
 from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.observability.tracing.report import FILTER
 from tetrapod.generic.observability.tracing.spans import SERVER, Span, Trace, arm, current, start
+from tetrapod.machinery.golang.integers import parse_uint
 
 _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
@@ -145,8 +147,9 @@ def _request_attributes(request: Request) -> dict[str, Any]:
         "http.target": f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path,
         "audit-id": request.audit_id,
     }
-    if host and port.isdigit():
-        attributes["server.port"] = int(port)
+    if host:
+        with suppress(ValueError):  # as upstream, a port that is not a number of 16 bits is left out
+            attributes["server.port"] = parse_uint(port, 16)
     if (length := request.header(b"content-length")).isdigit() and length != "0":
         attributes["http.request.body.size"] = int(length)
     return attributes
