@@ -41,7 +41,7 @@ class SeparateCore(SeparateService):
                 address=reachable_address(options),
                 ca=self.ca,
                 authentication=authentication_data(options.authentication.request_header, self.clients, self.proxies),
-                apart=self.title,
+                process_name=self.title,
             ),
             client=in_process_client(self._director, "kube-apiserver"),
             controller_client=controller_client,

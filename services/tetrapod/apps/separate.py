@@ -66,7 +66,7 @@ class SeparateService(Program):
 
     def __init__(self, options: Options) -> None:
         if not options.etcd.servers:
-            raise click.UsageError("--etcd-servers is needed: services that run apart share an etcd")
+            raise click.UsageError("--etcd-servers is needed: services that run as separate processes share an etcd")
         super().__init__(options, notify_aggregator=self.name != "aggregator")
         self.pool = BalancedPool()
         client_ca = self.file("client-ca.crt", options.authentication.client_ca_file)
@@ -142,7 +142,7 @@ class SeparateService(Program):
             socket.gethostname(),
             join_host_port(reachable_address(self.options), self.options.serving.secure_port),
             component=component or f"tetrapod-{self.name}",
-            apart=self.title,
+            process_name=self.title,
         )
 
     def shared_cache(self) -> SharedCache | None:

@@ -66,7 +66,7 @@ class CoreConfig:
         kubelet: how to connect to kubelets.
         collection_delay: seconds from a custom resource's first object until the garbage collector watches the
             resource.
-        apart: the name of this process if core runs as a separate service, else "".
+        process_name: the name of this process if core runs as a separate service, else "".
         event_ttl: seconds until an event is deleted.
         allow_privileged: whether containers may be privileged.
     """
@@ -80,7 +80,7 @@ class CoreConfig:
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
-    apart: str = ""  # the name of this process if core runs as a separate service, else ""
+    process_name: str = ""  # the name of this process if core runs as a separate service, else ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
 
@@ -138,7 +138,7 @@ class CoreService:
                 config.advertise_address,
                 config.port,
                 config.authentication,
-                config.apart,
+                config.process_name,
             ),
         )
         self._addresses, self._ports = addresses, ports

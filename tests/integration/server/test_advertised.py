@@ -92,12 +92,12 @@ def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
     assert external_address(Options(generic=GenericFlags(external_hostname="api.example:443"))) == "api.example:443"
     assert external_address(Options(generic=GenericFlags(external_hostname="fd00::1"))) == "[fd00::1]:6443"
     assert external_address(Options(generic=GenericFlags(external_hostname="[fd00::1]:1"))) == "[fd00::1]:1"
-    apart = Options(
+    separate = Options(
         serving=ServingFlags(secure_port=6446),
         peers=PeerFlags(aggregator_url=("https://aggregator:6443", "https://other:6443")),
     )
-    assert external_address(apart) == "aggregator:6443"
-    assert external_address(apart.with_flags({"external-hostname": "api.example"})) == "api.example:6443"
+    assert external_address(separate) == "aggregator:6443"
+    assert external_address(separate.with_flags({"external-hostname": "api.example"})) == "api.example:6443"
 
 
 def test_a_jwks_address_that_is_not_https_is_rejected_at_the_start(tmp_path: Path) -> None:

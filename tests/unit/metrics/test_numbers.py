@@ -21,7 +21,7 @@ _moments = st.floats(0, 10, allow_nan=False)
 
 
 @pytest.fixture
-def apart() -> Iterator[list[Metric]]:
+def isolated() -> Iterator[list[Metric]]:
     """A registry for the metrics of a test."""
     from tetrapod.generic.metrics import collectors
 
@@ -107,7 +107,7 @@ def test_the_capacity_of_a_window_doubles_when_it_is_full() -> None:
     assert (window.capacity, counters.capacity_increases, counters.capacity_decreases) == (4 * FEWEST, 2, 0)
 
 
-def test_bounds_are_written_as_go_writes_them(apart: list[Metric]) -> None:
+def test_bounds_are_written_as_go_writes_them(isolated: list[Metric]) -> None:
     sizes = Histogram("test_sizes", "Of a test.", (), (5e-06, 0.0001, 1, 64.0, 262144, 1e6, 1048576.0, 16777216, 1e9))
     sizes.observe((), 3)
     written = [
@@ -129,7 +129,7 @@ def test_bounds_are_written_as_go_writes_them(apart: list[Metric]) -> None:
     ]
 
 
-def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_counts(apart: list[Metric]) -> None:
+def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_counts(isolated: list[Metric]) -> None:
     counter = Counter("test_total", "Of a test.", ("of",))
     row = counter.row(("a",))
     assert list(counter.samples()) == []
@@ -139,7 +139,7 @@ def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_count
     assert {labels["of"]: value for _, labels, value in counter.samples()} == {"a": 3, "b": 1}
 
 
-def test_rows_that_are_kept_hold_of_count_on_after_a_reset(apart: list[Metric]) -> None:
+def test_rows_that_are_kept_hold_of_count_on_after_a_reset(isolated: list[Metric]) -> None:
     counter, histogram = (
         Counter("test_total", "Of a test.", ("of",)),
         Histogram("test_seconds", "Of a test.", ("of",), BUCKETS),

@@ -232,12 +232,12 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
 class Kinds(SinglePartSource):
     """A group-version whose document comes in one part, or one for each kind."""
 
-    def __init__(self, *, apart: bool) -> None:
+    def __init__(self, *, separate: bool) -> None:
         schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-embedded-resource": True}}}
         self.kinds = [
             CustomKind(f"Foo{i}", f"Foo{i}List", f"foo{i}s", True, schema, status=bool(i), scale=True) for i in range(3)
         ]
-        self.apart = apart
+        self.separate = separate
 
     async def index(self) -> dict[str, str]:
         return {"apis/example.com/v1": "X"}
@@ -246,24 +246,24 @@ class Kinds(SinglePartSource):
         return whole_document(self.kinds, GroupVersion("example.com", "v1"))
 
     async def parts(self, name: str) -> Any:
-        for kinds in [[kind] for kind in self.kinds] if self.apart else [self.kinds]:
+        for kinds in [[kind] for kind in self.kinds] if self.separate else [self.kinds]:
             yield whole_document(kinds, GroupVersion("example.com", "v1"))
 
 
 async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> None:
-    whole, apart = JoinedSource([source, Kinds(apart=False)]), JoinedSource([source, Kinds(apart=True)])
+    whole, separate = JoinedSource([source, Kinds(separate=False)]), JoinedSource([source, Kinds(separate=True)])
     name = "apis/example.com/v1"
-    pieces = await encode_v3(apart, name, JsonFormV3())
+    pieces = await encode_v3(separate, name, JsonFormV3())
     assert pieces is not None
     assert json.loads(b"".join(await join_small(pieces))) == await document_of(whole, name)
-    assert await written(apart) == await written(whole)
-    assert b"".join(await swagger(apart, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
+    assert await written(separate) == await written(whole)
+    assert b"".join(await swagger(separate, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
 
 
 @pytest.mark.parametrize("name", ["api/v1", "apis/apps", "version", "openid/v1/jwks", "apis/example.com/v1"])
 async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinSource, name: str) -> None:
     """The network may deliver the document in pieces of any size."""
-    sources = JoinedSource([source, Kinds(apart=True)])
+    sources = JoinedSource([source, Kinds(separate=True)])
     writer = BufferWriter()
     answer = await hand_over(sources, name)
     assert isinstance(answer, StreamResponse)
@@ -283,7 +283,9 @@ async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinS
 @pytest.mark.parametrize("form", [JsonFormV3, ProtobufFormV3])
 async def test_documents_are_written_alike_in_one_part_or_many(source: BuiltinSource, form: type[FormV3]) -> None:
     name = "apis/example.com/v1"
-    found = [await encode_v3(JoinedSource([source, Kinds(apart=apart)]), name, form()) for apart in (False, True)]
+    found = [
+        await encode_v3(JoinedSource([source, Kinds(separate=separate)]), name, form()) for separate in (False, True)
+    ]
     first, second = (b"".join(pieces or ()) for pieces in found)
     assert first == second
     assert await encode_v3(source, "nope", form()) is None

@@ -19,7 +19,7 @@ from tetrapod.generic.proxy import ClientTLS
 
 
 def core_config(
-    options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], apart: str = ""
+    options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], process_name: str = ""
 ) -> CoreConfig:
     """Return the configuration of the core service.
 
@@ -28,7 +28,7 @@ def core_config(
         address: the address at which other hosts reach this server.
         ca: the CA of serving certificates, as PEM.
         authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
-        apart: the name of this process if core is a process of its own, else "".
+        process_name: the name of this process if core is a process of its own, else "".
 
     Raises:
         click.ClickException: a file for kubelets cannot be read.
@@ -43,7 +43,7 @@ def core_config(
         controllers=options.tetrapod.controllers,
         kubelet=kubelet_config(options.kubelet),
         collection_delay=options.tetrapod.collection_delay,
-        apart=apart,
+        process_name=process_name,
         event_ttl=options.workloads.event_ttl,
         allow_privileged=options.workloads.allow_privileged,
     )

@@ -58,7 +58,7 @@ class BootstrapConfig:
     advertise_address: str
     port: int
     authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
-    apart: str = ""  # the name of this process if core runs as a separate service, else ""
+    process_name: str = ""  # the name of this process if core runs as a separate service, else ""
 
 
 class Bootstrap:
@@ -73,13 +73,13 @@ class Bootstrap:
             socket.gethostname(),
             join_host_port(config.advertise_address, config.port),
             self._namespaces_ready,
-            component="tetrapod-core" if config.apart else SERVER,
-            apart=config.apart,
+            component="tetrapod-core" if config.process_name else SERVER,
+            process_name=config.process_name,
         )
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Register a post-start hook for each step, which also starts its periodic repetition."""
-        schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.apart else [])]
+        schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.process_name else [])]
         flow_control = FlowControlObjects(
             self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas}
         )

@@ -47,7 +47,7 @@ class Activation:
     Args:
         bindings: the values of the other variables, such as `object` and `request`.
         variables: the compiled expressions of composed variables, by name.
-        authorizing: provides the authorizer variables; None if expressions may not use them.
+        authorizer_variables: provides the authorizer variables; None if expressions may not use them.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class IdentityLease:
         address: host:port at which other API servers can reach this one.
         namespaces_ready: set once kube-system exists.
         component: the value of the label.
-        apart: name and port of a service that runs as a separate process; "" for the aggregator.
+        process_name: name and port of a service that runs as a separate process; "" for the aggregator.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class IdentityLease:
         namespaces_ready: asyncio.Event | None = None,
         *,
         component: str = SERVER,
-        apart: str = "",
+        process_name: str = "",
     ) -> None:
-        digest = hashlib.sha256((f"{hostname}/{apart}" if apart else hostname).encode()).digest()[:16]
+        digest = hashlib.sha256((f"{hostname}/{process_name}" if process_name else hostname).encode()).digest()[:16]
         self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._client, self._hostname, self._address = client, hostname, address
