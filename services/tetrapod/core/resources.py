@@ -60,7 +60,7 @@ class Dependencies:
 def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
     """Create the definitions of all resources of core, with new strategies.
 
-    The generated facts that `builtin` cached for them are dropped afterwards, to free memory.
+    Afterwards the cache of the discovery data that `builtin` reads is cleared, to free memory.
     """
     result = [
         *v1.definitions(dependencies.subresources, dependencies.addresses, dependencies.ports, dependencies.event_ttl),

@@ -182,7 +182,8 @@ class CoreService:
     def _led(self) -> list[Controller]:
         """Create the controllers of one leader term.
 
-        These are the ones that `--controllers` selects, the namespace informer that they share, and `WebhookHazards`.
+        These are the ones that `--controllers` selects, the namespace informer that they share, and the controller that
+        warns about webhooks that could block the control plane.
         """
         namespaces = Informer(self._controller_client, NAMESPACES)
         enabled = selected(self.controllers(namespaces), self._config.controllers)

@@ -115,9 +115,9 @@ class Crd:
 
     @property
     def serving_key(self) -> tuple[Any, ...]:
-        """A key of the uid, spec and accepted names, which determine how custom resources are served.
+        """A key that is equal for two revisions if they serve custom resources alike.
 
-        Two revisions with the same key differ only in metadata and other parts of the status.
+        It consists of uid, generation and accepted names.
         """
         return (self.uid, self.generation, self.accepted)
 

@@ -36,9 +36,12 @@ class CustomOpenAPI:
         return self._index[1]
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield a document for each kind of the group-version with this name; the caller merges them.
+        """Yield a document for each kind of a group-version; the caller joins their paths and schemas.
 
         Those of large definitions are built in a thread, and the event loop runs other tasks between two.
+
+        Args:
+            name: the name in `index`. An unknown name yields nothing.
         """
         from tetrapod.generic.openapi.custom import custom_parts
 

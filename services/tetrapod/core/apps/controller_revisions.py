@@ -35,7 +35,7 @@ def definition() -> ResourceDefinition:
 
 
 class RevisionStrategy(KindStrategy):
-    """The strategy of ControllerRevision. An update must not change the data, nor its text."""
+    """The strategy of ControllerRevision. An update must not change the data, nor the text in which it was sent."""
 
     def __init__(self) -> None:
         super().__init__(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
@@ -59,7 +59,7 @@ def _text(obj: Object) -> str:
 
 
 class RevisionStore(FilteredStore):
-    """A store that hides the stored text of the data from readers."""
+    """A store that hides the field `dataText`, the text in which the data was sent, from readers."""
 
     def may_contain_hidden(self, item: bytes) -> bool:
         return b'"dataText":' in item

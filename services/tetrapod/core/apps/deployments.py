@@ -146,9 +146,9 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status: no counter is negative or exceeds `replicas`, and collisionCount does not decrease.
+    """Validate the status: counters are not negative, and collisionCount does not decrease.
 
-    terminatingReplicas and unavailableReplicas may exceed `replicas`; availableReplicas may not exceed readyReplicas.
+    updatedReplicas, readyReplicas and availableReplicas may not exceed `replicas`, nor availableReplicas readyReplicas.
     """
     status = new.get("status") or {}
     numbers = (

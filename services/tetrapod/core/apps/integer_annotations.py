@@ -18,11 +18,12 @@ from tetrapod.machinery.gvk import Object
 
 
 class AnnotatedStatus(StatusStrategy):
-    """The status strategy of a kind with such an integer annotation.
+    """The status strategy of a kind with an annotation that holds a field of the spec of an older version.
 
-    The annotation belongs to the spec, so a status update does not change it.
+    A status update therefore does not change the annotation.
 
     Args:
+        main: the strategy of the kind itself.
         annotation: the key of the annotation.
     """
 

@@ -62,7 +62,11 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status: no counter is negative or exceeds `replicas`, and only ready replicas are available."""
+    """Validate the status: counters are not negative.
+
+    fullyLabeledReplicas, readyReplicas and availableReplicas may not exceed `replicas`, nor availableReplicas
+    readyReplicas.
+    """
     status = new.get("status") or {}
     numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     errors = validate_counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))

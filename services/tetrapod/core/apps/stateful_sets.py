@@ -216,9 +216,10 @@ def _shown(name: str, value: object) -> object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status: no counter is negative or exceeds `replicas`, and collisionCount does not decrease.
+    """Validate the status: counters are not negative, and collisionCount does not decrease.
 
-    availableReplicas may not exceed readyReplicas.
+    readyReplicas, currentReplicas, updatedReplicas and availableReplicas may not exceed `replicas`, nor
+    availableReplicas readyReplicas.
     """
     status = new.get("status") or {}
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")

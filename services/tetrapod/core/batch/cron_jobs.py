@@ -45,7 +45,7 @@ def definition() -> ResourceDefinition:
 
 
 class CronJobStrategy(KindStrategy):
-    """The strategy of CronJob. Writes drop fields of the job template behind disabled feature gates."""
+    """The strategy of CronJob. Writes drop fields of the job template that belong to disabled feature gates."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate the spec of an updated CronJob.
 
-    Accepted if the stored spec has them too: a schedule with TZ or CRON_TZ, and an unknown but unchanged timeZone.
+    A schedule with TZ or CRON_TZ is accepted if the stored one has TZ too, and an unknown timeZone if it is unchanged.
     """
     return _spec(new.get("spec") or {}, old.get("spec") or {})
 

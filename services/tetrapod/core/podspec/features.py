@@ -26,7 +26,8 @@ def drop_disabled(spec: Object, old_spec: Object) -> None:
     """Drop the fields of a pod spec that belong to disabled feature gates, in place.
 
     Args:
-        old_spec: the stored pod spec, or {} on create. If it uses a feature anywhere, the feature's fields are kept.
+        old_spec: the stored pod spec, or {} on create. If it uses a feature in any container or volume, the feature's
+            fields are kept everywhere.
     """
     for fields_of_gate in _GATES:
         used = [(holder, key) for holder, key in fields_of_gate(spec) if holder.get(key) is not None]

@@ -67,8 +67,8 @@ def aggregate(spec: Object, kind: str) -> Amounts:
 def pod_amounts(spec: Object, kind: str) -> Amounts:
     """Return the total requests or limits of a pod.
 
-    Pod-level resources take precedence over the total of the containers. Overhead is added, to limits only where there
-    is one.
+    Pod-level resources take precedence over the total of the containers. Overhead is added to each request, and to each
+    limit that is set and not zero.
 
     Args:
         kind: "requests" or "limits".

@@ -31,7 +31,7 @@ class _OtherPorts:
         self._by_address[number, ip].append(entry)
 
     def clashing(self, port: Object) -> Iterable[_Placed]:
-        """Return the pairs of path and port whose host port and IP overlap with those of `port`, oldest first.
+        """Return the pairs of path and port whose host port and IP overlap with those of `port`, in insertion order.
 
         A host port of 0 overlaps with every host port, and an empty host IP with every IP.
         """

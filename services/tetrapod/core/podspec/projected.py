@@ -53,7 +53,9 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
 def _parts(
     projection: Object, volume: str, path: str, downward_file: Callable[[Object, str], list[FieldError]]
 ) -> Iterator[_Part]:
-    """Validate one entry of `sources`, and yield its parts: the errors of each file that it creates.
+    """Validate one entry of `sources`, and yield a part for each file or group of errors.
+
+    A part is its errors, the path of the file (None for none), and the value to print if the path is a duplicate.
 
     Args:
         volume: the field path of the volume source, where upstream reports some errors.
@@ -78,7 +80,7 @@ def _parts(
 
 
 def _keys(source: Object, path: str) -> Iterator[_Part]:
-    """Validate a Secret or ConfigMap of `sources`, and yield its parts: the errors of each item."""
+    """Validate a Secret or ConfigMap of `sources`, and yield a part for each item, as `_parts` does."""
     name = source.get("name") or ""
     if not name:
         yield [field.required(f"{path}.name")], None, ""

@@ -110,7 +110,7 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
 
 
 def pod_resources(spec: Object, path: str) -> list[FieldError]:
-    """Validate spec.resources, the requirements of the pod as a whole; none is valid.
+    """Validate the pod-level requirements in spec.resources; a pod without them is valid.
 
     Requests must cover the total requests of the containers, and no container may have a higher limit.
     """

@@ -85,7 +85,11 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status: counts are not negative, none exceeds `replicas`, and only ready replicas are available."""
+    """Validate the status: counters are not negative.
+
+    fullyLabeledReplicas, readyReplicas and availableReplicas may not exceed `replicas`, nor availableReplicas
+    readyReplicas.
+    """
     status = new.get("status") or {}
     names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
     number = {name: status.get(name) or 0 for name in names}

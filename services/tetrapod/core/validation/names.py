@@ -138,10 +138,10 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
 
 def families(addresses: list[str]) -> tuple[bool, str]:
-    """Return whether both IPv4 and IPv6 addresses are present, and "".
+    """Return whether the addresses include both IPv4 and IPv6, and an error text.
 
     Returns:
-        False and an error text if an address is invalid.
+        False and the text if an address is invalid, else the answer and "".
     """
     is_ipv6_seen = set()
     for i, value in enumerate(addresses):

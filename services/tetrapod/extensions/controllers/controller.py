@@ -55,7 +55,7 @@ class CrdController:
             self.queue.add(crd.name)
 
     async def write_status(self, crd: Object) -> Object | None:
-        """Update the status of a definition, and the finalizers of its metadata.
+        """Update the status and the metadata of a definition, but not its spec.
 
         Args:
             crd: the whole definition, whose resourceVersion is a precondition.

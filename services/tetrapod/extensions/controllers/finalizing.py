@@ -100,7 +100,11 @@ class FinalizingController(CrdController):
     async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
         """Delete the custom resources of a definition, and return whether none is left.
 
-        If some are left, the definition is queued again. If none is left, `obj` gets the condition that says so.
+        If some are left, the definition is queued again. Otherwise `obj` gets the condition Terminating with status
+        "False".
+
+        Args:
+            obj: the whole definition `crd`, changed in place.
 
         Raises:
             StatusError: a deletion failed. The stored condition Terminating then contains the message.

@@ -28,7 +28,7 @@ _NULL: Final = "unexpected end of JSON input"
 
 
 class BadConversion(Exception):
-    """The webhook cannot be called as declared, or its response is invalid.
+    """The error that the webhook cannot be called as declared, or that its response is invalid.
 
     Attributes:
         complete: whether the text is the whole error message. Otherwise the caller puts the name of the webhook before

@@ -102,10 +102,10 @@ class ConvertedStorage(ForwardingStorage):
         return converted
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Convert entries like `read`, but name the first one that could not be converted in the error, as corrupt.
+        """Convert entries as `read` does, but report the first one that could not be converted as a corrupt object.
 
         Raises:
-            StatusError: 500.
+            StatusError: 500, an entry could not be converted; the text names its key.
         """
         try:
             return await self.read(entries)
@@ -204,7 +204,7 @@ class ConvertedStorage(ForwardingStorage):
 
 
 def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """Apply `settle` to all objects, in place.
+    """Call `settle`, which changes an object in place, for all objects.
 
     Raises:
         StatusError: 500, the metadata of an embedded resource is malformed.

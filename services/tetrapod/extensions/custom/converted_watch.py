@@ -86,9 +86,9 @@ class ConvertedWatch(ForwardingWatch):
         return self._through(self._inner.initial())
 
     def subscribe(self, sink: Sink) -> None:
-        """Call the sink with converted events, in order.
+        """Start a task that calls the sink with converted events, in order.
 
-        Conversion is asynchronous, so a task calls the sink instead of the storage.
+        The inner watch cannot call the sink itself, because conversion is asynchronous.
         """
         waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
 

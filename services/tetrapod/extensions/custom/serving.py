@@ -129,7 +129,7 @@ class Serving:
         return True
 
     def _stores_alike(self, former: Serving) -> bool:
-        """Return whether `former` stores objects with the same version, schema and kind."""
+        """Return whether `former` stores objects with the same storage version, schema and kind as this one."""
         stored, former_stored = self._strategy.stored, former._strategy.stored
         return (
             stored.name == former_stored.name

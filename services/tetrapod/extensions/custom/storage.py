@@ -44,7 +44,7 @@ _ROOT: Final = "/registry"
 
 @dataclass
 class Currency:
-    """What is known about stored objects of a custom resource; the storages of all its versions use the same object.
+    """The revision from which stored objects of a custom resource are current; all its versions share one instance.
 
     Attributes:
         current_from: the revision after which all written objects match the current definition; None while unknown.

@@ -136,11 +136,11 @@ class CustomValidator:
 
         Args:
             old: the stored object; None on create.
-            errors: the other errors of the object. If there are severe ones, a single error says that rules were not
-                checked.
+            errors: the errors of the schema. If one of them prevents the evaluation, the result is one error that says
+                so.
             warnings: receives the errors that ratcheting tolerates.
             on_loop: see the class.
-            before: the stored values by position; None on create.
+            before: the stored values by position in the new object; None on create.
         """
         if self._rules.empty:
             return []

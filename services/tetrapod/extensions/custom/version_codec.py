@@ -45,9 +45,9 @@ class VersionCodec:
 
     @cached_property
     def defaulted(self) -> bool:
-        """Whether objects that are written now always have the defaults of the storage version.
+        """Whether every object that is written now gets the defaults of the storage version.
 
-        Objects written in a version with another schema have only the defaults of that.
+        An object that is written in a version with another schema gets only the defaults of that one.
         """
         same = all(version.schema == self._stored.schema for version in self._versions.values())
         return same or not defaulting.has_defaults(self._stored.node)

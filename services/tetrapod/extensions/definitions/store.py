@@ -29,7 +29,7 @@ class CrdStore(Store):
     """The store of CustomResourceDefinitions. DELETE marks a definition; its finalizer removes it later."""
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Wait until this process has observed the write, and return the entry.
+        """Wait until this process serves the written definition, and return the entry.
 
         Upstream's informers lag, and clients have to retry. If the wait fails, the write has succeeded nevertheless.
         """

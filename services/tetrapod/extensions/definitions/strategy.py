@@ -19,7 +19,7 @@ from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_form
 
 
 class CrdStrategy(Strategy):
-    """The strategy of CustomResourceDefinitions."""
+    """The strategy of CustomResourceDefinitions, which adds the storage version to status.storedVersions."""
 
     namespaced = False
     allow_unconditional_update = False

@@ -186,7 +186,7 @@ def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
 
 
 def _any_ca(old: Spec, established: bool) -> bool:
-    """Return whether an update may set an invalid CA bundle.
+    """Return whether an update may set an invalid CA bundle of the conversion webhook.
 
     It may if the stored one is invalid, or the definition is not established yet.
     """

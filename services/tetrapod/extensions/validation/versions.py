@@ -64,7 +64,10 @@ class Options:
     """Versions whose schema did not change: the cost limit of single CEL rules does not apply to them."""
 
     def rules_of(self, version: str) -> Rules:
-        """Return the rules for the schema of a version; an unchanged one has no cost limit for single CEL rules."""
+        """Return `rules` for the schema of a version.
+
+        Single CEL rules have a cost limit only if the schema of the version has changed.
+        """
         return replace(self.rules, limited_costs=version not in self.unchanged)
 
 

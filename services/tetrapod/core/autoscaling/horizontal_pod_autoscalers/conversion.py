@@ -177,7 +177,7 @@ def _to_v2(obj: Object) -> Object:
 
 
 def _wire(value: Any) -> Any:
-    """Return a copy of internal structs with JSON field names and without nulls."""
+    """Return a copy of scaling rules in the form of `_rules_to_v1` with JSON field names and without nulls."""
     if isinstance(value, dict):
         return {_small(key): _wire(item) for key, item in value.items() if item is not None}
     return [_wire(item) for item in value] if isinstance(value, list) else value

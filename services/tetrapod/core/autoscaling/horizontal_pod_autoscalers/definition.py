@@ -21,9 +21,9 @@ class AutoscalerStrategy(KindStrategy):
     """The strategy of HorizontalPodAutoscaler."""
 
     def canonicalize(self, obj: Object) -> None:
-        """Set the defaults of spec.behavior, in place. Those of rules from an annotation of v1 are not set yet.
+        """Set the defaults of scaling rules that came in an annotation of v1, in place; rules of v2 have them already.
 
-        Upstream sets these only when it reads the stored object, so validation sees them without.
+        Upstream sets them only when it reads the stored object, so validation does not see them.
         """
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:

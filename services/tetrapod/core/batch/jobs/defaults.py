@@ -7,7 +7,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_spec_defaults(spec: Object) -> None:
-    """Set the defaults of a Job spec that the job templates of CronJobs get too, in place."""
+    """Set the defaults that the spec of a Job and the job template of a CronJob share, in place.
+
+    They are those of the pod template and of podFailurePolicy.
+    """
     default_pod_template(spec.get("template"))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():

@@ -82,8 +82,8 @@ def _declared(obj: Object, old: Object | None) -> list[FieldError]:
 def _written(obj: Object, old: Object | None) -> list[FieldError]:
     """Validate the rules that upstream implements in Go code instead of declaring them in the schema.
 
-    Repeated or unknown usages and condition types, and an invalid certificate, are accepted if the stored request has
-    any.
+    Some errors are accepted if the stored request has them too: repeated or unknown usages, repeated or empty condition
+    types, and an invalid certificate.
 
     Args:
         old: the stored request; None on create.

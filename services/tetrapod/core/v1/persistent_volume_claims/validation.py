@@ -172,7 +172,7 @@ def _attributes_class(new: str | None, had: str | None, old: Object) -> list[Fie
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status of a claim: its capacity, and the names, amounts and states of allocated resources.
 
-    Upstream also requires spec.accessModes here. `old` is not used.
+    As upstream, it also requires spec.accessModes. `old` is not used.
     """
     errors: list[FieldError] = []
     if not (new.get("spec") or {}).get("accessModes"):

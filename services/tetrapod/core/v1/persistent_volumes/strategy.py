@@ -17,7 +17,10 @@ _SINCE: Final = "lastPhaseTransitionTime"
 
 
 class VolumeStrategy(KindStrategy):
-    """The strategy of PersistentVolume. The status of a new volume is the phase Pending with the current time."""
+    """The strategy of PersistentVolume.
+
+    A new volume gets the phase Pending and the current time as lastPhaseTransitionTime.
+    """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         obj["status"] = {"phase": "Pending", _SINCE: now_rfc3339()}

@@ -99,12 +99,12 @@ class EvictionRest(Rest):
         A dry run checks the budget but does not change it. Conflicts of the status update are retried.
 
         Args:
-            budget: the budget; only its name is used, and its status is read anew.
+            budget: the budget; only its name is used, and its status is read again.
             pod: the pod's name.
 
         Raises:
-            StatusError: 429, no disruption is allowed now; 403, the budget's status is unusable; 409 after the last
-                attempt.
+            StatusError: 429, no disruption is allowed now; 403, disruptionsAllowed is negative or disruptedPods has too
+                many entries; 409 after the last attempt.
         """
         meta = budget["metadata"]
         for attempt in range(_ATTEMPTS):
@@ -170,7 +170,7 @@ def _delete_options(eviction: Object, name: str, options: Object) -> Object:
 def _check(preconditions: Object, pod: Object) -> None:
     """Compare the preconditions of the delete options with the pod, raising StatusError 409 if one does not hold.
 
-    The condition must not be set on a pod that will not be deleted.
+    It is called before the condition DisruptionTarget is set, which a pod that is not deleted must not get.
     """
     meta = pod["metadata"]
     for key, label, explanation in (

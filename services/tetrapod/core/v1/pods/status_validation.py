@@ -38,7 +38,7 @@ _STATUSES: Final = {
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a pod, and that its annotations changed only as they may."""
+    """Validate an updated status of a pod, and its annotations, whose AppArmor and mirror pod keys must not change."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")

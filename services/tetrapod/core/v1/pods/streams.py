@@ -55,7 +55,7 @@ class _StreamRest(Rest):
         return (await self._stores[PODS].get(ctx, name)).peek()
 
     async def _may_create(self, request: Request) -> None:
-        """Authorize the verb `create` of a request with another verb, raising StatusError 403 if it is denied.
+        """Authorize the verb `create` of a request with another verb, raising StatusError 403 unless it is allowed.
 
         A WebSocket starts with a GET, and users who may only read must not open a stream.
         """
@@ -99,7 +99,7 @@ class _StreamRest(Rest):
     async def _forward(
         self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool
     ) -> Response:
-        """Forward the request to the kubelet, raising BackendError.
+        """Forward the request to the kubelet, and return its response, raising BackendError.
 
         Args:
             target: path and query on the kubelet.

@@ -29,7 +29,7 @@ def is_headless(spec: Object) -> bool:
 
 
 def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service spec; none for type ExternalName.
+    """Validate clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service; type ExternalName has no errors.
 
     Args:
         old_spec: the stored spec; {} on create. Addresses that it contains may keep a legacy format.

@@ -36,7 +36,7 @@ class Allocation:
     The caller calls `create` or `update` before the write, then `commit` if the write succeeded, else `revert`.
 
     Args:
-        dry_run: whether nothing is allocated or released; the Service then gets placeholders.
+        dry_run: whether nothing is allocated or released; new addresses and ports are then placeholders.
     """
 
     def __init__(self, addresses: ClusterIPs, ports: NodePorts, dry_run: bool) -> None:

@@ -51,7 +51,7 @@ def needs_health_port(spec: Object) -> bool:
 
 
 def _keeps_ports(spec: Object) -> bool:
-    """Return whether this Service gets node ports, which are then restored from the stored object if unset."""
+    """Return whether unset node ports of a Service with this spec are restored from the stored object."""
     return spec.get("type") == "NodePort" or (
         spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
     )

@@ -93,10 +93,15 @@ def _policy(spec: Object, old_spec: Object) -> str:
 
 
 def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
-    """Drop the secondary address and family, unchanged since the stored spec, in place if the policy is SingleStack.
+    """Remove the secondary address and family, in place, if the policy is SingleStack and they have not changed.
+
+    Args:
+        spec: the new spec.
+        old_spec: the stored spec.
+        policy: the new ipFamilyPolicy.
 
     Returns:
-        Errors if they are removed under another policy.
+        Errors if the client removed them under another policy.
     """
     errors: list[FieldError] = []
     for key, subject in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):

@@ -45,10 +45,12 @@ class ServiceProxyRest(ProxyRest):
         raise status.service_unavailable(f"no endpoints available for service {go_quote(bare)}")
 
     async def _address(self, ctx: Context, endpoint_slice: Object) -> str:
-        """Return a random address of the slice that is not unready and belongs to the pod it references, or "".
+        """Return a random ready address of the slice that belongs to the pod of its targetRef, or "".
+
+        Endpoints whose readiness is unknown count as ready.
 
         Raises:
-            StatusError: proxying to the address is not allowed.
+            StatusError: 400, proxying to the address is not allowed.
         """
         endpoints = list(endpoint_slice.get("endpoints") or ())
         random.shuffle(endpoints)
