@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.auth.authorizers.chain import AuthorizerChain, Resolving
+from tetrapod.auth.authorizers.chain import AuthorizerChain, ResolvingAuthorizer
 from tetrapod.auth.authorizers.configuration import AuthorizationOptions
 from tetrapod.auth.internal_api import InternalAuthorizer, internal_routes
 from tetrapod.auth.node.authorizer import NodeAuthorizer
@@ -162,7 +162,10 @@ class AuthService:
         """
 
     def _make_authorizers(self) -> None:
-        built_in: dict[str, Resolving] = {"Node": NodeAuthorizer(self.graph), "RBAC": RbacAuthorizer(self.index)}
+        built_in: dict[str, ResolvingAuthorizer] = {
+            "Node": NodeAuthorizer(self.graph),
+            "RBAC": RbacAuthorizer(self.index),
+        }
         options, before = self._options, [Named("", InternalAuthorizer())]
         self._chain = AuthorizerChain(options.authorization, before, built_in, self._pool, options.shared)
         self.authorizer = self._chain.authorizer

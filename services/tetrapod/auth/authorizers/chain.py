@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 RELOADS: Final = ReloadMetrics("authorization")
 
 
-class Resolving(Authorizer, RuleResolver, Protocol):
+class ResolvingAuthorizer(Authorizer, RuleResolver, Protocol):
     """An authorizer that can also list the rules of a user."""
 
 
@@ -67,14 +67,18 @@ class AuthorizerChain:
         self,
         options: AuthorizationOptions,
         before: Sequence[Named],
-        built_in: Mapping[str, Resolving],
+        built_in: Mapping[str, ResolvingAuthorizer],
         pool: BackendPool,
         shared: SharedCache | None = None,
     ) -> None:
         self._options, self._pool, self._shared = options, pool, shared
         self._before = (*before, Named("", PrivilegedGroup()))
         self._config, self._data = options.config, options.data
-        self._known: dict[str, Resolving] = {**built_in, "AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
+        self._known: dict[str, ResolvingAuthorizer] = {
+            **built_in,
+            "AlwaysAllow": AlwaysAllow(),
+            "AlwaysDeny": AlwaysDeny(),
+        }
         self._types = [authorizer["type"] for authorizer in self._config.get("authorizers") or ()]
         self.authorizer = UnionAuthorizer(())
         self.resolver = UnionRuleResolver(())
@@ -91,7 +95,7 @@ class AuthorizerChain:
         self.resolver.replace([made for _, made in pairs])
         self._config = config
 
-    def _made(self, authorizer: Object) -> Resolving:
+    def _made(self, authorizer: Object) -> ResolvingAuthorizer:
         kind = authorizer["type"]
         if kind == "Webhook":
             return _webhook(authorizer, self._pool, self._shared)

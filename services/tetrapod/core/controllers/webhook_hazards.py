@@ -34,7 +34,7 @@ Labels = Callable[[str], Mapping[str, str]]
 """Returns the labels of a namespace."""
 
 
-class Vital(NamedTuple):
+class CriticalWrite(NamedTuple):
     """A write without which the cluster or a webhook's server does not work.
 
     Attributes:
@@ -53,29 +53,29 @@ class Vital(NamedTuple):
 
 
 _EVERYWHERE: Final = (
-    Vital(
+    CriticalWrite(
         "UPDATE",
         GroupVersionResource("coordination.k8s.io", "v1", "leases"),
         "Lease",
         "kube-system",
         "leader election stops",
     ),
-    Vital(
+    CriticalWrite(
         "UPDATE",
         GroupVersionResource("coordination.k8s.io", "v1", "leases"),
         "Lease",
         "kube-node-lease",
         "nodes seem to be dead",
     ),
-    Vital("UPDATE", GroupVersionResource("", "v1", "nodes"), "Node", "", "nodes cannot report"),
-    Vital(
+    CriticalWrite("UPDATE", GroupVersionResource("", "v1", "nodes"), "Node", "", "nodes cannot report"),
+    CriticalWrite(
         "CREATE",
         GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"),
         "TokenReview",
         "",
         "nobody is let in by token",
     ),
-    Vital(
+    CriticalWrite(
         "CREATE",
         GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews"),
         "SubjectAccessReview",
@@ -85,12 +85,12 @@ _EVERYWHERE: Final = (
 )
 
 
-def _of_service(namespace: str) -> tuple[Vital, ...]:
+def _of_service(namespace: str) -> tuple[CriticalWrite, ...]:
     """Return the writes that are needed to start the server of a webhook whose Service is in this namespace."""
     reason = "its own server cannot be started again"
     return (
-        Vital("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, reason),
-        Vital(
+        CriticalWrite("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, reason),
+        CriticalWrite(
             "CREATE",
             GroupVersionResource("discovery.k8s.io", "v1", "endpointslices"),
             "EndpointSlice",
@@ -129,7 +129,7 @@ def hazards(webhook: Object, labels_of: Labels) -> list[str]:
     return descriptions
 
 
-def _attributes(write: Vital) -> Attributes:
+def _attributes(write: CriticalWrite) -> Attributes:
     """Return admission attributes of the write, to match them with a webhook's rules."""
     kind = GroupVersionKind(write.resource.group, write.resource.version, write.kind)
     user = UserInfo("")

@@ -123,7 +123,7 @@ class ConvertedStorage(ForwardingStorage):
         _settled(converted, self._codec.prune_for_storage)
         return converted[0]
 
-    async def rehearsed(self, entry: Entry) -> Entry:
+    async def dry_run(self, entry: Entry) -> Entry:
         """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
         converted = await self._shown([await self._written(entry.object())])
         return Unstored(entry.key, converted[0], entry.revision)

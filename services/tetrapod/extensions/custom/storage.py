@@ -144,7 +144,7 @@ class CurrentStorage(ForwardingStorage):
 
         return replace(predicate, fields=matches_current)
 
-    async def rehearsed(self, entry: Entry) -> Entry:
+    async def dry_run(self, entry: Entry) -> Entry:
         """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
         if not self._codec.versions_differ:
             return entry

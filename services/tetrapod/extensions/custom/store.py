@@ -14,10 +14,10 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, Watch, WatchQuery
 
 
-class Rehearsing(ResourceStorage, Protocol):
+class DryRunStorage(ResourceStorage, Protocol):
     """A storage that can simulate storing an object."""
 
-    async def rehearsed(self, entry: Entry) -> Entry:
+    async def dry_run(self, entry: Entry) -> Entry:
         """Return the entry as it would be read back if it were stored, without storing it."""
         ...
 
@@ -25,9 +25,9 @@ class Rehearsing(ResourceStorage, Protocol):
 class CustomStore(Store):
     """The store of one custom resource, or of one of its versions."""
 
-    def __init__(self, definition: ResourceDefinition, storage: Rehearsing) -> None:
+    def __init__(self, definition: ResourceDefinition, storage: DryRunStorage) -> None:
         super().__init__(definition, storage)
-        self._rehearsing = storage
+        self._dry_run_storage = storage
         self._watches: WeakSet[Watch] = WeakSet()
 
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
@@ -36,7 +36,7 @@ class CustomStore(Store):
         return watch
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        return await self._rehearsing.rehearsed(entry) if ctx.dry_run else entry
+        return await self._dry_run_storage.dry_run(entry) if ctx.dry_run else entry
 
     def end_watches(self) -> None:
         """End all watches. Clients watch again, and get objects by the new definition."""

@@ -20,7 +20,7 @@ from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.status import StatusError, bad_request
 
 
-class Applying(PatchMechanism):
+class ApplyPatching(PatchMechanism):
     """The patch mechanism of server-side apply.
 
     Args:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.endpoints.apply import Applying
+from tetrapod.generic.endpoints.apply import ApplyPatching
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
@@ -62,7 +62,7 @@ async def patch(scope: Scope, request: Request) -> Response:
     mechanism = await offloaded(context.large, _mechanism, scope, request, patch_type, body, options)
     context.large = context.large or mechanism.may_grow
     if request.audit is not None:
-        request.audit.request_patch(mechanism.config if isinstance(mechanism, Applying) else body)
+        request.audit.request_patch(mechanism.config if isinstance(mechanism, ApplyPatching) else body)
 
     async def revise(current: Object | None) -> Object:
         def revised() -> Object:
@@ -97,7 +97,7 @@ def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, opt
             return MergePatching(scope, body, options.field_validation, manager)
         case "application/strategic-merge-patch+json":
             return StrategicPatching(scope, body, options.field_validation, manager)
-    return Applying(scope, body, options, manager)
+    return ApplyPatching(scope, body, options, manager)
 
 
 def _check_uid(scope: Scope, name: str, new: Object, current: Object | None) -> None:

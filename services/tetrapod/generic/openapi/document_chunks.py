@@ -20,7 +20,7 @@ from tetrapod.machinery.gvk import Object
 KINDS: Final = "x-kubernetes-group-version-kind"
 PIECE: Final = 128 * 1024
 _SMALL: Final = 1024
-_TURN: Final = 0.005
+_YIELD_SECONDS: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator
     head: Object | None = None
     paths: dict[str, bytes] = {}
     schemas: dict[str, bytes] = {}
-    turns = Turns()
+    yield_timer = YieldTimer()
     async for part in source.parts(name):
         part_paths, part["paths"] = part.get("paths") or {}, {}
         part_schemas = (part.get("components") or {}).pop("schemas", {})
@@ -184,23 +184,23 @@ async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator
         for path, item in part_paths.items():
             if path not in paths:
                 paths[path] = form.path(item)
-                await turns.others()
+                await yield_timer.yield_if_due()
         for key, schema in part_schemas.items():
             if key not in schemas:
                 schemas[key] = form.schema(schema)
-                await turns.others()
+                await yield_timer.yield_if_due()
     return None if head is None else form.document(head, paths, schemas)
 
 
-class Turns:
+class YieldTimer:
     """A timer by which a long computation returns to the event loop every few milliseconds."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
 
-    async def others(self) -> None:
+    async def yield_if_due(self) -> None:
         """Let other tasks run if more than 5 ms have passed since they last did."""
-        if time.monotonic() - self._since > _TURN:
+        if time.monotonic() - self._since > _YIELD_SECONDS:
             await asyncio.sleep(0)
             self._since = time.monotonic()
 
@@ -208,7 +208,7 @@ class Turns:
 async def join_small(pieces: Iterable[bytes]) -> list[bytes]:
     """Return the pieces as a list with at least one element. Adjacent pieces of less than 1 KiB are joined."""
     joined: list[bytes] = []
-    turns = Turns()
+    yield_timer = YieldTimer()
     small = bytearray()
     for piece in pieces:
         if len(piece) < _SMALL:
@@ -218,7 +218,7 @@ async def join_small(pieces: Iterable[bytes]) -> list[bytes]:
                 joined.append(bytes(small))
                 small.clear()
             joined.append(piece)
-        await turns.others()
+        await yield_timer.yield_if_due()
     if small or not joined:
         joined.append(bytes(small))
     return joined

@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.http.request import Response, StreamResponse, StreamWriter
-from tetrapod.generic.openapi.document_chunks import Turns
+from tetrapod.generic.openapi.document_chunks import YieldTimer
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.machinery.gvk import Object
 
@@ -33,13 +33,13 @@ async def hand_over(source: DocumentSource, name: str) -> Response:
         return Response(404, [])
 
     async def write(writer: StreamWriter) -> None:
-        turns = Turns()
+        yield_timer = YieldTimer()
         part: Object | None = first
         while part is not None:
             for line in _lines(part):
                 writer.write(line)
                 await writer.drain()
-                await turns.others()
+                await yield_timer.yield_if_due()
             part = await anext(parts, None)
 
     return StreamResponse(200, [(b"content-type", MEDIA_TYPE.encode())], write)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
-from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form, Turns
+from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form, YieldTimer
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
 from tetrapod.generic.openapi.registered_versions import kinds_in_all_groups
 from tetrapod.generic.openapi.shared_parameters import share
@@ -68,7 +68,7 @@ class _Collected:
 
     def __init__(self, form: Form) -> None:
         self._form = form
-        self._turns = Turns()
+        self._yield_timer = YieldTimer()
         self.paths: dict[str, bytes] = {}
         self.definitions: dict[str, Definition] = {}
         self.parameters: Object = {}
@@ -84,10 +84,10 @@ class _Collected:
                 item = path_of(v3_item, consumes)
                 share(path, item, self.parameters)
                 self.paths[path] = self._form.path(path, item)
-                await self._turns.others()
+                await self._yield_timer.yield_if_due()
         for name, schema in document.get("components", {}).get("schemas", {}).items():
             self._define(name, schema)
-            await self._turns.others()
+            await self._yield_timer.yield_if_due()
 
     def _define(self, name: str, schema: Object) -> None:
         """Add a definition. If several documents have it, the first schema is used, with the kinds of all."""

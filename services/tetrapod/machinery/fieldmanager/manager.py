@@ -30,7 +30,7 @@ from tetrapod.machinery.fieldmanager.entries import (
 from tetrapod.machinery.fieldmanager.entry_limit import cap_update_managers
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
-from tetrapod.machinery.fieldmanager.updater import Conflicts, Misfit, MissingVersionError, Updater
+from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, SchemaMismatch, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import first_error
@@ -162,7 +162,7 @@ class FieldManager:
             if not managed:
                 managed = self._before_first_apply(bare) if live is not None else {}
             merged, managed = self._apply_as(bare, config, managed, manager, force=force)
-        except Misfit as error:
+        except SchemaMismatch as error:
             raise _failure(str(error)) from error
         except SchemaError as error:
             raise _failure(

@@ -27,7 +27,7 @@ class MissingVersionError(Exception):
     """The error for a version of the kind that does not exist, or no longer exists."""
 
 
-class Misfit(SchemaError):
+class SchemaMismatch(SchemaError):
     """The error for an object that does not match the schema of another version that one of its managers uses."""
 
 
@@ -205,7 +205,7 @@ class Updater:
             which: "old" or "new", which determines the prefix of errors.
 
         Raises:
-            Misfit: the converted object does not match its schema.
+            SchemaMismatch: the converted object does not match its schema.
             StatusError: the converter failed.
             MissingVersionError: the version does not exist.
         """
@@ -215,7 +215,7 @@ class Updater:
         except StatusError as error:
             raise StatusError(error.code, error.reason, prefix + error.message) from None
         if self._thorough and (errors := validate(converted, self._type_for(version), allow_duplicates=True)):
-            raise Misfit(f"{prefix}{join(errors)}")
+            raise SchemaMismatch(f"{prefix}{join(errors)}")
         return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
