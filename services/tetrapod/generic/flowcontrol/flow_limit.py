@@ -1,10 +1,10 @@
-"""`FlowLimiter`: how many recent requests of one flow are in flight while several flows are active.
+"""`FlowLimiter`: limits the recent requests of one flow that are in flight, while several flows are active.
 
-Behind the aggregator stand processes that share its CPUs: what a flood has in flight there takes CPU time from
+The processes behind the aggregator share its CPUs: requests that one user has in flight there take CPU time from
 everybody, however fairly each process schedules its own loop. In a single process, writes are in flight together, and
 so is the work that follows their commit. While several flows are active, each has therefore only a few *recent*
 requests in flight: enough to keep a pipeline busy, and fewer where CPUs are scarce. A request that takes longer than
-its work would is waiting for something other than a CPU, and counts no more.
+its work would is waiting for something other than a CPU, and is no longer counted.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ READ, WRITE, MANY = 1, 2, 4
 
 
 def forwarded_weight(verb: str) -> int:
-    """Return the weight of a request that is forwarded to another process."""
+    """Return the weight of a request with this verb that is forwarded to another process."""
     if verb == "get":
         return READ
     return MANY if verb in ("list", "watch", "deletecollection") else WRITE
 
 
 def local_weight(verb: str) -> int:
-    """Return the weight of a request that is served in this process. Reads have none: they are not limited."""
+    """Return the weight of a request with this verb that is served in this process.
+
+    Reads have the weight 0: they are not limited.
+    """
     return 0 if verb in ("get", "list", "watch") else READ
 
 
 class InFlight:
-    """A request that is in flight since the time `since`."""
+    """A request that has been in flight since `since` (of time.monotonic())."""
 
     __slots__ = ("flow", "since", "weight")
 
@@ -49,7 +52,10 @@ _UNCOUNTED: Final = InFlight(None, 0.0, 0)
 
 
 class FlowLimiter:
-    """Limits the weight of the recent requests of each flow."""
+    """The limit of the total weight of the recent requests of each flow.
+
+    A request calls `enter`, or else awaits `wait`, and then `leave`.
+    """
 
     def __init__(
         self,
@@ -75,7 +81,7 @@ class FlowLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, flow: Hashable, weight: int) -> InFlight | None:
-        """Count a request as in flight and return what `leave` wants. None: the request has to `wait`."""
+        """Count a request of a flow and return the argument for `leave`. Return None if the request must `wait`."""
         if not self._waiting and not self._shared():
             self._recent.clear()
             return _UNCOUNTED
@@ -84,14 +90,14 @@ class FlowLimiter:
         return self._count(flow, weight)
 
     async def wait(self, flow: Hashable, weight: int) -> InFlight:
-        """Wait until the request fits the limit of its flow, and count it."""
+        """Wait until a request fits the limit of its flow, count it, and return the argument for `leave`."""
         permission: asyncio.Future[InFlight] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(flow, deque()).append((permission, weight))
         self._schedule_start()
         return await permission
 
     def leave(self, request: InFlight) -> None:
-        """Forget a request that has been answered."""
+        """Stop counting a request that has been answered. Further calls do nothing."""
         recent = self._recent.get(request.flow)
         if recent is not None and request in recent:
             recent.remove(request)
@@ -101,7 +107,7 @@ class FlowLimiter:
                 self._wake(request.flow)
 
     def leave_after(self, response: Response, request: InFlight) -> None:
-        """Forget a request when `response` has been sent, or at once if the response is a stream without an end."""
+        """Call `leave` when `response` has been sent. For an endless stream or a plain response call it at once."""
         if not isinstance(response, StreamResponse) or response.endless:
             self.leave(request)
             return
@@ -144,7 +150,10 @@ class FlowLimiter:
             self._timer = asyncio.get_running_loop().call_later(self._config.recent / 2, self._start_waiting)
 
     def _start_waiting(self) -> None:
-        """Start waiting requests whose predecessors are no longer recent."""
+        """Let waiting requests continue whose predecessors are no longer recent.
+
+        A timer calls it while requests wait.
+        """
         self._timer = None
         for flow in list(self._waiting):
             self._wake(flow)
