@@ -1,4 +1,4 @@
-"""Announcements of the aggregators that share a store.
+"""The announcement of API servers to clients and to each other.
 
-An aggregator announces itself in the Endpoints of the service `kubernetes` and by an identity lease.
+An aggregator adds its address to the Endpoints of the Service `kubernetes`. Every server has an identity Lease.
 """

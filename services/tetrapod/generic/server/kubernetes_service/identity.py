@@ -1,9 +1,10 @@
 """`IdentityLease`: a Lease in kube-system for every API server; expired ones are deleted.
 
-Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*),
-pkg/controlplane/controller/leaderelection and apiserverleasegc. The name is derived from the host name, so that a
-restarted server reuses its lease. For a service that runs as a separate process it is also derived from the service's
-name and port, because a host may run several. The label is the component; the aggregator is `kube-apiserver`.
+The name is derived from the host name, so that a restarted server reuses its Lease. For a service that runs as a
+separate process it is also derived from the service's name and port, because a host may run several. The label is the
+component; the aggregator is `kube-apiserver`.
+Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*);
+pkg/controlplane/controller/leaderelection; apiserverleasegc
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ COLLECT_EVERY: Final = 3600.0
 
 
 class IdentityLease:
-    """The Lease of one server.
+    """The identity Lease of one server.
 
     Args:
         client: the client for the Lease.
         hostname: the host name, from which the Lease's name is derived.
         address: host:port at which other API servers can reach this one.
-        namespaces_ready: set once kube-system exists.
+        namespaces_ready: set once kube-system exists; None if `register` is not called.
         component: the value of the label.
         process_name: name and port of a service that runs as a separate process; "" for the aggregator.
     """
@@ -63,7 +64,7 @@ class IdentityLease:
         self._held = asyncio.Event()
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hooks that hold the Lease and delete expired ones."""
+        """Register the post-start hooks that maintain the Lease and delete expired ones."""
         keep = periodic_hook(
             lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready
         )
@@ -86,14 +87,19 @@ class IdentityLease:
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
     async def keep(self) -> None:
-        """Hold the Lease until cancelled; for services without a post-start hook for it.
+        """Renew the Lease every 10 seconds until cancelled. Failures are logged at debug level.
 
-        Failures are logged and retried.
+        It is for services without a post-start hook for the Lease.
         """
         await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
 
     async def renew(self) -> None:
-        """Create or renew the Lease."""
+        """Create the Lease, or set its renewTime to now.
+
+        Raises:
+            StatusError: the server rejected the request.
+            Unavailable: the API server cannot be reached.
+        """
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
         labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
         annotations = {"kubernetes.io/peer-advertise-address": self._address}
@@ -109,7 +115,12 @@ class IdentityLease:
         await self._client.update(LEASES, NAMESPACE, {**current, "spec": spec})
 
     async def collect(self) -> None:
-        """Delete expired leases."""
+        """Delete the expired identity Leases of all servers.
+
+        Raises:
+            StatusError: the server rejected a request.
+            Unavailable: the API server cannot be reached.
+        """
         page = await self._client.list(LEASES, NAMESPACE, labelSelector=LABEL)
         for lease in page.get("items") or ():
             if _expired(lease):

@@ -1,7 +1,7 @@
 """`PeerLeases`: a key in the store for every running aggregator, which expires unless it is renewed.
 
-Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, with the same keys and objects, so that
-kube-apiservers and aggregators over one etcd see each other.
+The keys and objects are those of upstream, so that kube-apiservers and aggregators over one etcd see each other.
+Upstream: pkg/controlplane/reconcilers/lease.go, storageLeases
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ _TRIES: Final = 5
 
 
 class PeerLeases:
-    """The keys of all aggregators."""
+    """The keys of all running aggregators in the store."""
 
     def __init__(self, backend: Backend, prefix: str) -> None:
-        """Create the accessor. `prefix` is the common prefix of all keys of the store."""
+        """Create the accessor without reading the store. `prefix` is the common prefix of all keys (--etcd-prefix)."""
         self._backend = backend
         self._prefix = f"{prefix}/masterleases/"
 
     async def addresses(self) -> list[str]:
-        """Return the sorted addresses of the running aggregators."""
+        """Return the sorted IP addresses of the running aggregators, by their keys. Raises Unavailable."""
         result = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
         return sorted(kv.key.removeprefix(self._prefix) for kv in result.kvs)
 
     async def renew(self, address: str) -> None:
-        """Create or renew the key of an address. Raises Unavailable."""
+        """Create the key of an IP address, or renew it, so that it expires in 15 seconds.
+
+        Raises:
+            Unavailable: the store does not respond, or other writers changed the key at each of five attempts.
+        """
         subsets = [{"addresses": [{"ip": address}]}]
         value = orjson.dumps(
             {"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets}
@@ -50,6 +54,6 @@ class PeerLeases:
         raise Unavailable(f"the lease of {address} changes all the time")
 
     async def remove(self, address: str) -> bool:
-        """Delete the key of an address, and return whether it existed. Raises Unavailable."""
+        """Delete the key of an IP address, and return whether it existed and was deleted. Raises Unavailable."""
         current = await self._backend.get(self._prefix + address)
         return current is not None and (await self._backend.delete_if(current.key, current.mod_revision)).succeeded

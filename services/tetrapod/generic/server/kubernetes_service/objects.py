@@ -1,6 +1,6 @@
-"""The Endpoints and the EndpointSlice of the service `kubernetes`.
+"""The Endpoints and the EndpointSlice of the Service `kubernetes`.
 
-Upstream: pkg/controlplane/reconcilers/endpointsadapter.go.
+Upstream: pkg/controlplane/reconcilers/endpointsadapter.go
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ _SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 
 
 class KubernetesEndpoints:
-    """Access to both objects, for aggregators that listen on one port each."""
+    """Reads and writes of the Endpoints and the EndpointSlice. All aggregators listen on the same port."""
 
     def __init__(self, client: Client, port: int) -> None:
         self._client = client
         self._ports = [{"name": "https", "port": port, "protocol": "TCP"}]
 
     async def get(self) -> Object | None:
-        """Return the Endpoints, or None."""
+        """Return the Endpoints, or None if they do not exist.
+
+        Raises:
+            StatusError: the server rejected the request.
+            Unavailable: the API server cannot be reached.
+        """
         return await get_or_none(self._client, ENDPOINTS, _NAMESPACE, _NAME)
 
     def addresses_of(self, endpoints: Object) -> list[str] | None:
-        """Return the addresses of the Endpoints; None if the object has another form than ours."""
+        """Return the IP addresses of the Endpoints; None if their ports or labels are not those that `put` writes."""
         subsets = endpoints.get("subsets") or []
         labels = endpoints["metadata"].get("labels") or {}
         if len(subsets) != 1 or subsets[0].get("ports") != self._ports or labels.get(_SKIP_MIRROR) != "true":
@@ -38,14 +43,15 @@ class KubernetesEndpoints:
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
     async def put(self, current: Object | None, addresses: Sequence[str]) -> None:
-        """Write the addresses to both objects.
+        """Make both objects contain exactly these addresses. Nothing is written if they do.
 
         Args:
             current: the stored Endpoints; None if they do not exist.
-            addresses: the addresses of all aggregators.
+            addresses: the IP addresses of all aggregators.
 
         Raises:
-            StatusError: 409, another aggregator changed the object.
+            StatusError: 409, another aggregator changed or created an object; others if the server rejected a request.
+            Unavailable: the API server cannot be reached.
         """
         wanted = sorted(addresses)
         if current is None:

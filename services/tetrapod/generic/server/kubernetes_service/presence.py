@@ -1,8 +1,7 @@
-"""`EndpointPresence`: lists this aggregator in the endpoints of the service `kubernetes`.
+"""`EndpointPresence`: keeps the address of this aggregator in the endpoints of the Service `kubernetes`.
 
-The aggregator is listed from when it is ready until it begins to stop.
-
-Upstream: pkg/controlplane/controller/kubernetesservice/controller.go.
+It is there from when the aggregator is ready until it begins to stop.
+Upstream: pkg/controlplane/controller/kubernetesservice/controller.go
 """
 
 from __future__ import annotations
@@ -25,7 +24,10 @@ _TRIES: Final = 5
 
 
 def may_be_endpoint(address: str) -> bool:
-    """Return whether an Endpoints object may contain the address (upstream: ValidateEndpointIP)."""
+    """Return whether an Endpoints object may contain an IP address (upstream: ValidateEndpointIP).
+
+    False for other texts.
+    """
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -34,7 +36,11 @@ def may_be_endpoint(address: str) -> bool:
 
 
 class EndpointPresence:
-    """Keeps the address of this aggregator in the endpoints of the Service `kubernetes`."""
+    """The controller that keeps the address of this aggregator in the endpoints of the Service `kubernetes`.
+
+    Args:
+        reconciler: writes the endpoints, as --endpoint-reconciler-type configures.
+    """
 
     def __init__(self, reconciler: EndpointReconciler) -> None:
         self._reconciler = reconciler
@@ -42,10 +48,9 @@ class EndpointPresence:
         self._leaving = False
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start the reconciliation.
+        """Start to reconcile every 10 seconds, and register the hook that removes the address at shutdown.
 
-        To be called after all post-start hooks have returned, so that clients are not sent to a server that is not
-        ready.
+        Call it after all post-start hooks have returned, so that clients are not sent to a server that is not ready.
         """
         lifecycle.background(
             "kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile)
@@ -53,13 +58,18 @@ class EndpointPresence:
         lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)
 
     async def reconcile(self) -> None:
-        """Add this aggregator to the endpoints, unless it has left. Raises StatusError and Unavailable."""
+        """Add this aggregator to the endpoints, unless `leave` was called.
+
+        Raises:
+            StatusError: the server rejected the request.
+            Unavailable: the API server cannot be reached.
+        """
         async with self._writing:
             if not self._leaving:
                 await _until_first(self._reconciler.reconcile)
 
     async def leave(self) -> None:
-        """Remove this aggregator from the endpoints."""
+        """Remove this aggregator from the endpoints for good. Errors are logged."""
         self._leaving = True
         async with self._writing:
             try:
@@ -69,10 +79,12 @@ class EndpointPresence:
 
 
 async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
-    """Call `work`, and repeat it if another aggregator changed the object in between (409).
+    """Await `work`, and again, up to five times in all, while another aggregator changes the object in between (409).
+
+    After the fifth conflict it returns normally: the next reconciliation tries again.
 
     Raises:
-        StatusError: the last attempt failed.
+        StatusError: the server rejected a request with a code other than 409.
         Unavailable: the API server cannot be reached.
     """
     for _ in range(_TRIES):

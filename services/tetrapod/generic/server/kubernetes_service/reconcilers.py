@@ -1,6 +1,6 @@
-"""The reconcilers of the endpoints of the service `kubernetes`: by leases, by a fixed count, or none.
+"""The reconcilers of the endpoints of the Service `kubernetes`, one for each value of --endpoint-reconciler-type.
 
-Upstream: pkg/controlplane/reconcilers/{lease,instancecount,none}.go, `--endpoint-reconciler-type`.
+Upstream: pkg/controlplane/reconcilers/{lease,instancecount,none}.go
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoin
 
 
 class EndpointReconciler(Protocol):
-    """A way to maintain the endpoints."""
+    """An algorithm that maintains the endpoints of the Service `kubernetes`.
+
+    Both methods raise StatusError (409 if another aggregator writes at the same time) and Unavailable.
+    """
 
     async def reconcile(self) -> None:
-        """Make the endpoints include this server and no stopped ones. Raises StatusError and Unavailable."""
+        """Add this server to the endpoints, and remove servers that no longer run."""
         ...
 
     async def remove(self) -> None:
@@ -24,9 +27,10 @@ class EndpointReconciler(Protocol):
 
 
 class LeaseReconciler:
-    """The type `lease`: every server writes the addresses of all that have a lease.
+    """The type `lease`: the endpoints are the servers that have a key in `PeerLeases`.
 
-    Crashed servers are therefore removed by the others.
+    Every server writes the addresses of all, so crashed servers are removed by the others. `address` is that of this
+    server.
     """
 
     def __init__(self, endpoints: KubernetesEndpoints, leases: PeerLeases, address: str) -> None:
@@ -52,9 +56,9 @@ class LeaseReconciler:
 
 
 class CountReconciler:
-    """The type `master-count`: at most `count` servers are listed.
+    """The type `master-count`: this server adds itself, and at most `count` servers are listed.
 
-    One that would exceed it replaces the next address in sorted order.
+    If there are more, those that follow this server's address in sorted order are removed.
     """
 
     def __init__(self, endpoints: KubernetesEndpoints, address: str, count: int) -> None:
@@ -78,7 +82,7 @@ class CountReconciler:
 
 
 class NoReconciler:
-    """The type `none`: the Endpoints are maintained externally."""
+    """The type `none`: the endpoints are maintained externally, so both methods do nothing."""
 
     async def reconcile(self) -> None:
         return
