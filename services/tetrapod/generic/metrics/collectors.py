@@ -1,9 +1,7 @@
-"""Metrics under upstream's names.
+"""Metrics under upstream's names, which observability/exposition renders when they are scraped.
 
-They are counted in dictionaries, and rendered by observability/exposition when they are scraped.
-
-A counter of prometheus-client costs 1.3 µs with labels; ours is a float in a dict. `series` defines how long a series
-lives.
+They are counted in dictionaries: a counter of prometheus-client with labels costs 1.3 µs, a float in a dict much less.
+series.py says how long a series lives.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ LATENCY_BUCKETS: Final = (
 
 
 class Buckets(Protocol):
-    """The buckets of a native histogram, by row."""
+    """The buckets of a native histogram, for each row (set of label values) of a `Histogram`."""
 
     def add(self, row: list[float], value: float, times: int = 1) -> None: ...
 
@@ -49,6 +47,12 @@ class Buckets(Protocol):
 
 class Metric:
     """A family of series, one for each set of label values.
+
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        among: the list to which the family is added; None for that of /metrics.
 
     Raises:
         ValueError: there is already a family of that name in the same list.
@@ -68,16 +72,21 @@ class Metric:
         listed.append(self)
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        """Yield (name, labels, value) for each sample."""
+        """Yield the name, labels and value of each sample."""
         raise NotImplementedError
 
     def drop(self, labels: Mapping[str, str]) -> None:
-        """Drop the series with all these label values."""
+        """Remove the series that have all these label values. The default does nothing."""
 
     def _key_of(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
-        """Return the labels under which a new series is counted, or None if it may not begin.
+        """Return the label values under which to count a new series, or None if the series must not begin.
 
-        They are the series' own labels, or those of the overflow.
+        Args:
+            labels: the label values of the series. They are the result, unless the family has too many series.
+            count: the number of series that the family has.
+
+        Returns:
+            None for a series of a deleted object; `unexpected` for each label if the family has MOST_SERIES.
         """
         if not labels:
             return labels
@@ -89,7 +98,7 @@ class Metric:
         return (UNEXPECTED,) * len(labels)
 
     def _drop_from(self, series: MutableMapping[tuple[str, ...], Any], labels: Mapping[str, str]) -> list[Any]:
-        """Remove the matching series, and return their values."""
+        """Remove the entries of `series` that have all these label values, and return their values."""
         if not all(name in self.labels for name in labels):
             return []
         values = itemgetter(*map(self.labels.index, labels))
@@ -113,7 +122,7 @@ class Counter(Metric):
         self._rows: dict[tuple[str, ...], list[float]] = {}
 
     def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
-        """Add to the series with these label values."""
+        """Add `amount` to the series with these label values."""
         value = self.values.get(labels)
         if value is None:
             key = self._key_of(labels, len(self.values) + len(self._rows))
@@ -123,9 +132,9 @@ class Counter(Metric):
         self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return the number of one set of labels, to be counted up in place.
+        """Return a list with one number, which the caller counts up in place, for the series with these label values.
 
-        This is for callers that count the same labels often.
+        This is for callers that count the same labels often. The number is added to that of `add`.
         """
         row = self._rows.get(labels)
         if row is None:
@@ -134,7 +143,7 @@ class Counter(Metric):
         return row
 
     def clear(self) -> None:
-        """Set all values to 0; rows stay valid."""
+        """Set all values to 0. Rows that callers hold stay valid."""
         self.values.clear()
         for row in self._rows.values():
             row[0] = 0.0
@@ -155,20 +164,28 @@ class Counter(Metric):
 
 
 class Gauge(Counter):
-    """A gauge; it can be set as well as added to."""
+    """A gauge: a counter that can also be set, and decreased by `add`."""
 
     kind = "gauge"
     shows_zero = True
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
-        """Set the value of a series."""
+        """Set the value of the series with these label values. Do nothing if the series must not begin."""
         if labels not in self.values and self._key_of(labels, len(self.values)) != labels:
             return  # the values of several series cannot be shown as one
         self.values[labels] = value
 
 
 class GaugeFunction(Metric):
-    """A gauge whose values are read when scraped: `read` returns (label values, value) pairs."""
+    """A gauge whose values are read when it is scraped.
+
+    Args:
+        name: the name.
+        help_text: the HELP text.
+        labels: the names of the labels.
+        read: returns (label values, value) pairs.
+        among: the list to which the family is added; None for that of /metrics.
+    """
 
     kind = "gauge"
 
@@ -189,13 +206,16 @@ class GaugeFunction(Metric):
 
 
 class CounterFunction(GaugeFunction):
-    """A counter whose values are read when scraped."""
+    """A counter whose values are read when it is scraped, as for GaugeFunction."""
 
     kind = "counter"
 
 
 class Histogram(Metric):
-    """A histogram with fixed upper bounds, and native buckets once a scraper has requested them."""
+    """A histogram with fixed upper bounds, and native buckets once a scraper has requested them.
+
+    A row is the list of a series: the count of each bucket, the count above all bounds, and the sum.
+    """
 
     kind = "histogram"
 
@@ -214,7 +234,10 @@ class Histogram(Metric):
         self.native: Buckets | None = None
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return the counts of one set of labels, for `count`: for callers that observe the same labels often."""
+        """Return the row of the series with these label values, for `count`.
+
+        This is for callers that observe the same labels often. Do not modify the row otherwise.
+        """
         row = self.values.get(labels)
         if row is None:
             row = [0.0] * (len(self.buckets) + 2)
@@ -233,16 +256,16 @@ class Histogram(Metric):
         self.count(self.row(labels), value)
 
     def count(self, row: list[float], value: float) -> None:
-        """Count a value in a row."""
+        """Count a value in a row that `row` returned."""
         row[bisect.bisect_left(self.buckets, value)] += 1
         row[-1] += value
         if self.native is not None:
             self.native.add(row, value)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """Count `times` values, evenly distributed from `least` to `most`.
+        """Count `times` values in a row, evenly distributed from `least` to `most`.
 
-        For work that is done so often at once that the clock is not read each time.
+        It is for work that is done so often in a row that the clock is not read each time.
         """
         if times == 1 or most <= least:
             row[bisect.bisect_left(self.buckets, most)] += times
@@ -260,7 +283,10 @@ class Histogram(Metric):
             self.native.spread(row, least, most, times)
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Return (label values, row) pairs of the series with observed values."""
+        """Return (label values, row) pairs of the series with observed values.
+
+        Without labels, return that of the only series.
+        """
         if not self.labels:
             return [((), self.row(()))]
         return [(labels, row) for labels, row in list(self.values.items()) if any(row)]
@@ -271,7 +297,7 @@ class Histogram(Metric):
 
 
 class HistogramFunction(Metric):
-    """A histogram that is read when scraped: `rows` returns (label values, row) pairs."""
+    """A histogram that is read when it is scraped: `rows` returns the same as `Histogram.rows`."""
 
     kind = "histogram"
 
@@ -293,7 +319,7 @@ class HistogramFunction(Metric):
 
 
 class TimingHistogram(HistogramFunction):
-    """A histogram function whose counts are nanoseconds."""
+    """A histogram function whose counts are nanoseconds that a value lasted."""
 
     before = "EXPERIMENTAL: "
 
@@ -310,7 +336,10 @@ def _of_row(
 
 
 class Summary(Metric):
-    """Quantiles of the latest 1000 values. Upstream computes them with a streaming algorithm over five hours."""
+    """A summary: the quantiles of the latest 1000 values.
+
+    Upstream computes them with a streaming algorithm over five hours.
+    """
 
     kind = "summary"
     QUANTILES = (0.5, 0.9, 0.99)
@@ -322,7 +351,7 @@ class Summary(Metric):
         self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}
 
     def observe(self, labels: tuple[str, ...], value: float) -> None:
-        """Record a value."""
+        """Count a value in the series with these label values."""
         row = self.values.get(labels)
         if row is None:
             key = self._key_of(labels, len(self.values))
@@ -338,7 +367,7 @@ class Summary(Metric):
         self._drop_from(self.values, labels)
 
     def rows(self) -> Iterator[tuple[tuple[str, ...], list[tuple[float, float]], float, float]]:
-        """Yield label values, (quantile, value) pairs, total count and total sum of each series."""
+        """Yield the label values, (quantile, value) pairs, total count and total sum of each series."""
         for labels, (latest, (count, total)) in list(self.values.items()):
             ordered = sorted(latest.copy())
             quantiles = [
@@ -389,7 +418,7 @@ on_change(_drop)
 
 
 def _bound(value: float) -> str:
-    """Format a bucket bound as Go does: `1`, `0.005`, `1e+06`."""
+    """Return a bucket bound as Go formats it: `1`, `0.005`, `1e+06`."""
     if value == float("inf"):
         return "+Inf"
     if value == int(value) and value < 1e6:
@@ -403,12 +432,12 @@ def _bound(value: float) -> str:
 
 
 def since() -> float:
-    """Return when counting began, or was last reset (seconds since the epoch)."""
+    """Return when counting began or was last reset, in seconds since the epoch."""
     return _begun
 
 
 def reset() -> None:
-    """Reset all counters, histograms and summaries; gauges keep their values."""
+    """Set all counters, histograms and summaries to 0. Gauges keep their values."""
     global _begun
     _begun = time.time()
     for metric in _ALL:
@@ -426,18 +455,18 @@ def reset() -> None:
 
 
 def stability(name: str) -> str:
-    """Return the stability level of a metric; "" for metrics that belong to no component."""
+    """Return the stability level of a metric: STABLE, BETA or ALPHA; "" for those of the process and the runtime."""
     if name.startswith(_UNMARKED):
         return ""
     return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
 
 
 def shown_help(metric: Metric) -> str:
-    """Return the HELP text, with the stability level before it."""
+    """Return the HELP text of a metric, preceded by its stability level as upstream shows it."""
     level = stability(metric.name)
     return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
 
 
 def every() -> list[Metric]:
-    """Return all metrics except those of /metrics/slis."""
+    """Return a new list of all metrics except those of /metrics/slis."""
     return list(_ALL)

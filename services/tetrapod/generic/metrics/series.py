@@ -1,4 +1,4 @@
-"""How long a series of a metric lives, and how many series a family may have.
+"""The lifetime of a series of a metric, and the number of series that a family may have.
 
 A series belongs to the objects that its labels name: a resource (`group` and `resource`), a flow schema, a priority
 level. When such an object is deleted, `retire` drops its series, and none begins again before `restore`. Counters of an
@@ -28,7 +28,7 @@ _hooks: Final[list[Callable[[], Hook | None]]] = []
 
 
 def on_change(hook: Hook) -> None:
-    """Call `hook` with the labels whenever an object is retired or restored.
+    """Call `hook` with the labels of an object whenever it is retired or restored.
 
     It is for modules that keep series, or numbers that are read at a scrape, by label. Bound methods are held weakly.
     """
@@ -36,7 +36,7 @@ def on_change(hook: Hook) -> None:
 
 
 def retire(labels: Mapping[str, str]) -> None:
-    """Drop the series with all these label values, and admit no new ones."""
+    """Drop the series that have all these label values, because their object was deleted, and admit no new ones."""
     names, values = _key(labels)
     retired_values = _retired.setdefault(names, {})
     retired_values[values] = None
@@ -46,7 +46,7 @@ def retire(labels: Mapping[str, str]) -> None:
 
 
 def restore(labels: Mapping[str, str]) -> None:
-    """Admit series with these label values again."""
+    """Admit series with these label values again, because their object exists again."""
     names, values = _key(labels)
     if values in _retired.get(names, ()):
         del _retired[names][values]
@@ -54,7 +54,7 @@ def restore(labels: Mapping[str, str]) -> None:
 
 
 def retired(names: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether a series with these labels belongs to an object that was retired."""
+    """Return whether a series with these label names and values belongs to an object that `retire` was called for."""
     for needed, retired_values in _retired.items():
         if (
             retired_values
