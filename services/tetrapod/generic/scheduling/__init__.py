@@ -1,4 +1,4 @@
-"""Fair scheduling of the event loop: one user's requests do not hold up another's.
+"""Fair scheduling of the event loop: the requests of one user do not delay those of another.
 
 docs/explanation/event-loop-scheduling.md explains it.
 """

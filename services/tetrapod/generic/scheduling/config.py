@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class FairScheduling:
-    """The settings of `FairScheduler`, of `FlowLimiter` and of the watch caches. Times are seconds.
+    """The settings of `FairScheduler`, of `FlowLimiter` and of the watch caches. Times are in seconds.
 
     The values were found with the flood benchmark (`make bench`, section Floods): one user sends 64 requests at a time,
     and another user's GET is timed.

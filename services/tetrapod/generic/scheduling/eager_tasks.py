@@ -1,10 +1,9 @@
-"""`start_eagerly`: creates a task whose first part runs at once.
-
-Python 3.12's `eager_start` does the same; this works in Python 3.11 too.
+"""`start_eagerly`: creates a task whose first part runs at once, as Python 3.12's `eager_start` does.
 
 A request that need not wait for anything is then answered in the step of the event loop in which it arrived, before the
-work of the next step. This helps while the loop is contended. Otherwise the requests of a step are better started
-together in the next one, which makes fewer and larger writes: a quarter to a third of the CPU time of a forwarded GET.
+work of the next step. This helps while requests compete for the loop. Otherwise the requests of a step are better
+started together in the next one, which makes fewer and larger writes: a quarter to a third of the CPU time of a
+forwarded GET.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from typing import Any
 
 
 def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Create a task for `work` and run it up to its first wait.
+    """Create a task for `work`, run it up to its first wait, and return it.
 
-    Called from inside another task, whose step must not grow, it creates an ordinary task, which starts in the next
-    step of the loop.
+    If the caller is itself a task, whose step must not grow, the new task starts in the next step of the loop instead.
     """
     if asyncio.current_task(loop) is not None:
         return loop.create_task(work)
@@ -40,10 +38,7 @@ def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Non
 
 @types.coroutine
 def _run_first_part(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
-    """Run `work` up to its first wait when first resumed.
-
-    When resumed again, hand the awaited future to the task.
-    """
+    """Run `work` up to its first wait when first resumed. When resumed again, pass the awaited future to the task."""
     try:
         awaited = work.send(None)
     except StopIteration:

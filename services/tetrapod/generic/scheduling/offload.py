@@ -28,18 +28,17 @@ _T = TypeVar("_T")
 
 
 class _LargeWork:
-    """While entered, the interpreter is set for large work in a thread.
+    """A context manager for large work in a thread, which changes settings of the interpreter for its duration.
 
-    Threads switch more often, and full collections are rarer.
+    Threads switch more often, and full garbage collections are rarer.
 
     The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that
     is 20 ms for a GET, which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is
-    set only while there is such work.
+    set only while there is large work.
 
     The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked
-    everything else for 100 to 300 ms. Such objects are freed by their reference counts. They live longer than the work
-    that makes them, at least until the request is answered, so full collections stay rare until `REST` seconds
-    after the last such work.
+    everything else for 100 to 300 ms. These objects are freed by their reference counts. They live at least until the
+    request is answered, so full collections stay rare until `REST` seconds after the last large work.
     """
 
     FACTOR: Final = 50
@@ -75,7 +74,7 @@ class _LargeWork:
             self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
 
     def end(self) -> None:
-        """Restore the collector at once, unless there is such work."""
+        """Restore the settings of the garbage collector now, unless large work is in progress."""
         self._restoring = None
         if not self._entered:
             self._restore()
@@ -90,7 +89,10 @@ _LARGE_WORK: Final = _LargeWork()
 
 
 def restore_collector() -> None:
-    """Make full collections as frequent as before large work, when the event loop ends before its timer would do so."""
+    """Restore the settings of the garbage collector now.
+
+    Call it when the event loop ends before its timer would do so.
+    """
     _LARGE_WORK.end()
 
 
@@ -100,7 +102,10 @@ def _executor() -> ThreadPoolExecutor:
 
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function in one of the threads for large work. Cancelling the caller does not stop it."""
+    """Call a function in one of two threads for large work, and return its result.
+
+    Context variables are passed on. Exceptions are raised. If the caller is cancelled, the function continues to run.
+    """
 
     def call() -> _T:
         try:
@@ -117,5 +122,5 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function in a thread if it works on something `large`, else directly."""
+    """Call a function and return its result: in a thread (`in_thread`) if it is `large` work, else directly."""
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)

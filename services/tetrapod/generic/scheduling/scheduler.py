@@ -1,11 +1,12 @@
-"""`FairScheduler`: decides which flow's request the event loop serves next.
+"""`FairScheduler`: decides which request the event loop serves next, so that one user does not delay all others.
 
-Seats (priority and fairness) limit how many requests execute. All of them share the time of one thread, and an event
-loop serves them in the order of arrival: a user with a hundred connections would make everybody wait for a hundred
-requests. The scheduler therefore starts only as many requests in one step of the loop as fit its time, and serves the
-flows with waiting requests round robin. A flow that has no waiting request and was not served in this step need not
-wait. A request that has waited for something (its write is on disk, a webhook has answered) is scheduled again for the
-rest of its work. In kube-apiserver Go's scheduler shares the CPUs between goroutines.
+A flow is the key of the requests that are served in turn, such as their user. Seats (API priority and fairness) limit
+how many requests execute, but all of them share the time of one thread. An event loop serves them in the order of
+arrival: after a user with a hundred connections everybody would wait for a hundred requests. The scheduler therefore
+starts only as many requests in one step of the loop as fit its time, and serves the flows with waiting requests round
+robin. A flow that has no waiting request and was not served in this step need not wait. A request that has waited for
+something (its write is on disk, a webhook has answered) is scheduled again for the rest of its work. In kube-apiserver
+Go's scheduler shares the CPUs between goroutines.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class _Queue:
-    """The waiting requests of one flow. A request that has started goes first, because it holds seats and memory."""
+    """The waiting requests of one flow. Those that have started before go first, because they hold seats and memory."""
 
     __slots__ = ("new", "started")
 
@@ -39,7 +40,10 @@ class _Queue:
 
 
 class FairScheduler:
-    """Shares the steps of one event loop between flows."""
+    """The scheduler of one event loop.
+
+    Before each part of its work, a request calls `try_start`, or else awaits `wait`.
+    """
 
     def __init__(
         self,
@@ -51,7 +55,7 @@ class FairScheduler:
 
         Args:
             config: the settings; `enabled=False` lets every request start at once.
-            clock: returns the CPU time of this thread in seconds. It measures what a step costs.
+            clock: returns the CPU time of this thread in seconds, with which the cost of a step is measured.
             now: returns the wall time in seconds.
         """
         self._config = config
@@ -72,19 +76,25 @@ class FairScheduler:
         self._contended_until = 0.0
 
     def contended(self) -> bool:
-        """Return whether several flows are active and a request of any of them had to wait just now."""
+        """Return whether several flows are active, and a request had to wait within the last 100 ms."""
         return self._now() < min(self._contended_until, self._shared_until)
 
     def shared(self) -> bool:
-        """Return whether requests of two flows started, or asked to, one behind the other just now."""
+        """Return whether several flows are active.
+
+        They are if requests of two flows came one after the other within the last second.
+        """
         return self._now() < self._shared_until
 
     def cpu_scarce(self) -> bool:
-        """Return whether recent steps of the loop had to wait for a CPU."""
+        """Return whether the process had to wait for a CPU in recent steps of the loop."""
         return self._cpu < self._config.enough_cpu * self._wall
 
     def try_start(self, flow: Hashable) -> bool:
-        """Start a request of `flow` in this step if it need not wait. Otherwise the caller has to `wait`."""
+        """Return True and count the request if a request of `flow` may run now.
+
+        Otherwise the caller must await `wait`.
+        """
         if self._disabled:
             return True
         if flow != self._last:
@@ -103,7 +113,7 @@ class FairScheduler:
         return True
 
     def wait(self, flow: Hashable, *, started: bool = False) -> asyncio.Future[None]:
-        """Return a future that is done when a request of `flow` may start.
+        """Return a future that is done when a request of `flow` may run. The request is then counted already.
 
         Args:
             flow: the flow.
@@ -119,9 +129,9 @@ class FairScheduler:
 
     @types.coroutine
     def run(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run `work` and return its result.
+        """Await `work` and return its result. Call it once the request may run.
 
-        Each time it has waited for something, it is scheduled again as a request of `flow`.
+        Each time `work` has waited for something, it is scheduled again as a request of `flow`.
         """
         if self._disabled:
             unscheduled: T = yield from work
@@ -146,7 +156,10 @@ class FairScheduler:
         asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """End one step of the loop and begin the next: called once in each step while there are requests."""
+        """End one step of the loop and begin the next: let waiting requests run, one of each flow in turn.
+
+        It is called once in each step while there are requests.
+        """
         self._adapt(self._clock() - self._step_began)
         self._starts = 0
         self._served.clear()
@@ -165,7 +178,7 @@ class FairScheduler:
             self._next_step()
 
     def _adapt(self, cpu_seconds: float) -> None:
-        """Choose how many requests start in the next step, given the CPU seconds of this one."""
+        """Set how many requests may run in the next step, from the CPU seconds that this one took."""
         config = self._config
         self._cpu = config.kept * self._cpu + cpu_seconds
         self._wall = config.kept * self._wall + self._now() - self._step_began_at
