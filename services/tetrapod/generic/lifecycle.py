@@ -1,10 +1,9 @@
 """`Lifecycle`: the post-start hooks, health checks, readiness and shutdown of a server.
 
-Services register them, and the server runs them.
-
-A hook is a coroutine function. It returns once its work has started successfully (for example after a controller's
-first sync), and starts long-running tasks with `Lifecycle.background`. /readyz fails until every hook has returned.
-Upstream: k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
+Services register them, and the server runs them. A hook is a coroutine function. It returns once its work has started
+successfully (for example after a controller's first sync), and starts long-running tasks with `Lifecycle.background`.
+/readyz fails until every post-start hook has returned.
+Upstream: k8s.io/apiserver/pkg/server/hooks.go, healthz.go
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ filters/with_retry_after.go).
 
 
 class Followed(Protocol):
-    """An informer that the lifecycle runs."""
+    """An informer that the lifecycle runs. `synced` is set after its first list."""
 
     synced: asyncio.Event
 
@@ -43,7 +42,16 @@ class Followed(Protocol):
 
 
 class Lifecycle:
-    """The hooks, checks and background tasks of a server."""
+    """The hooks, health checks and background tasks of a server.
+
+    Attributes:
+        hooks: the post-start hooks by name.
+        hooks_done: the names of those that have succeeded.
+        leaving: the hooks that run first when the server stops.
+        pre_shutdown: the hooks that run last when the server stops.
+        checks: the health checks in order, each with the endpoints that show it.
+        shutting_down: set once the server begins to stop.
+    """
 
     def __init__(self) -> None:
         self.hooks: dict[str, Hook] = {}
@@ -57,7 +65,9 @@ class Lifecycle:
         self._followed: list[tuple[str, Followed]] = []
 
     def on_start(self, name: str, hook: Hook) -> None:
-        """Register a post-start hook; its name becomes the health check `poststarthook/NAME`.
+        """Register a post-start hook and its health check `poststarthook/NAME`.
+
+        The check fails until the hook has succeeded.
 
         Raises:
             ValueError: there is already a hook of that name.
@@ -75,43 +85,43 @@ class Lifecycle:
         return check
 
     def on_leaving(self, name: str, hook: Hook) -> None:
-        """Register a hook that runs first when the server stops, while it still serves.
+        """Register a hook that `leave` runs when the server begins to stop, while it still serves.
 
-        Such a hook removes the server from endpoints, for example.
-
-        Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint".
+        Such a hook removes the server from endpoints, for example. It is limited to 3 seconds.
+        Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint"
         """
         self.leaving[name] = hook
 
     def on_shutdown(self, name: str, hook: Hook) -> None:
-        """Register a hook that runs after the background tasks have been cancelled."""
+        """Register a hook that `stop` runs after the background tasks have been cancelled.
+
+        An earlier one of this name is replaced.
+        """
         self.pre_shutdown[name] = hook
 
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
-        """Register a health check for some of the three endpoints."""
+        """Register a health check that the given endpoints show. An earlier one of this name is replaced."""
         self.checks[name] = (check, endpoints)
 
     def follow(self, name: str, informer: Followed) -> None:
-        """Run an informer until the server stops; the check `informer-sync` waits for its first list.
+        """Run an informer in a background task. The check `informer-sync` waits for its first list.
 
-        An informer is run only once.
-
-        Two services may each have an informer of the same name.
+        If the same informer is passed again, nothing happens. Two services may each have an informer of the same name.
         """
         if all(informer is not followed for _, followed in self._followed):
             self._followed.append((name, informer))
             self.background(f"informer/{name}", informer.run())
 
     async def informers_synced(self) -> None:
-        """Run the check `informer-sync`: raise unless all informers have synced."""
+        """Raise RuntimeError unless all informers of `follow` have synced. This is the check `informer-sync`."""
         waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
     def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run `work` until the server stops.
+        """Run `work` in a task until it ends or `stop` cancels it, and return the task.
 
-        Long-lived loops handle their own errors; an error that ends the task is logged.
+        An error that ends the task is logged; the task is not restarted.
         """
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -126,13 +136,13 @@ class Lifecycle:
     async def start(self) -> None:
         """Run all post-start hooks concurrently, and return when each has succeeded.
 
-        A hook runs again after a pause while it raises `Unavailable` or a `StatusError` of 500 or above; the number of
-        attempts is not limited. Any other error of a hook is raised.
+        A hook is run again after a pause while it raises `Unavailable` or a `StatusError` of 500 or above; the number
+        of attempts is not limited. Any other error of a hook is raised.
         """
         await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
 
     async def _run_hook(self, name: str, hook: Hook) -> None:
-        """Run a hook, again while the store or a service it needs is unavailable; so a hook may run several times."""
+        """Run a post-start hook until it succeeds. `start` says which errors are retried."""
         wait = _FIRST_WAIT
         while True:
             try:
@@ -148,9 +158,9 @@ class Lifecycle:
                 return
 
     async def leave(self, delay: float) -> None:
-        """Report not ready, run the leaving hooks, and wait for them and for the delay.
+        """Make the server unready, run the hooks of `on_leaving`, and wait.
 
-        Return when the hooks are done or have timed out, and `delay` seconds have passed.
+        Return after the hooks have ended and `delay` seconds have passed. Errors and timeouts of hooks are logged.
         """
         self.shutting_down.set()
 
@@ -166,7 +176,7 @@ class Lifecycle:
         await asyncio.gather(asyncio.sleep(delay), *(run_hook(name, hook) for name, hook in list(self.leaving.items())))
 
     async def stop(self) -> None:
-        """Cancel every background task, then run the pre-shutdown hooks."""
+        """Cancel all background tasks, then run the hooks of `on_shutdown` in order. Errors of hooks are logged."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -179,4 +189,4 @@ class Lifecycle:
 
 
 class Unavailable(Exception):
-    """The store or service did not respond, or not in time; whether a write took effect is unknown."""
+    """The store or a service did not respond, or not in time. A write may have taken effect nevertheless."""
