@@ -13,13 +13,12 @@ from click.testing import Result
 
 from integration.backup.conftest import filled
 from support.etcd import Etcd
-from tetrapod.generic.storage.backend import Compacted
+from tetrapod.generic.storage.backend import Compacted, prefix_end
 from tetrapod.generic.storage.backup import archive
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.backup.reading import read_etcd, read_sqlite
 from tetrapod.generic.storage.backup.writing import write_etcd
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
-from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.sqlite import SqliteBackend
 
 Command = Callable[..., Result]

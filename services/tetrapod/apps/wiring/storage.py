@@ -17,8 +17,7 @@ from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle, Unavailable
-from tetrapod.generic.storage.backend import Backend, CannotOpen
-from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.backend import Backend, CannotOpen, prefix_end
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend

@@ -15,8 +15,8 @@ from typing import Final
 from tetrapod.extensions.conversion import metrics
 from tetrapod.extensions.conversion.review import BadConversion, checked, converted_objects, new_review
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.client_config import client_config
-from tetrapod.generic.webhook.errors import CallFailed, Unusable
+from tetrapod.generic.webhook.client_config import Unusable, client_config
+from tetrapod.generic.webhook.responses import CallFailed
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError
 

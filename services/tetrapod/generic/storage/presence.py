@@ -13,8 +13,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision
-from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, prefix_end
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.5

@@ -20,8 +20,7 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.webhook.client_config import ClientConfig, Credentials
-from tetrapod.generic.webhook.errors import CallFailed
-from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header
+from tetrapod.generic.webhook.responses import CallFailed, Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.services import ServiceResolver
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

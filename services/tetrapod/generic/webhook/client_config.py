@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.webhook.errors import Unusable
 from tetrapod.machinery.gvk import Object
 
 _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as PEM block"
@@ -130,3 +129,7 @@ class Credentials:
 
 
 NO_CREDENTIALS: Final = Credentials()
+
+
+class Unusable(Exception):
+    """The error of a `clientConfig` that cannot be used for calls."""

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import decode as typed
@@ -194,3 +193,16 @@ class Review:
 def supported_version(versions: Sequence[str]) -> str | None:
     """Return the first of a webhook's versions of the review that is supported, or None."""
     return next((version for version in versions if version in SUPPORTED), None)
+
+
+class CallFailed(Exception):
+    """The error of a call without a usable response.
+
+    The text follows `failed to call webhook: ` in messages. `code` is the HTTP status for metrics.
+
+    Upstream: k8s.io/apiserver/pkg/util/webhook/error.go.
+    """
+
+    def __init__(self, text: str, code: int = 503) -> None:
+        super().__init__(text)
+        self.code = code

@@ -16,9 +16,8 @@ import orjson
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.kubeconfig import Target
-from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header
+from tetrapod.generic.webhook.responses import CallFailed, Expected, HttpResponse, decode, header
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

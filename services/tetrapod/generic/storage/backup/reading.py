@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.storage.backend import Compacted, KeyValue
+from tetrapod.generic.storage.backend import Compacted, KeyValue, prefix_end
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
-from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.sqlite import snapshots
 from tetrapod.generic.storage.sqlite.schema import is_new
 

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.storage.backend import Compacted
+from tetrapod.generic.storage.backend import Compacted, prefix_end
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
-from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
 

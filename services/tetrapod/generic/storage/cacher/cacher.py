@@ -16,7 +16,7 @@ from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
-from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -38,7 +38,6 @@ from tetrapod.generic.storage.interface import (
     WatchEvent,
     WatchQuery,
 )
-from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady

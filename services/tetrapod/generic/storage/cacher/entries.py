@@ -7,8 +7,8 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Final
 
+from tetrapod.generic.storage.backend import prefix_end
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.keys import prefix_end
 
 FREED_AT_ONCE: Final = 1000
 """Entries that are freed in one step of the event loop, which takes 0.1 ms (measured)."""

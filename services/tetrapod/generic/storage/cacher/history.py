@@ -14,12 +14,11 @@ import logging
 from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted
+from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.encoding import CorruptObject
-from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotTransformable
 
 log = logging.getLogger(__name__)

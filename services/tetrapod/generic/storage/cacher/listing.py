@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range
+from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
@@ -28,7 +28,6 @@ from tetrapod.generic.storage.interface import (
     TooOldResourceVersion,
     View,
 )
-from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
 

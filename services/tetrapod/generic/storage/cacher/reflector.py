@@ -17,11 +17,18 @@ from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
-from tetrapod.generic.storage.backend import Backend, BackendEvent, BackendWatch, Compacted, FutureRevision, KeyValue
+from tetrapod.generic.storage.backend import (
+    Backend,
+    BackendEvent,
+    BackendWatch,
+    Compacted,
+    FutureRevision,
+    KeyValue,
+    prefix_end,
+)
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.encoding import CorruptObject
-from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
 from tetrapod.machinery.failure import Failure, result_of
 from tetrapod.machinery.gvk import GroupResource

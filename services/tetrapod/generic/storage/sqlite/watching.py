@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import BackendEvent, WatchBatch
-from tetrapod.generic.storage.keys import prefix_end
+from tetrapod.generic.storage.backend import BackendEvent, WatchBatch, prefix_end
 
 QUEUE = 8192
 CHUNK = 1000
