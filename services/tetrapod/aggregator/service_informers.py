@@ -63,11 +63,14 @@ class ClusterInformers:
             service = (metadata.get("labels") or {}).get(SERVICE_NAME)
             if not service:
                 continue
-            known = self._by_service.setdefault((metadata["namespace"], service), {})
+            key = metadata["namespace"], service
+            slices = self._by_service.setdefault(key, {})
             if obj is new:
-                known[metadata["name"]] = obj
+                slices[metadata["name"]] = obj
             else:
-                known.pop(metadata["name"], None)
+                slices.pop(metadata["name"], None)
+            if not slices:
+                del self._by_service[key]
             self._notify(metadata["namespace"], service)
 
     def _notify(self, namespace: str, name: str) -> None:
