@@ -92,9 +92,12 @@ class Http2Connection(asyncio.Protocol):
             raise RpcError(Code.UNAVAILABLE, "the connection is closing")
         call = Call(self, next(self._ids), self._first_window, repeatable)
         self._calls[call.id] = call
-        self.write(frames.frame(frames.HEADERS, frames.END_HEADERS, call.id, block))
-        if message is not None:
-            call.send(message, last=True)
+        head = frames.frame(frames.HEADERS, frames.END_HEADERS, call.id, block)
+        if message is None:
+            self.write(head)
+        else:
+            call.queue(message, last=True)
+            self.flush(call, head)
         self._keepalive.watch()
         return call
 
@@ -121,9 +124,14 @@ class Http2Connection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
-    def flush(self, call: Call) -> None:
-        """Send as much of a call's pending data as the flow control windows allow, in frames of the allowed size."""
-        pieces: list[bytes | memoryview] = []
+    def flush(self, call: Call, head: bytes = b"") -> None:
+        """Send as much of a call's pending data as the flow control windows allow, in frames of the allowed size.
+
+        Args:
+            call: the call.
+            head: frames to send before the data, in the same write. A separate write costs a system call.
+        """
+        pieces: list[bytes | memoryview] = [head] if head else []
         while call.pending:
             piece = call.pending[0]
             size = min(len(piece), call.window, self._window, self._largest_frame)

@@ -90,9 +90,13 @@ class Call:
         `last` marks the end of the request.
         """
         if not self.ended:
-            self.pending.append(memoryview(_with_prefix(message)))
-            self.last_sent = last
+            self.queue(message, last=last)
             self.connection.flush(self)
+
+    def queue(self, message: bytes, *, last: bool) -> None:
+        """Queue a message without sending it; `last` marks the end of the request."""
+        self.pending.append(memoryview(_with_prefix(message)))
+        self.last_sent = last
 
     def cancel(self, error: RpcError | None = None) -> None:
         """Reset the stream, and end the call with `error`; None means CANCELLED. Do nothing if the call has ended."""
