@@ -34,7 +34,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new MutatingAdmissionPolicyBinding."""
+    """Validate the name and the spec of a new MutatingAdmissionPolicyBinding."""
     return validate_update(obj, obj) + reserved_name(obj)
 
 

@@ -14,7 +14,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions(access: ParamAccess) -> list[ResourceDefinition]:
-    """Return the definitions of the group.
+    """Return the definitions of all resources in the API group admissionregistration.k8s.io.
 
     Args:
         access: decides who may name the parameters of a policy.

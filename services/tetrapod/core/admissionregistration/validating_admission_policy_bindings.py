@@ -44,7 +44,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ValidatingAdmissionPolicyBinding."""
+    """Validate the name and the spec of a new ValidatingAdmissionPolicyBinding."""
     return _validating_binding(obj, reserved_name(obj))
 
 

@@ -112,7 +112,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new webhook configuration."""
+    """Validate a new webhook configuration: its name and webhooks."""
     return _validate(obj, []) + reserved_name(obj)
 
 

@@ -7,7 +7,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions(ttl: int) -> list[ResourceDefinition]:
-    """Return the definitions of the group. Those of core/v1 are listed there.
+    """Return the definition of events in the API group events.k8s.io. That of core/v1 is listed in the core group.
 
     Args:
         ttl: seconds until an event is deleted.

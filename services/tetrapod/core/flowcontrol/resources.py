@@ -8,5 +8,5 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
+    """Return the definitions of all resources in the API group flowcontrol.apiserver.k8s.io."""
     return [flowcontrol_flow_schemas.definition(), priority_level_configurations.definition()]

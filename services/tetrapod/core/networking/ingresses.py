@@ -57,7 +57,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Ingress."""
+    """Validate the spec of a new Ingress, and that its deprecated class annotation equals ingressClassName."""
     spec = obj.get("spec") or {}
     errors = _spec(spec, bad_secrets=False, bad_wildcards=False)
     annotations = obj["metadata"].get("annotations") or {}

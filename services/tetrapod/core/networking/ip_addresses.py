@@ -38,7 +38,7 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new IPAddress."""
+    """Validate the parentRef of a new or updated IPAddress. `validate_name` checks the name."""
     parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
     if parent is None:
         return [field.required(path)]
@@ -56,7 +56,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of spec.parentRef."""
+    """Reject a change of spec.parentRef. `validate` checks the other rules of an update."""
     parent, old_parent = ((obj.get("spec") or {}).get("parentRef") for obj in (new, old))
     return [] if same(parent, old_parent) else [field.invalid("spec.parentRef", None, IMMUTABLE)]
 

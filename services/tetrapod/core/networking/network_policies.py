@@ -59,7 +59,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new NetworkPolicy."""
+    """Validate the spec of a new NetworkPolicy: selectors, ports, CIDRs and policyTypes."""
     return _spec(obj.get("spec") or {}, [])
 
 

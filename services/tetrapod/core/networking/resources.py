@@ -9,7 +9,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
+    """Return the definitions of all resources in the API group networking.k8s.io."""
     return [
         ingress_classes.definition(),
         networking_ingresses.definition(),

@@ -49,12 +49,12 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new DeviceClass."""
+    """Validate the name and the spec of a new DeviceClass."""
     return _class(obj, {})
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated DeviceClass."""
+    """Validate the name and the spec of an updated DeviceClass."""
     return _class(new, old.get("spec") or {})
 
 

@@ -48,7 +48,7 @@ def set_taint_defaults(taint: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new or updated DeviceTaintRule."""
+    """Validate the device selector and the taint of a new or updated DeviceTaintRule."""
     spec, errors = obj.get("spec") or {}, ErrorLists()
     selector = spec.get("deviceSelector") or {}
     for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):

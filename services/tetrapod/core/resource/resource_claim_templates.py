@@ -48,7 +48,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceClaimTemplate."""
+    """Validate the metadata for claims, and the device requests, of a new ResourceClaimTemplate."""
     return _template(obj).all()
 
 

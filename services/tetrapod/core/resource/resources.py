@@ -10,7 +10,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
-    """Return the definitions of the group.
+    """Return the definitions of all resources in the API group resource.k8s.io.
 
     Args:
         access: decides who may request devices with admin access and change the status of claims.

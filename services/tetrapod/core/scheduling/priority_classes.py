@@ -77,7 +77,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PriorityClass."""
+    """Validate a new PriorityClass: its value, reserved names, and preemptionPolicy."""
     name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
     errors: list[FieldError] = []
     if name.startswith(_SYSTEM):
@@ -101,7 +101,7 @@ def _no_system_class(name: str, value: int, default: bool) -> str:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject changes of value and preemptionPolicy."""
+    """Reject changes of value and preemptionPolicy; other fields are not validated."""
     errors: list[FieldError] = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(field.forbidden("value", "may not be changed in an update."))

@@ -7,5 +7,5 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
+    """Return the definitions of all resources in the API group scheduling.k8s.io."""
     return [priority_classes.definition()]

@@ -70,7 +70,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new CSIDriver, or the new object of an update."""
+    """Validate the spec of a new or updated CSIDriver."""
     spec = obj.get("spec") or {}
     errors = [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
     if (policy := spec.get("fsGroupPolicy")) is None:

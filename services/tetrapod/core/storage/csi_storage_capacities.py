@@ -30,7 +30,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a CSIStorageCapacity."""
+    """Validate nodeTopology, storageClassName and capacity of a new or updated CSIStorageCapacity."""
     errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology")
     errors += dns_subdomain(obj.get("storageClassName") or "", "storageClassName")
     if (capacity := obj.get("capacity")) is not None:
@@ -39,7 +39,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject changes of nodeTopology and storageClassName."""
+    """Reject changes of nodeTopology and storageClassName. `validate` checks the other rules of an update."""
     topology, name = new.get("nodeTopology"), new.get("storageClassName") or ""
     errors = differences.immutable(topology, old.get("nodeTopology"), "nodeTopology", go_structs.selector(topology))
     return errors + immutable(name, old.get("storageClassName") or "", "storageClassName")

@@ -14,7 +14,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
+    """Return the definitions of all resources in the API group storage.k8s.io."""
     return [
         csi_drivers.definition(),
         csi_nodes.definition(),

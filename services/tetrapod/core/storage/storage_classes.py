@@ -70,7 +70,7 @@ def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> li
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a StorageClass."""
+    """Validate a new or updated StorageClass: provisioner, parameters, policies and allowedTopologies."""
     name = obj.get("provisioner") or ""
     errors = provisioner(name, "provisioner") if name else []
     errors += parameters(obj.get("parameters") or {}, "parameters")
@@ -107,7 +107,10 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject changes of provisioner, parameters, reclaimPolicy and volumeBindingMode."""
+    """Reject changes of provisioner, parameters, reclaimPolicy and volumeBindingMode.
+
+    `validate` checks the other rules of an update.
+    """
     frozen = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
     return [error for key in frozen for error in fixed(new.get(key), old.get(key), key)]
 

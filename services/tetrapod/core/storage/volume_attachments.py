@@ -45,7 +45,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new VolumeAttachment."""
+    """Validate the spec and the status of a new VolumeAttachment."""
     return _written(obj) + _attacher((obj.get("spec") or {}).get("attacher") or "")
 
 

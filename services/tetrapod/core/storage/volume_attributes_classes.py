@@ -35,7 +35,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new VolumeAttributesClass."""
+    """Validate the driver name and the parameters of a new VolumeAttributesClass."""
     errors = provisioner(obj.get("driverName") or "", "driverName")
     return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
 

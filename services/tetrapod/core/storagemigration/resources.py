@@ -7,5 +7,5 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
+    """Return the definitions of all resources in the API group storagemigration.k8s.io."""
     return [storage_version_migrations.definition()]

@@ -43,7 +43,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new StorageVersionMigration."""
+    """Validate spec.resource of a new or updated StorageVersionMigration."""
     resource = (obj.get("spec") or {}).get("resource") or {}
     path, name, group = "spec.resource", resource.get("resource") or "", resource.get("group") or ""
     errors = errors_from(is_dns1035_label, name, f"{path}.resource") if name else []
@@ -53,7 +53,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of spec.resource."""
+    """Reject a change of spec.resource. `validate` checks the other rules of an update."""
     resource, old_resource = ((obj.get("spec") or {}).get("resource") or {} for obj in (new, old))
     if resource == old_resource:
         return []

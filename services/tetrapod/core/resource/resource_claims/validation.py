@@ -38,14 +38,14 @@ _ORDER: Final = {
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceClaim."""
+    """Validate the device requests, constraints and configurations of a new ResourceClaim."""
     errors = ErrorLists()
     validate_devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
     return errors.all()
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of a claim's spec."""
+    """Reject a change of a ResourceClaim's spec; it is not validated again."""
     return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 

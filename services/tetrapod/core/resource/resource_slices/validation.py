@@ -23,7 +23,7 @@ _MOST_COUNTER_SETS: Final = 8
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceSlice."""
+    """Validate the spec of a new ResourceSlice: driver, pool, nodes, devices and shared counters."""
     return _validate(obj.get("spec") or {}, None)
 
 
