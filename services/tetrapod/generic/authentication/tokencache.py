@@ -88,7 +88,7 @@ class ExpiringCache(Generic[K, V]):
         return entry[1]
 
     def put(self, key: K, value: V, at_most: float = math.inf) -> None:
-        """Store a value for `seconds`, or `at_most` seconds if those are fewer."""
+        """Store a value for the `seconds` of the cache, or for `at_most` seconds if those are fewer."""
         seconds = min(self.seconds, at_most)
         if seconds > 0:
             self._entries.keep(key, (self._clock() + seconds, value))
