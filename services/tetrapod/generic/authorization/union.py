@@ -89,7 +89,7 @@ class HealthPaths:
 
 
 class AlwaysAllow:
-    """The authorizer of `--authorization-mode=AlwaysAllow`."""
+    """The authorizer of `--authorization-mode=AlwaysAllow`, which allows every request. It is also a rule resolver."""
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return _ALLOW
@@ -100,7 +100,7 @@ class AlwaysAllow:
 
 
 class AlwaysDeny:
-    """The authorizer of `--authorization-mode=AlwaysDeny`."""
+    """The authorizer of `--authorization-mode=AlwaysDeny`: as upstream, it has no opinion and allows nothing."""
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return AuthorizationResult(Decision.NO_OPINION, "Everything is forbidden.")
