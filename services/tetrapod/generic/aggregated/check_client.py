@@ -32,7 +32,7 @@ class CheckResponse:
 
     @property
     def object(self) -> Object:
-        """The body as a JSON object.
+        """The body, decoded as a JSON object.
 
         Raises:
             ValueError: the body is not a JSON object.
@@ -71,7 +71,7 @@ class CheckClient:
 
         Args:
             path: the path and the query.
-            user: the identity headers, such as `MASTER` or `NOBODY`.
+            user: the identity headers, such as `MASTER` (in system:masters) or `NOBODY` (without permissions).
             more: `method` (default GET), `body`, `accept` (default JSON) and `content_type`.
 
         Raises:

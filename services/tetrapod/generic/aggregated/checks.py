@@ -64,7 +64,7 @@ class Subject:
 
     @property
     def root(self) -> str:
-        """The path of the group-version."""
+        """The path of the group-version, `/apis/GROUP/VERSION`."""
         return f"/apis/{self.group_version}"
 
     def listable(self) -> list[Object]:
@@ -162,7 +162,7 @@ def discovery(subject: Subject) -> None:
     "the aggregator sends the user in X-Remote-User, with the front proxy's certificate",
 )
 def accepts_front_proxy(subject: Subject) -> None:
-    """Check that the front proxy's identity headers are accepted."""
+    """Check that a request with the front proxy's certificate and identity headers gets a 200."""
     _must(subject.client.ask(subject.root, MASTER), 200)
 
 

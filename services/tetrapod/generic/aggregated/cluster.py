@@ -33,7 +33,7 @@ class Cluster:
 
     @classmethod
     def from_kubeconfig(cls, path: str) -> Self:
-        """Read the connection of the current context of a kubeconfig.
+        """Return the connection of the current context of a kubeconfig. It does not connect yet.
 
         Args:
             path: the path of the kubeconfig.
@@ -52,7 +52,7 @@ class Cluster:
 
     @classmethod
     def in_cluster(cls) -> Self:
-        """Return the connection from a pod: the Service `kubernetes`, with the pod's service account.
+        """Return the connection for a pod: to the Service `kubernetes`, with the token of the pod's service account.
 
         Raises:
             OSError: the service account is not mounted.

@@ -109,7 +109,7 @@ class AggregatedServer:
 
     @property
     def ca(self) -> bytes:
-        """The CA certificate in PEM, for the APIService's caBundle."""
+        """The CA certificate in PEM, for the caBundle of APIServices."""
         return self._pki.ca.read_bytes()
 
     async def start(self) -> None:
