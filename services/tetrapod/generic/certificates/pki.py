@@ -156,7 +156,7 @@ def _issue(name: str, authority: Authority, hosts: list[str]) -> tuple[bytes, by
 
 
 class _Record:
-    """The content of `pki.json`: the hash, expiry and hosts of each certificate."""
+    """The content of `pki.json`: an entry with hash, expiry and hosts for each certificate."""
 
     def __init__(self, pki: Pki) -> None:
         self._pki = pki
@@ -214,7 +214,7 @@ class _Record:
         self._changed = True
 
     def save(self) -> None:
-        """Write `pki.json` if it has changed."""
+        """Write `pki.json`, if an entry has changed since it was read."""
         if self._changed:
             write_file(self._path, json.dumps(self._entries, indent=1).encode(), PUBLIC)
 
