@@ -73,7 +73,7 @@ class Informer(Reflector):
         return self.objects.get((namespace, name))
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled. Errors are logged and retried with backoff."""
         try:
             await super().run()
         finally:

@@ -189,10 +189,11 @@ class Reflector(ABC):
         return version
 
     def _skip(self, obj: Object, error: Exception) -> None:
-        """Log and count an object that cannot be stored.
+        """Log and count an object that cannot be stored, instead of raising the error.
 
-        Such objects were not validated: an external server or another program has written them. They must not end the
-        loop, which follows all other objects of the resource. The next change or list of the object tries it again.
+        The object was not validated, because an external server or another program has written it. The error must not
+        end the loop, which stores all other objects of the resource. The next change or list of the object tries to
+        store it again.
         """
         SKIPPED.add((NAME, *self.gvr))
         log.warning("informer %s: skipping an object (%.200r): %r", self.gvr, obj.get("metadata"), error)
