@@ -40,7 +40,10 @@ def _aggregated(header: str) -> str | None:
 
 
 def is_aggregated(media_type: str) -> bool:
-    """Return whether a Content-Type means the aggregated format (upstream: client-go/discovery, ContentTypeIsGVK)."""
+    """Return whether a Content-Type is that of the aggregated format, with the parameters g, v and as.
+
+    Upstream: client-go/discovery, ContentTypeIsGVK
+    """
     clauses = parse_accept(media_type)
     if not clauses or clauses[0].type != "application":
         return False
