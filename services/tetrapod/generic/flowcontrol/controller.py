@@ -45,7 +45,11 @@ _FLOW_BYTES: Final = 400
 
 
 class Flow(NamedTuple):
-    """The common data of requests with the same user, verb and resource (or path)."""
+    """The classification of the requests with the same user, verb and resource (or path).
+
+    It consists of the priority level, the FlowSchema, the flow distinguisher, and data that would be computed for each
+    request again.
+    """
 
     level: Level
     labels: tuple[str, str]  # priority level, flow schema
@@ -67,9 +71,9 @@ class _Schema(NamedTuple):
 
 
 class FlowControl:
-    """The priority and fairness controller, which classifies requests into flows and limits their execution.
+    """The API priority and fairness controller.
 
-    The seats of a priority level limit which of its requests execute.
+    It classifies requests into flows, and has the queues and limits of the priority levels.
     """
 
     def __init__(

@@ -336,7 +336,7 @@ class QueueSet:
         return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
 
     def _advance(self) -> float:
-        """Advance R by the average service rate of the active queues since the last change, and return the time."""
+        """Advance the virtual time R to now, by the average service rate of the active queues, and return the time."""
         now = self._clock()
         elapsed = now - self._since
         state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)

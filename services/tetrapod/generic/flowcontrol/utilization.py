@@ -24,7 +24,10 @@ MOST_STATES: Final = 512
 
 
 class Limits(NamedTuple):
-    """The values to which utilization is relative: nominal seats, current seats, and queue capacity in requests."""
+    """The values by which utilization is divided.
+
+    They are the nominal seats, the current seats, and the capacity of the queues in requests.
+    """
 
     nominal: int
     current: int
