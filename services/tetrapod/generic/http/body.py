@@ -94,7 +94,7 @@ class IncomingBody:
         self._wake()
 
     def end_of_body(self) -> None:
-        """Mark the body as complete after its last piece."""
+        """Mark the body as complete, after its last piece was appended."""
         self.complete = True
         if self._waiter is not None:
             self._wake()
@@ -102,7 +102,8 @@ class IncomingBody:
     def mark_body_malformed(self) -> None:
         """Mark the body as malformed.
 
-        Further reads raise StatusError 500, and the connection closes after the response.
+        Reads then raise StatusError 500 after the pieces that have arrived, and the connection closes after the
+        response.
         """
         self.broken = True
         self.keep_alive = False

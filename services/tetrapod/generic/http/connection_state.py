@@ -21,7 +21,7 @@ from typing import Final
 
 
 class ConnectionState(Enum):
-    """The state of an `HttpProtocol`. The states are described above."""
+    """The state of a client connection (`HttpProtocol`), which the table of the module describes."""
 
     OPEN = "open"
     BACKLOGGED = "backlogged"

@@ -50,7 +50,7 @@ def encode_status(status: Object) -> bytes:
 
 
 def text_response(status: int, text: bytes) -> Response:
-    """Return a plain-text response, as Go's http.Error does."""
+    """Return a plain-text response without caching, as Go's http.Error writes it."""
     return Response(status, [NO_CACHE, TEXT, NOSNIFF], text)
 
 

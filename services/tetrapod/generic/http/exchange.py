@@ -283,7 +283,10 @@ class Exchange(IncomingBody):
         self.protocol.finished(self)
 
     async def _write_pieces(self, head: bytes, body: bytes) -> bool:
-        """Write a large body as fast as the client reads it. Return False if the client closed the connection."""
+        """Write the head and a large body as fast as the client reads it.
+
+        Return False if the client closed the connection.
+        """
         view = memoryview(body)
         self.unsent = len(body)
         self.protocol.transport.write(head)

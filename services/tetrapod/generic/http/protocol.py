@@ -310,7 +310,7 @@ class HttpProtocol(HttpToolsProtocol):
     # --- unread responses (a LimitedConnection of unread_responses.py)
 
     def unread(self) -> int:
-        """Return the bytes of responses that the client has not read."""
+        """Return the number of bytes of responses that are in memory because the client has not read them."""
         size: int = self.transport.get_write_buffer_size()
         return size + (self.exchange.unsent if self.exchange is not None else 0)
 
@@ -319,7 +319,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self.exchange.request.user.name if self.exchange is not None else self.last_user
 
     def abort_connection(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, without sending the rest of the response."""
         self.transport.abort()
 
     # --- the parser's side
@@ -524,5 +524,5 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 async def _server_options(_: Request) -> Response:
-    """Answer `OPTIONS *`, which Go's server does before any handler."""
+    """Return an empty 200, with which Go's server answers `OPTIONS *` before any handler."""
     return Response(200, [])

@@ -43,7 +43,7 @@ class BodyReader(Protocol):
 
 
 class ClientGone(Exception):
-    """The client closed its connection in the middle of a request."""
+    """The client closed its connection before the request was read or the response was written completely."""
 
 
 class AnswerBroken(Exception):

@@ -39,7 +39,7 @@ class LimitedConnection(Protocol):
         ...
 
     def abort_connection(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, without sending the rest of the response."""
         ...
 
 

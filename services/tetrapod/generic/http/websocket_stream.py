@@ -69,10 +69,10 @@ class Handshake(NamedTuple):
 
 
 def watch_handshake(request: Request) -> Handshake | Response:
-    """Return the handshake of a watch, or the response that rejects it.
+    """Return the handshake of a watch, or the response (400 or 403) that rejects it.
 
-    The client has to send an Origin header, as upstream's websocket.Handler requires, and may offer one subprotocol, of
-    any name.
+    The client must send an Origin header, as upstream's websocket.Handler requires. It may offer one subprotocol of any
+    name, which is chosen.
     """
     result = _validate_handshake(request.headers)
     if isinstance(result, Response):
@@ -84,7 +84,7 @@ def watch_handshake(request: Request) -> Handshake | Response:
 
 
 def reader_handshake(request: Request) -> Handshake | Response:
-    """Return the handshake of a byte stream, such as a log, or the response that rejects it.
+    """Return the handshake of a byte stream, such as a log, or the response (400 or 403) that rejects it.
 
     The first offered subprotocol that is supported is chosen.
     """

@@ -99,7 +99,7 @@ class Clause(NamedTuple):
         return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))
 
     def first_of(self, media_types: Sequence[str]) -> str:
-        """Return the first media type that the clause accepts, or ""."""
+        """Return the first of `media_types` that the clause accepts, or "" if it accepts none."""
         return next((media_type for media_type in media_types if self.takes(media_type)), "")
 
     def is_preferred_to(self, other: Clause) -> bool:
