@@ -62,17 +62,17 @@ def group_document(group: str) -> Object:
 
 
 def api_document() -> Object:
-    """Return the document of `/api/`."""
+    """Return the document of `/api/`, which lists the versions of the core group."""
     return _small("/api/", Operation("get", "getCoreAPIVersions", "core", META + "APIVersions", text=_VERSIONS))
 
 
 def apis_document() -> Object:
-    """Return the document of `/apis/`."""
+    """Return the document of `/apis/`, which lists the groups."""
     return _small("/apis/", Operation("get", "getAPIVersions", "apis", META + "APIGroupList", text=_VERSIONS))
 
 
 def version_document() -> Object:
-    """Return the document of `/version/`."""
+    """Return the document of `/version/`, the version of the server."""
     answer = "io.k8s.apimachinery.pkg.version.Info"
     text = "get the version information for this server"
     return _small(
