@@ -34,7 +34,7 @@ class Carrier(Protocol):
         ...
 
     def forget(self, call: Call) -> None:
-        """Remove a call that has ended."""
+        """Remove a call that has ended from the connection."""
         ...
 
 
