@@ -53,15 +53,15 @@ _PLACES: Final = {name: place for place, name in enumerate(_ORDER)}
 
 
 class Health:
-    """The three endpoints over one `Lifecycle`."""
+    """The endpoints /healthz, /livez and /readyz, which run the health checks of a `Lifecycle`."""
 
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle
 
     def checks(self, endpoint: str) -> dict[str, Check]:
-        """Return the checks of an endpoint in upstream's order.
+        """Return the checks of an endpoint (`healthz`, `livez` or `readyz`) by name, in upstream's order.
 
-        These are the built-in checks, those of the service, post-start hooks, and for readyz the shutdown.
+        They are the built-in checks, those of the lifecycle, and for readyz that of the shutdown.
         """
         registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
         registered.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
@@ -77,13 +77,18 @@ class Health:
             raise RuntimeError("process is shutting down")
 
     def paths(self) -> list[str]:
-        """Return all paths of health checks."""
+        """Return the paths of the three endpoints, each followed by those of its single checks."""
         return [
             p for e in ("healthz", "livez", "readyz") for p in (f"/{e}", *(f"/{e}/{name}" for name in self.checks(e)))
         ]
 
     async def handle(self, request: Request) -> Response | None:
-        """Return the response, or None if the path is not a check."""
+        """Run the checks of a path and return the response: 200, or 500 if a check fails.
+
+        Return None for an unknown path.
+
+        All checks of an endpoint run concurrently, each for at most 10 seconds.
+        """
         endpoint, _, name = request.path.lstrip("/").partition("/")
         checks = self.checks(endpoint)
         if not name:
@@ -96,7 +101,7 @@ async def _ok() -> None:
 
 
 async def _log_is_written() -> None:
-    """Raise if a log handler's stream is closed."""
+    """Raise RuntimeError if the stream of a log handler is closed. This is the check `log`."""
     for handler in logging.getLogger().handlers:
         stream = getattr(handler, "stream", None)
         if stream is not None and stream.closed:
@@ -139,7 +144,7 @@ async def _check_all(endpoint: str, checks: dict[str, Check], request: Request) 
 
 
 async def _run(endpoint: str, name: str, check: Check) -> str | None:
-    """Run a check and return why it failed, or None. The outcome is counted for /metrics/slis."""
+    """Run a check and return the reason of its failure, or None. The result is counted for /metrics/slis."""
     failure: str | None = None
     try:
         async with asyncio.timeout(10):

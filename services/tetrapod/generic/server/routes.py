@@ -87,7 +87,7 @@ NOT_FOUND_HEADERS: HeaderList = [
 
 
 def not_found() -> Response:
-    """Return the plain-text 404 of a path that is not served."""
+    """Return a new plain-text 404, the response for a path that is not served."""
     return Response(404, list(NOT_FOUND_HEADERS), b"404 page not found\n")
 
 
