@@ -34,7 +34,7 @@ SUPPORTED: Final = ("v1", "v1beta1")
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A complete HTTP response."""
+    """A complete HTTP response. `content_type` is "" if the header is missing."""
 
     status: int
     content_type: str
