@@ -126,7 +126,7 @@ class Span:
         self.attributes.update(attributes)
 
     def event(self, name: str) -> None:
-        """Record an event at the current time."""
+        """Record an event of the span at the current time, unless the trace is closed."""
         if not self.trace.closed:
             self.events.append((time.monotonic(), name))
 

@@ -160,7 +160,7 @@ async def _discard(response: Response, request: Request) -> int:
 
 
 class _Discarding:
-    """A StreamWriter that discards everything."""
+    """A StreamWriter that counts the bytes in `size` and discards them."""
 
     def __init__(self) -> None:
         self.size = 0
