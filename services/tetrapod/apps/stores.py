@@ -75,7 +75,7 @@ class Store:
             await backend.close()
 
     async def decrypted(self, contents: Contents) -> Contents:
-        """Return the contents decrypted, or unchanged without an EncryptionConfiguration.
+        """Return the contents with all values decrypted. Without an EncryptionConfiguration return them as they are.
 
         Raises:
             BackupError, ValueError: a value cannot be decrypted, or the configuration is invalid.
@@ -88,10 +88,10 @@ class Store:
             return await configured.decrypted(contents)
 
     async def encrypted(self, contents: Contents) -> Contents:
-        """Return the contents encrypted as a server of this store does.
+        """Return the contents encrypted as a server over this store encrypts them.
 
-        Without an EncryptionConfiguration the contents are returned unchanged. Values that are already encrypted are
-        decrypted first.
+        Values that are already encrypted are decrypted first. Without an EncryptionConfiguration return the contents as
+        they are.
 
         Raises:
             BackupError, ValueError: a value cannot be decrypted, or the configuration is invalid.

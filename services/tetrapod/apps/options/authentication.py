@@ -132,7 +132,7 @@ class ServiceAccountFlags:
 
 @dataclass(frozen=True, slots=True)
 class RequestHeaderFlags:
-    """The flags of the front proxies whose identity headers are accepted."""
+    """The flags of front proxies: their CA, and the headers in which they pass the user."""
 
     client_ca_file: str = flag(
         "requestheader-client-ca-file",

@@ -9,7 +9,7 @@ from tetrapod.apps.options.flag import flag
 
 @dataclass(frozen=True, slots=True)
 class EtcdFlags:
-    """The flags of the store and of encryption at rest."""
+    """The flags of etcd and of encryption at rest. Without --etcd-servers, `up` uses SQLite."""
 
     servers: tuple[str, ...] = flag(
         "etcd-servers",

@@ -90,7 +90,7 @@ class AggregationFlags:
 
 @dataclass(frozen=True, slots=True)
 class EndpointFlags:
-    """The flags of this server's endpoint in the Service `kubernetes`."""
+    """The flags that decide how this server appears in the endpoints of the Service `kubernetes`."""
 
     reconciler_type: str = flag(
         "endpoint-reconciler-type",

@@ -88,7 +88,7 @@ class TetrapodFlags:
 
 @dataclass(frozen=True, slots=True)
 class RedisFlags:
-    """The flags of the cache that replicas share."""
+    """The flags of the Redis cache that the replicas of a service share."""
 
     url: str = flag(
         "redis-url",
@@ -102,7 +102,7 @@ class RedisFlags:
 
 @dataclass(frozen=True, slots=True)
 class PeerFlags:
-    """The URLs of the other services."""
+    """The flags with the URLs of the other services, for services in separate processes."""
 
     aggregator_url: tuple[str, ...] = flag(
         "aggregator-url",

@@ -26,7 +26,7 @@ _EXCLUDED_BY_CONFIG: Final = frozenset(
 
 
 def authorization_options(options: Options) -> AuthorizationOptions:
-    """Return the options of the authorizers.
+    """Return the options of the authorizers, with the text of the file if --authorization-config names one.
 
     Raises:
         ValueError: a flag or the file is invalid; the text is upstream's.
