@@ -34,7 +34,7 @@ class ApiError(Exception):
     """
 
     def __init__(self, code: int, body: bytes) -> None:
-        """Create the error from the status code and the body of a response."""
+        """Create the error for a response with this status code and body."""
         try:
             self.status: Object = json.loads(body)
         except ValueError:

@@ -30,7 +30,7 @@ class Counted(Embedded):
         super().__init__(options, store)
 
     async def director(self, request: Request) -> Response:
-        """Handle a request, counting it while it is in flight."""
+        """Pass a request to the embedded server, and count it while it is in flight."""
         if is_long_running(request.info):
             return await super().director(request)
         self._under_way += 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tetrapod_flags() -> Sequence[str]:
-    """Return flags of the server (those of `tetrapod up`). Override this fixture in conftest.py."""
+    """Return the flags of the server, which are those of `tetrapod up`. Override this fixture in conftest.py."""
     return ()
 
 
@@ -31,7 +31,7 @@ def tetrapod_manifests() -> Any:
 
 @pytest.fixture(scope="session")
 def tetrapod_session(tetrapod_flags: Sequence[str], tetrapod_manifests: Any) -> Iterator[Server]:
-    """Provide a server for all tests of the session, without a reset between them."""
+    """Provide the server of the session, with the manifests applied. It is not reset between tests."""
     from tetrapod.testing.server import Server
 
     with Server(tetrapod_flags) as server:
