@@ -107,7 +107,7 @@ class MergedDiscovery:
 
 
 class _Ranked(NamedTuple):
-    """A version's discovery document with the priorities of its group and of the version."""
+    """An APIVersionDiscovery object with the priorities of its group and of the version."""
 
     document: Object
     group: int
@@ -123,10 +123,10 @@ def _preferred(ranked: _Ranked) -> tuple[int, Any]:
 
 
 def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
-    """Return the version documents by group-version.
+    """Return the APIVersionDiscovery objects by group-version.
 
     Args:
-        items: the items of an aggregated discovery document.
+        items: the APIGroupDiscovery objects of an aggregated discovery document.
     """
     return {
         GroupVersion(item["metadata"].get("name", ""), version["version"]): version
@@ -160,7 +160,7 @@ class ExternalDiscovery:
         lifecycle.background("apiservice-discovery", self._queue.run(4))
 
     def version(self, obj: Object) -> Object:
-        """Return the discovery document of an APIService's version.
+        """Return the APIVersionDiscovery object for the group-version of an APIService.
 
         It has no resources and the freshness Stale if it was not fetched yet or the server is unavailable.
         """
@@ -237,7 +237,7 @@ class ExternalDiscovery:
 
 
 class _Known(NamedTuple):
-    """A cached discovery document of a version with its ETag ("" if it has none)."""
+    """A cached APIVersionDiscovery object with the ETag of its document ("" if it has none)."""
 
     etag: str
     document: Object

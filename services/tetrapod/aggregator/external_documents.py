@@ -86,7 +86,7 @@ class _ClassicList(msgspec.Struct):
 
 
 def read_aggregated(body: bytes) -> Versions:
-    """Return the version documents of an APIGroupDiscoveryList by group-version, without freshness.
+    """Return the APIVersionDiscovery objects of an APIGroupDiscoveryList by group-version, without freshness.
 
     Raises:
         ValueError: the document is malformed.
@@ -100,7 +100,7 @@ def read_aggregated(body: bytes) -> Versions:
 
 
 def read_classic(gv: GroupVersion, body: bytes) -> Object:
-    """Convert an APIResourceList to the version document of aggregated discovery, without freshness.
+    """Convert an APIResourceList to an APIVersionDiscovery object, without freshness.
 
     Subresources are moved below their resource, which is created if it is missing.
 

@@ -221,7 +221,7 @@ class _Contributions:
         self._graph.contribute(Vertex(self._kind, entry.namespace, entry.name), node, vertices)
 
     def lost(self) -> None:
-        """Keep the edges until the next list."""
+        """Keep the edges when the watch ends, until the objects are listed again."""
 
 
 class _Volumes:
@@ -249,7 +249,7 @@ class _Volumes:
         self._graph.put_volume(entry.name, *read_volume(entry.peek()))
 
     def lost(self) -> None:
-        """Keep the volumes until the next list."""
+        """Keep the volumes when the watch ends, until they are listed again."""
 
 
 def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:

@@ -201,7 +201,7 @@ class _KindFollower:
             self._index.put(self._kind, entry.namespace, entry.name, entry.peek())
 
     def lost(self) -> None:
-        """Keep the objects: an outdated policy is better than none while storage is unavailable."""
+        """Keep the objects when the watch ends: an outdated policy is better than none while storage is unavailable."""
 
 
 def read_binding(kind: str, namespace: str, name: str, obj: Object) -> Binding:
