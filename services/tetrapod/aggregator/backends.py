@@ -86,11 +86,11 @@ class Backends:
         self.pool = pool
         self._resolver = resolver
         self._certificate = certificate
-        self._known: dict[str, _Backend] = {}  # by the name of the APIService
+        self._by_apiservice: dict[str, _Backend] = {}  # by the name of the APIService
 
     def forget(self, name: str) -> None:
         """Drop the cached data of a deleted APIService. Open connections stay."""
-        self._known.pop(name, None)
+        self._by_apiservice.pop(name, None)
 
     def tls(self, obj: Object) -> ClientTLS:
         """Return the TLS configuration for the server of an external APIService.
@@ -102,14 +102,14 @@ class Backends:
 
     def _backend(self, obj: Object) -> _Backend:
         name = obj["metadata"]["name"]
-        known = self._known.get(name)
-        if known is None or known.obj is not obj:
+        backend = self._by_apiservice.get(name)
+        if backend is None or backend.obj is not obj:
             try:
                 tls: ClientTLS | str = self._make_tls(obj)
             except UnusableBundle as error:
                 tls = str(error)
-            known = self._known[name] = _Backend(obj, tls, known)
-        return known
+            backend = self._by_apiservice[name] = _Backend(obj, tls, backend)
+        return backend
 
     def _make_tls(self, obj: Object) -> ClientTLS:
         spec = obj["spec"]
@@ -130,12 +130,12 @@ class Backends:
             UnusableBundle: its CA bundle is unusable.
             Unresolvable: its Service has no usable address.
         """
-        known = self._backend(obj)
-        tls = known.tls
-        host, port = self._resolver.resolve(known.namespace, known.name, known.port)
-        endpoint = known.endpoint
+        backend = self._backend(obj)
+        tls = backend.tls
+        host, port = self._resolver.resolve(backend.namespace, backend.name, backend.port)
+        endpoint = backend.endpoint
         if endpoint is None or endpoint.host != host or endpoint.port != port:
-            endpoint = known.endpoint = Endpoint(host, port, tls)
+            endpoint = backend.endpoint = Endpoint(host, port, tls)
         return endpoint
 
     async def ask(

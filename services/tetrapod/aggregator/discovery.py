@@ -96,7 +96,10 @@ class MergedDiscovery:
         ]
 
     def _local_versions(self) -> Mapping[GroupVersion, Object]:
-        """Return the version documents of all local sources by group-version, cached until a source changes."""
+        """Return the APIVersionDiscovery objects of all local sources by group-version.
+
+        They are cached until a source changes.
+        """
         generation = sum(source.generation for source in self._local)
         if self._index[0] != generation:
             versions: dict[GroupVersion, Object] = {}
@@ -150,7 +153,7 @@ class ExternalDiscovery:
         self.generation = 0
         self._records = records
         self._backends = backends
-        self._known: dict[str, _Known] = {}  # by the name of the APIService, the last document of its server
+        self._cached: dict[str, _CachedVersion] = {}  # by the name of the APIService, the last document of its server
         self._seen: dict[str, tuple[object, bool]] = {}
         self._queue: WorkQueue[str] = WorkQueue("apiservice-discovery", self._refresh)
         records.on_change(self._changed)
@@ -164,8 +167,8 @@ class ExternalDiscovery:
 
         It has no resources and the freshness Stale if it was not fetched yet or the server is unavailable.
         """
-        known = self._known.get(obj["metadata"]["name"])
-        return known.document if known is not None and is_available(obj) else _stale(group_version(obj))
+        cached = self._cached.get(obj["metadata"]["name"])
+        return cached.document if cached is not None and is_available(obj) else _stale(group_version(obj))
 
     def _changed(self) -> None:
         """Queue the APIServices whose spec changed or whose server became available; drop documents of deleted ones."""
@@ -175,35 +178,35 @@ class ExternalDiscovery:
             seen[name] = (obj["spec"], is_available(obj))
             if self._seen.get(name) != seen[name]:
                 self._queue.add(name)
-        for name in self._known.keys() - seen.keys():
-            del self._known[name]
+        for name in self._cached.keys() - seen.keys():
+            del self._cached[name]
         self._seen = seen
 
     async def _refresh(self, name: str) -> None:
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None or not is_available(obj):
             return
-        known = self._known.get(name)
+        cached = self._cached.get(name)
         try:
             async with asyncio.timeout(TIMEOUT):
-                self._keep(name, await self._fetch(obj, known.etag if known is not None else ""))
+                self._keep(name, await self._fetch(obj, cached.etag if cached is not None else ""))
         except (BackendError, Unresolvable, TimeoutError, ValueError) as error:
-            self._keep(name, _Known("", _stale(group_version(obj))))
+            self._keep(name, _CachedVersion("", _stale(group_version(obj))))
             raise NotDiscovered(f"{type(error).__name__}: {error}") from error
         self._queue.add_after(name, REFRESH)
 
-    def _keep(self, name: str, fetched: _Known | None) -> None:
+    def _keep(self, name: str, fetched: _CachedVersion | None) -> None:
         if fetched is None:  # not modified
             return
-        known = self._known.get(name)
-        self._known[name] = fetched
-        if known is None or fetched.document != known.document:
+        cached = self._cached.get(name)
+        self._cached[name] = fetched
+        if cached is None or fetched.document != cached.document:
             self.generation += 1
 
-    async def _fetch(self, obj: Object, etag: str) -> _Known | None:
-        """Fetch the discovery document of an APIService's version; return None if it was not modified.
+    async def _fetch(self, obj: Object, etag: str) -> _CachedVersion | None:
+        """Fetch the APIVersionDiscovery object for the group-version of an APIService; None if it was not modified.
 
-        If a server's document lacks the group-version that it is registered for, the version is current and has no
+        If a server's document lacks the group-version that it is registered for, the result is current and has no
         resources.
 
         Args:
@@ -220,14 +223,14 @@ class ExternalDiscovery:
             raise ValueError("status 503 of /apis")
         if answer.status == 200 and is_aggregated(answer.media_type):
             version_document = read_aggregated(answer.body).get(gv, {"version": gv.version})
-            return _Known(answer.etag, {**version_document, "freshness": "Current"})
-        return _Known("", {**await self._classic(obj, gv), "freshness": "Current"})
+            return _CachedVersion(answer.etag, {**version_document, "freshness": "Current"})
+        return _CachedVersion("", {**await self._classic(obj, gv), "freshness": "Current"})
 
     async def _classic(self, obj: Object, gv: GroupVersion) -> Object:
-        """Fetch the document from a server that has only unaggregated discovery, in the aggregated form.
+        """Fetch the APIResourceList of a server without aggregated discovery, and convert it to APIVersionDiscovery.
 
         Raises:
-            BackendError, Unresolvable, ValueError: the document cannot be fetched or is malformed.
+            BackendError, Unresolvable, ValueError: the list cannot be fetched or is malformed.
         """
         path = f"/apis/{gv.group}/{gv.version}" if gv.group else f"/api/{gv.version}"
         answer = await self._backends.fetch(obj, path, "application/json")
@@ -236,7 +239,7 @@ class ExternalDiscovery:
         return read_classic(gv, answer.body)
 
 
-class _Known(NamedTuple):
+class _CachedVersion(NamedTuple):
     """A cached APIVersionDiscovery object with the ETag of its document ("" if it has none)."""
 
     etag: str

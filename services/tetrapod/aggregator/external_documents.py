@@ -16,7 +16,7 @@ import msgspec
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 Versions: TypeAlias = Mapping[GroupVersion, Object]
-"""The version documents in an aggregated document, without their freshness."""
+"""The APIVersionDiscovery objects of an aggregated discovery document, without their freshness."""
 
 
 class _Kind(msgspec.Struct):

@@ -60,10 +60,10 @@ class ExternalOpenAPI(SinglePartSource):
         Returns:
             None if no server has it, or if it cannot be fetched or encoded.
         """
-        known = (await self._documents()).get(name)
-        if known is None:
+        listed = (await self._documents()).get(name)
+        if listed is None:
             return None
-        obj, entry = known
+        obj, entry = listed
         body = await self._get(obj, entry.url)
         document = await asyncio.to_thread(_read, body) if body is not None else None
         if body is not None and document is None:
@@ -98,10 +98,10 @@ class ExternalOpenAPI(SinglePartSource):
         The result is empty if the server's index cannot be read.
         """
         name = obj["metadata"]["name"]
-        known = self._indexes.get(name)
-        if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
-            known = self._indexes[name] = (time.monotonic(), await self._look_up(obj))
-        return known[1]
+        cached = self._indexes.get(name)
+        if cached is None or time.monotonic() - cached[0] > KEPT_SECONDS:
+            cached = self._indexes[name] = (time.monotonic(), await self._look_up(obj))
+        return cached[1]
 
     async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
         body = await self._get(obj, "/openapi/v3")

@@ -41,8 +41,8 @@ class Records:
         if new is not None:
             self._objects[new["metadata"]["name"]] = new
         elif old is not None:
-            known = self._objects.get(old["metadata"]["name"])
-            if known is None or known["metadata"].get("uid") != old["metadata"].get("uid"):
+            stored = self._objects.get(old["metadata"]["name"])
+            if stored is None or stored["metadata"].get("uid") != old["metadata"].get("uid"):
                 return
             del self._objects[old["metadata"]["name"]]
         self._snapshot()

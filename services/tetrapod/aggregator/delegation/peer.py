@@ -38,7 +38,8 @@ class PeerService:
     Attributes:
         name: the name of the service, such as "core".
         generation: grows with each change of its discovery.
-        known: set once its discovery has been read. From then on the discovery is available even if the service is not.
+        discovered: set once its discovery has been read. From then on the discovery is available even if the service is
+            not.
         documents: its OpenAPI documents.
     """
 
@@ -52,7 +53,7 @@ class PeerService:
             group for group in builtin_groups() if group.name != AGGREGATOR_GROUP and service_of(group.name) == name
         ]
         self.generation = 0
-        self.known = asyncio.Event()
+        self.discovered = asyncio.Event()
         self.documents = PeerDocuments(self._connection)
 
     async def handle(self, request: Request) -> Response:
@@ -141,7 +142,7 @@ class PeerService:
             try:
                 for core in (True, False):
                     await self._refresh(core)
-                self.known.set()
+                self.discovered.set()
                 interval = _SHORT_INTERVAL if self.name == "extensions" else _LONG_INTERVAL
             except (BackendError, TimeoutError, ValueError, KeyError) as error:
                 log.debug("discovery of %s: %s", self.name, error)

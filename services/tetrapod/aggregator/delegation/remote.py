@@ -71,6 +71,6 @@ class RemoteDelegation:
                 lifecycle.background(f"discovery/{peer.name}", peer.follow())
             with suppress(TimeoutError):
                 async with asyncio.timeout(_START_TIMEOUT):
-                    await asyncio.gather(*(peer.known.wait() for peer in self._peers.values()))
+                    await asyncio.gather(*(peer.discovered.wait() for peer in self._peers.values()))
 
         lifecycle.on_start("start-service-discovery", follow)
