@@ -126,6 +126,6 @@ def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server:
     told = client.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
     assert told["type"] == "Warning"
     assert told["message"].startswith(
-        'webhook "leases.example.com" is asked about leases.coordination.k8s.io in kube-system'
+        'webhook "leases.example.com" receives writes of leases.coordination.k8s.io in kube-system'
     )
     assert 'ValidatingWebhookConfiguration leases: webhook "leases.example.com"' in server.log.read_text()

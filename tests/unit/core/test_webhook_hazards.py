@@ -51,4 +51,6 @@ def test_a_webhook_that_excludes_critical_resources_is_no_hazard(harmless: Any) 
 
 
 def test_a_selector_of_namespaces_does_not_spare_what_is_in_none() -> None:
-    assert found(webhook("nodes", namespaceSelector=OTHERS)) == ["nodes (nodes cannot report)"]
+    assert found(webhook("nodes", namespaceSelector=OTHERS)) == [
+        "nodes (kubelets cannot report the status of their nodes)"
+    ]

@@ -29,7 +29,7 @@ _GROUP: Final = "admissionregistration.k8s.io"
 CONFIGURATIONS: Final = tuple(
     GroupVersionResource(_GROUP, "v1", f"{kind}webhookconfigurations") for kind in ("mutating", "validating")
 )
-_ADVICE: Final = "leave that out, or set failurePolicy to Ignore"
+_ADVICE: Final = "they fail while it is unavailable: exclude them, or set failurePolicy to Ignore"
 Labels = Callable[[str], Mapping[str, str]]
 """Returns the labels of a namespace."""
 
@@ -65,22 +65,28 @@ _EVERYWHERE: Final = (
         GroupVersionResource("coordination.k8s.io", "v1", "leases"),
         "Lease",
         "kube-node-lease",
-        "nodes seem to be dead",
+        "nodes become NotReady",
     ),
-    CriticalWrite("UPDATE", GroupVersionResource("", "v1", "nodes"), "Node", "", "nodes cannot report"),
+    CriticalWrite(
+        "UPDATE",
+        GroupVersionResource("", "v1", "nodes"),
+        "Node",
+        "",
+        "kubelets cannot report the status of their nodes",
+    ),
     CriticalWrite(
         "CREATE",
         GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"),
         "TokenReview",
         "",
-        "nobody is let in by token",
+        "bearer tokens are not authenticated",
     ),
     CriticalWrite(
         "CREATE",
         GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews"),
         "SubjectAccessReview",
         "",
-        "nobody is allowed anything by extension API servers",
+        "extension API servers reject all requests",
     ),
 )
 
@@ -182,7 +188,7 @@ class WebhookHazards:
                 continue
             self._reported[webhook_key] = affected
             if affected:
-                message = f'webhook "{webhook["name"]}" is asked about {affected}, and refuses if it is away: {_ADVICE}'
+                message = f'webhook "{webhook["name"]}" receives writes of {affected}; {_ADVICE}'
                 log.warning("%s %s: %s", configuration.get("kind") or gvr.resource, name, message)
                 reference = {"apiVersion": f"{_GROUP}/v1", "kind": configuration.get("kind"), **configuration}
                 await self._events.record_warning(reference, "WebhookMayDeadlock", "Checking", message[:1024])
