@@ -196,7 +196,7 @@ class Elector:
             "renewTime": moment,
             "leaseTransitions": 0,
         }
-        if self.leading and self._valid():  # most likely the lease is still as we wrote it
+        if self.leading and self._valid():  # most likely nothing has changed the Lease since the last renewal
             record = {**new_record, **self._unchanged_fields()}
             try:
                 await self._lock.update(record)
