@@ -97,6 +97,6 @@ def _count_when_ended(
         if log_fields is not None:
             access_log.log(log_fields, code, seconds)
 
-    # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
+    # Called when the wrapper is freed, because `run` never runs if the client disconnects before the stream starts.
     weakref.finalize(run_long, ended).atexit = False
     response.run = run_long

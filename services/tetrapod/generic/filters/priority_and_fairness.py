@@ -143,6 +143,6 @@ def _call_when_ended(response: Response, callback: Callable[[], None]) -> None:
     async def run_and_call(connection: Any) -> None:
         await run(connection)
 
-    # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
+    # Called when the wrapper is freed, because `run` never runs if the client disconnects before the stream starts.
     weakref.finalize(run_and_call, callback).atexit = False
     response.run = run_and_call

@@ -16,7 +16,7 @@ from tetrapod.machinery.status import StatusError
 TOTAL_LIMIT: Final = 4 * 1024
 ITEM_LIMIT: Final = 256
 ENOUGH: Final = TOTAL_LIMIT
-"""No more texts than this can be shown; validation that compares pairs stops here."""
+"""The most texts that can be sent. Validation that compares pairs of values stops after as many warnings."""
 _control: Final = re.compile("[\x00-\x1f\x7f-\x9f]").search
 """Finds the characters of Unicode's category Cc, in a fiftieth of the time that looking each one up takes."""
 
