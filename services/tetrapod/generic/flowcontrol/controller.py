@@ -54,11 +54,11 @@ class Flow(NamedTuple):
     level: Level
     labels: tuple[str, str]  # priority level, flow schema
     distinguisher: str
-    hand: tuple[int, ...]
+    hand: tuple[int, ...]  # the indexes of the queues from which its requests choose
     headers: tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
-    seats: list[float]  # rows of the two histograms
+    seats: list[float]  # the rows of its requests in the histograms SEATS and EXECUTION
     execution: list[float]
-    key: tuple[str, str]  # priority level and distinguisher
+    key: tuple[str, str]  # priority level and user: the flow of the fair scheduling
     exempt: bool
 
 

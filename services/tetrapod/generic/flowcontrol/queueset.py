@@ -92,7 +92,7 @@ class Ticket:
         self.arrival_r = arrival_r
         self.started = -1.0  # time of the clock; negative while it is queued
         self.work = estimate.initial * _SERVICE_SECONDS + estimate.final * estimate.linger
-        self.hand: tuple[int, ...] = ()  # identifies its flow here
+        self.hand: tuple[int, ...] = ()  # the queues from which it chose; they identify its flow within the level
         self.queue: Queue | None = None
         self.decision: asyncio.Future[None] | None = None  # done when it may execute; None if it never had to wait
 
