@@ -34,9 +34,7 @@ TICK: Final = 0.01
 IDLE_TICKS: Final = 100
 """Ticks without a step of any request after which the lag is measured no longer."""
 NOTICED: Final = 0.002
-"""Seconds of wall time below which a step's CPU time is not asked for: the system call costs more than reading the
-clock.
-"""
+"""Seconds of wall time below which a step's CPU time is not read: the system call costs more than reading the clock."""
 LEAST_INTERVAL: Final = 1.0
 """Seconds between two warnings of one kind."""
 SHOWN_REQUESTS: Final = 3
@@ -127,7 +125,8 @@ class LoopMonitor:
         """Await `work`, which handles `request`, measure each of its steps, and count the longest in the metrics."""
         clock = time.perf_counter
         longest = 0.0
-        failures: list[BaseException] = []  # not a variable: a traceback would refer to its own frame
+        # A list that is emptied: a variable would form a reference cycle with the traceback of its error.
+        failures: list[BaseException] = []
         try:
             while True:
                 began = clock()

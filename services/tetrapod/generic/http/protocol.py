@@ -76,14 +76,14 @@ class HttpProtocol(HttpToolsProtocol):
         self.access_log = False
         self.remote = ""
         self.verification = VerificationResult()
-        self.last_user = ""  # whose request was answered last
+        self.last_user = ""  # the user whose request was answered last
         # The requests: one is handled, others wait.
         self.exchange: Exchange | None = None
         self.waiting: deque[Exchange] = deque()
         self.idle_since = self.loop.time()
         # Bytes that are not parsed, depending on the state.
         self.backlog = b""  # BACKLOGGED: pipelined requests
-        self.upgrade_data = bytearray()  # UPGRADING: what follows the upgrade request
+        self.upgrade_data = bytearray()  # UPGRADING: the bytes that follow the upgrade request
         self.hijacked: HijackedConnection | None = None  # HIJACKED
         # The parser and the head that it reads.
         self.parsing = False  # the parser is running: requests that it completes start when it returns

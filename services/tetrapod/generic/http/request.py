@@ -156,7 +156,7 @@ class Request:
         self.http_version = "1.1"
         # DER, the client's own first, as TLS verified them up to a trust anchor.
         self.peer_certificates: tuple[bytes, ...] = ()
-        self.certificate_error = ""  # why the client's certificate was not trusted
+        self.certificate_error = ""  # the reason why the client's certificate is not trusted
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
         self.cancel_when_gone = False  # cancel the handler when the client disconnects; set for reads and by proxies

@@ -24,7 +24,7 @@ PROCESS_LIMIT: Final = 64 << 20
 USER_LIMIT: Final = 32 << 20
 HARD: Final = 4
 STALLED_LONG: Final = 10.0
-"""Seconds in which an honest client on a bad network reads at least one piece of its response."""
+"""Seconds in which a client that reads at all, even on a bad network, reads at least one piece of its response."""
 
 
 class LimitedConnection(Protocol):

@@ -182,7 +182,7 @@ class _Serving:
             try:
                 raise error
             finally:
-                del error, stream  # the frame that the traceback of the error refers to
+                del error, stream  # the traceback of the error refers to this frame
 
 
 class _Writer(asyncio.Protocol):
