@@ -19,7 +19,7 @@ from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
 
 IDLE_TIMEOUT: Final = 60.0
-"""Seconds. Shorter than the 90 s of upstream's servers, so that this side closes idle connections."""
+"""Seconds. Shorter than the 90 s of upstream's servers, so that this client closes idle connections before them."""
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
