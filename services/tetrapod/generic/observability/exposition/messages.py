@@ -94,7 +94,7 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
     if native is not None:
         _add_native(histogram, native, row)
     reached = 0
-    for bound, count in zip(bounds, counts, strict=False):  # the last count is of values above all bounds
+    for bound, count in zip(bounds, counts, strict=False):  # the last count is that of values above all bounds
         reached = min(reached + int(count), histogram.sample_count)
         histogram.bucket.add(cumulative_count=reached, upper_bound=bound)
     return histogram

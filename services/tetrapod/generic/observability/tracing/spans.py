@@ -51,7 +51,7 @@ class Trace:
         self.trace_id = trace_id or _bits(128) or 1
         self.detailed, self.sampled = detailed, sampled
         self.granted = False
-        """Whether the user is known to be allowed to see the trace."""
+        """Whether it was checked that the user may see the trace."""
         self.carried: list[tuple[bytes, bytes]] = []
         """Headers that are forwarded with requests to other servers (tracestate, baggage)."""
         self.links: list[tuple[int, int]] = []
