@@ -25,7 +25,7 @@ SLIS: Final[list[Metric]] = []
 BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
 """Functions to await before metrics are rendered."""
 RESETS: Final[list[Callable[[], None]]] = []
-"""Functions that reset numbers which are kept elsewhere and read at a scrape."""
+"""Functions that `reset` calls to reset numbers which are kept elsewhere and read at a scrape."""
 LATENCY_BUCKETS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
     45.0, 60.0,
