@@ -136,7 +136,8 @@ class FairScheduler:
         if self._disabled:
             unscheduled: T = yield from work
             return unscheduled
-        failures: list[BaseException] = []  # not a variable: the traceback would lead to itself
+        # A list that is emptied: a variable would form a reference cycle with the traceback of its error.
+        failures: list[BaseException] = []
         while True:
             try:
                 awaited = work.throw(failures.pop()) if failures else work.send(None)
