@@ -76,7 +76,7 @@ def jwt_options(options: Options) -> tuple[JwtOptions | None, AnonymousAccess]:
     if not options.authentication.config and not options.authentication.oidc.issuer_url:
         return None, anonymous_access(options, {})
     from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, JwtOptions
-    from tetrapod.auth.oidc.validation import validate  # which imports CEL
+    from tetrapod.auth.oidc.validation import validate  # imports CEL, so only here
 
     config, data = _configuration(options)
     access = anonymous_access(options, config)
