@@ -51,7 +51,7 @@ class Channel:
         self._authority = host if path else join_host_port(host, port)
         self._path = path
         self._response_timeout = response_timeout
-        self._on_silent = on_unresponsive
+        self._on_unresponsive = on_unresponsive
         self._connection: Http2Connection | None = None
         self._closed = False
 
@@ -72,7 +72,7 @@ class Channel:
             return
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
-        connection = Http2Connection(self._response_timeout, self._on_silent)
+        connection = Http2Connection(self._response_timeout, self._on_unresponsive)
         await self._open_transport(connection)
         try:
             failure = await connection.greeted

@@ -50,7 +50,7 @@ class Http2Connection(asyncio.Protocol):
         self.greeted: asyncio.Future[Failure[RpcError] | None] = self.loop.create_future()
         self.closing = False
         self.response_timeout = response_timeout
-        self._on_silent = on_unresponsive
+        self._on_unresponsive = on_unresponsive
         self._transport: Any = None
         self._buffer = b""
         self._calls: dict[int, Call] = {}
@@ -184,8 +184,8 @@ class Http2Connection(asyncio.Protocol):
     def _on_unresponsive_server(self) -> None:
         if self.closing:
             return
-        if self._on_silent is not None:
-            self._on_silent()
+        if self._on_unresponsive is not None:
+            self._on_unresponsive()
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
