@@ -17,7 +17,7 @@ from tetrapod.generic.observability.tracing.report import span_document
 from tetrapod.generic.observability.tracing.spans import Nothing, Span
 
 REQUEST_HEADER: Final = b"x-remote-trace"
-STATE_KEY: Final = "what the front asks of traces"
+STATE_KEY: Final = "trace header of the front proxy"
 """The key in `Request.state` under which the front proxy's authenticator stores the header."""
 RETURN: Final = "tell"
 TRUST: Final = "believe"
