@@ -86,7 +86,7 @@ async def test_addresses_are_repaired(core: Core) -> None:
             "spec": {"parentRef": parent},
         }
         await core.client.create(ADDRESSES, "", body)
-    repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=1)
+    repair = AddressRepair(core.client, addresses.service_cidrs, services, create_grace=1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
         found = await eventually(lambda: present(core, ADDRESSES, "", lost))
         assert found is not None
@@ -114,7 +114,7 @@ async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core:
             ADDRESSES, "", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
         )
 
-    repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=-1)
+    repair = AddressRepair(core.client, addresses.service_cidrs, services, create_grace=-1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
         await services.synced.wait()
         spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}

@@ -19,7 +19,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.user import UserInfo
 
 _ALLOW: Final = AuthorizationResult(Decision.ALLOW)
-_SILENT: Final = AuthorizationResult(Decision.NO_OPINION)
+_NO_OPINION: Final = AuthorizationResult(Decision.NO_OPINION)
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
@@ -61,7 +61,7 @@ class NodeAuthorizer:
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         if not is_node(attributes.user):
-            return _SILENT
+            return _NO_OPINION
         node = attributes.user.name.removeprefix(NODE_PREFIX)
         if not node:
             return no_opinion(f"unknown node for user {go_quote(attributes.user.name)}")
@@ -70,7 +70,7 @@ class NodeAuthorizer:
             if special is not None:
                 await self._graph.ready()
                 return special(node, attributes)
-        return _ALLOW if any(allows(rule, attributes) for rule in self._rules) else _SILENT
+        return _ALLOW if any(allows(rule, attributes) for rule in self._rules) else _NO_OPINION
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         """Return an incomplete result with an error text for kubelets, and an empty result for other users."""
@@ -160,7 +160,7 @@ class NodeAuthorizer:
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOW
             return no_opinion("can only list/watch podcertificaterequests with nodeName field selector")
-        return _SILENT
+        return _NO_OPINION
 
     def _node(self, node: str, attributes: Attributes) -> AuthorizationResult:
         verb, subresource = attributes.verb, attributes.subresource
@@ -172,7 +172,7 @@ class NodeAuthorizer:
             if not attributes.name:
                 return no_opinion(f"node '{node}' cannot read all nodes, only its own Node object")
             return no_opinion(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
-        return _ALLOW if subresource == "status" and verb in ("update", "patch") else _SILENT
+        return _ALLOW if subresource == "status" and verb in ("update", "patch") else _NO_OPINION
 
     def _pod(self, node: str, attributes: Attributes) -> AuthorizationResult:
         verb, subresource = attributes.verb, attributes.subresource
@@ -186,7 +186,7 @@ class NodeAuthorizer:
                 if attributes.name
                 else no_opinion("can only list/watch pods with spec.nodeName field selector")
             )
-        return _ALLOW if verb in _POD_WRITES.get(subresource, ()) else _SILENT
+        return _ALLOW if verb in _POD_WRITES.get(subresource, ()) else _NO_OPINION
 
 
 _POD_WRITES: Final[dict[str, Sequence[str]]] = {

@@ -33,7 +33,7 @@ from tetrapod.machinery.gvk import Object
 log = logging.getLogger(__name__)
 
 RELOADS: Final = ReloadMetrics("authentication")
-_PATIENCE: Final = 60.0
+_DISCOVERY_TIMEOUT: Final = 60.0
 """Seconds that the issuers of a changed file have to answer (upstream: UpdateAuthenticationConfigTimeout)."""
 
 
@@ -155,7 +155,7 @@ async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
     The result is "" if all are ready.
     """
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_DISCOVERY_TIMEOUT):
             for one in made:
                 await one.ready.wait()
     texts = [text for one in made if (text := one.discovery_error())]

@@ -44,7 +44,7 @@ _OTHER_SUBRESOURCES: Final = frozenset(
 )
 _MAX_PODS: Final = 3000
 _MAX_SECONDS: Final = 1.0
-_BREATH: Final = 50
+_PODS_PER_STEP: Final = 50
 """Number of pods after which the check of existing pods yields to other requests."""
 
 
@@ -212,7 +212,7 @@ class PodSecurity(Plugin):
             checked += 1
             if monotonic() > deadline:
                 break
-            if not checked % _BREATH:
+            if not checked % _PODS_PER_STEP:
                 await asyncio.sleep(0)
         return findings.warnings(namespace, enforce, checked, len(pods))
 

@@ -37,8 +37,10 @@ log = logging.getLogger(__name__)
 
 SERVICES: Final = GroupVersionResource("", "v1", "services")
 _PERIOD: Final = 180.0
-_BEING_MADE: Final = 60.0
-_BEING_UNDONE: Final = 5.0
+_CREATE_GRACE: Final = 60.0
+"""Seconds for which the IPAddress of a Service that does not exist is kept, as the Service may be being created."""
+_DELETE_GRACE: Final = 5.0
+"""Seconds that the request which deletes or changes a Service has to release its addresses."""
 _ADDRESS: Final = "IPAddressAllocation"
 _SERVICE: Final = "ClusterIPAllocation"
 
@@ -50,7 +52,7 @@ class AddressRepair:
         service_cidrs: informer of all ServiceCIDRs; the caller runs it.
         services: informer of all Services; the caller runs it.
         period: seconds between two checks of all objects.
-        being_made: seconds for which an IPAddress without a service is kept. Only tests set it.
+        create_grace: seconds for which an IPAddress without a service is kept. Only tests set it.
     """
 
     name = "ipallocator-repair-controller"
@@ -62,14 +64,14 @@ class AddressRepair:
         services: Informer,
         *,
         period: float = _PERIOD,
-        being_made: float = _BEING_MADE,
+        create_grace: float = _CREATE_GRACE,
     ) -> None:
         self._client = client
         self._cidrs = service_cidrs
         self._services = services
         self._addresses = Informer(client, IP_ADDRESSES)
         self._events = EventRecorder(client, self.name)
-        self._period, self._being_made = period, being_made
+        self._period, self._create_grace = period, create_grace
         self._of_services: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self.sync_service)
         self._of_addresses: WorkQueue[str] = WorkQueue(self.name, self.sync_address)
         self._default_is_there = asyncio.Event()
@@ -106,7 +108,7 @@ class AddressRepair:
         self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
         # they may have leaked, but the request that deletes the service releases them in a moment
         for address in _cluster_ips(old or {}):
-            self._of_addresses.add_after(address, _BEING_UNDONE)
+            self._of_addresses.add_after(address, _DELETE_GRACE)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
         address = new or old or {}
@@ -193,8 +195,8 @@ class AddressRepair:
         service = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
         age = time.time() - parse(stored["metadata"]["creationTimestamp"]).timestamp()
         if service is None:
-            if age <= self._being_made:
-                self._of_addresses.add_after(address, self._being_made - age + 0.1)
+            if age <= self._create_grace:
+                self._of_addresses.add_after(address, self._create_grace - age + 0.1)
                 return
             note = f"IPAddress: {address} for Service {service_name} appears to have leaked: cleaning up"
             await self._warn(stored, "IPAddressNotAllocated", _ADDRESS, note)
@@ -202,11 +204,11 @@ class AddressRepair:
             return
         if address in _cluster_ips(service):
             return
-        if (service.get("spec") or {}).get("type") == "ExternalName" and age < self._being_made:
-            self._of_addresses.add_after(address, self._being_made - age + 0.1)
+        if (service.get("spec") or {}).get("type") == "ExternalName" and age < self._create_grace:
+            self._of_addresses.add_after(address, self._create_grace - age + 0.1)
             return
-        if stored["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _BEING_UNDONE:
-            self._of_addresses.add_after(address, _BEING_UNDONE)
+        if stored["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _DELETE_GRACE:
+            self._of_addresses.add_after(address, _DELETE_GRACE)
             return
         note = f"IPAddress: {address} for Service {service_name} has a wrong reference; cleaning up"
         await self._warn(stored, "IPAddressWrongReference", _ADDRESS, note)

@@ -22,7 +22,8 @@ from tetrapod.machinery.gvk import Object
 log = logging.getLogger(__name__)
 
 _PERIOD: Final = 180.0
-_LOOKS: Final = 3
+_CHECKS: Final = 3
+"""Consecutive checks that find a port unused before the one that releases it."""
 _ACTION: Final = "PortAllocation"
 
 
@@ -89,7 +90,7 @@ class PortRepair:
 
         If so, the count is reset.
         """
-        checks_left = self._suspects[port] = self._suspects.get(port, _LOOKS) - 1
+        checks_left = self._suspects[port] = self._suspects.get(port, _CHECKS) - 1
         if checks_left >= 0:
             return False
         metrics.REPAIRED_PORTS.add(("leak",))

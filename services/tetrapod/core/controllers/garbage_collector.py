@@ -31,9 +31,13 @@ _NEEDED: Final = frozenset({"delete", "list", "watch"})
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _RESYNC: Final = 5.0
-_AGAIN: Final = 0.5
-_UNSEEN: Final = 2.0
+"""Seconds between two reads of discovery."""
+_RETRY: Final = 0.5
+"""Seconds between two reads of discovery while a new resource is expected."""
+_RECHECK: Final = 2.0
+"""Seconds until an object is examined again whose owner is of a resource that is not watched yet."""
 _AFTER_A_DEFINITION: Final = 3.0
+"""Seconds after a change of a CustomResourceDefinition for which a new resource is expected."""
 SETTLE: Final = 4.0
 """Seconds from a custom resource's first object until the resource is watched.
 
@@ -101,7 +105,7 @@ class GarbageCollector:
                     or _CRDS not in self._reflectors
                     or time.monotonic() < self._look_until
                 )
-                async with asyncio.timeout(_AGAIN if soon else _RESYNC):
+                async with asyncio.timeout(_RETRY if soon else _RESYNC):
                     await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
@@ -260,7 +264,7 @@ class GarbageCollector:
                 solid.append(reference)
         if solid and any(reference["uid"] not in self._nodes for reference in solid):
             # the owner may be deleted before its resource is watched, and then no event triggers this
-            self._queue.add_after(node.uid, _UNSEEN)
+            self._queue.add_after(node.uid, _RECHECK)
         if not references or (solid and not dangling and not waiting):
             return
         if solid:

@@ -21,7 +21,8 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 _FINALIZER: Final = "kubernetes"
 _NEEDED: Final = frozenset({"delete", "list"})
-_AGAIN: Final = 1.0
+_RETRY: Final = 1.0
+"""Seconds until a namespace that is not empty yet is examined again."""
 _OK: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
@@ -72,7 +73,7 @@ class NamespaceController:
         if outcome.conditions_changed(namespace):
             await self._write_conditions(name, outcome)
         if not outcome.done:
-            self._queue.add_after(name, _AGAIN)
+            self._queue.add_after(name, _RETRY)
             return
         await self._finalize(name)
 

@@ -30,7 +30,7 @@ _PODS: Final = GroupVersionResource("", "v1", "pods")
 _CLASSES: Final = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 _CLAIMS: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 _RESYNC: Final = 300.0
-_LOOK_AGAIN: Final = 5.0
+_RETRY: Final = 5.0
 """Seconds between attempts to count resources that quotas limit and that no server serves yet (upstream: rediscovery
 every 30 seconds).
 """
@@ -59,7 +59,7 @@ class ResourceQuotaController:
             group.create_task(self._queue.run(5))
             due = time.monotonic() + _RESYNC
             while True:
-                await asyncio.sleep(_LOOK_AGAIN)
+                await asyncio.sleep(_RETRY)
                 late = time.monotonic() >= due
                 for key, quota in self._quotas.objects.items():
                     if late or not _is_counted(quota):

@@ -26,11 +26,11 @@ MIGRATIONS: Final = GroupVersionResource("storagemigration.k8s.io", "v1", "stora
 DEFINITIONS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _RUNNER: Final = "migration-runner-controller"
 _VERBS: Final = ("update", "patch", "list")
-_PATIENCE: Final = 60.0  # seconds that a new custom resource has to appear in discovery
-_AGAIN: Final = 1.0
+_DISCOVERY_TIMEOUT: Final = 60.0  # seconds that a new custom resource has to appear in discovery
+_RETRY: Final = 1.0  # seconds until discovery is read again
 _PAGE: Final = 500
 _TRIES: Final = 5
-_LATER: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
+_TEMPORARY: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
 
 
 class StorageVersionMigrator:
@@ -96,8 +96,8 @@ class StorageVersionMigrator:
         """
         discovered = await self._find(resource)
         if discovered is None:
-            if time.time() - parse(migration["metadata"]["creationTimestamp"]).timestamp() < _PATIENCE:
-                self._queue.add_after(resource, _AGAIN)
+            if time.time() - parse(migration["metadata"]["creationTimestamp"]).timestamp() < _DISCOVERY_TIMEOUT:
+                self._queue.add_after(resource, _RETRY)
             else:
                 await self._fail(migration, "resource does not exist in discovery")
             return
@@ -137,7 +137,7 @@ class StorageVersionMigrator:
             try:
                 await self._client.patch(resource.gvr, namespace, name, patch, fieldManager=self.name)
             except StatusError as error:
-                if error.reason in _LATER:
+                if error.reason in _TEMPORARY:
                     set_condition(migration, _running(remaining, total, error))
                     await self._update_status(migration)
                     raise
