@@ -145,7 +145,7 @@ class CachedTokenAuthenticator:
             _SECONDS.observe(_MISS, time.monotonic() - began)
 
     async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Return the result of the call for this token that is in progress, or start one.
+        """Await the call of `_ask` for this token that is in progress, or start one, and return its result.
 
         Cancelling one caller affects no other.
         """
