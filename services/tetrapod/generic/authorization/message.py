@@ -38,7 +38,10 @@ def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
 
 
 def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
-    """Return the result of `forbidden_status` with the header `X-Content-Type-Options: nosniff`, which filters send."""
+    """Return the result of `forbidden_status` for the same arguments, with `X-Content-Type-Options: nosniff`.
+
+    The filters send this header.
+    """
     error = forbidden_status(attributes, reason)
     error.headers.append((b"x-content-type-options", b"nosniff"))
     return error
