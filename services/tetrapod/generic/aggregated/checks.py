@@ -133,7 +133,7 @@ def _status(answer: CheckResponse, reason: str) -> None:
 
 @_check("ready", "the aggregator and probes request /readyz")
 def ready(subject: Subject) -> None:
-    """Check that /readyz returns 200."""
+    """Raise Failed unless /readyz returns 200."""
     _must(subject.client.ask("/readyz"), 200)
 
 
@@ -142,7 +142,10 @@ def ready(subject: Subject) -> None:
     "an APIService is Available only if discovery of its group-version succeeds; clients find resources by it",
 )
 def discovery(subject: Subject) -> None:
-    """Check the APIResourceList of the group-version, and append its resources to `subject.resources`."""
+    """Append the resources of the group-version to `subject.resources`.
+
+    Raise Failed unless the group-version has a valid APIResourceList.
+    """
     resource_list = _object(_must(subject.client.ask(subject.root), 200), "APIResourceList")
     if resource_list.get("groupVersion") != str(subject.group_version):
         raise Failed(f"groupVersion is {resource_list.get('groupVersion')!r}")
@@ -162,7 +165,7 @@ def discovery(subject: Subject) -> None:
     "the aggregator sends the user in X-Remote-User, with the front proxy's certificate",
 )
 def accepts_front_proxy(subject: Subject) -> None:
-    """Check that a request with the front proxy's certificate and identity headers gets a 200."""
+    """Raise Failed unless a request with the front proxy's certificate and identity headers gets a 200."""
     _must(subject.client.ask(subject.root, MASTER), 200)
 
 
@@ -171,7 +174,7 @@ def accepts_front_proxy(subject: Subject) -> None:
     "any client can send X-Remote-User; without the front proxy's certificate it must be ignored",
 )
 def rejects_other_clients(subject: Subject) -> None:
-    """Check that lists requested with identity headers, but without the front proxy's certificate, get a 401 or 403."""
+    """Raise Failed unless lists get a 401 or 403 with identity headers, but without the front proxy's certificate."""
     for resource in subject.listable():
         answer = subject.client.ask_without_certificate(f"{subject.root}/{resource['name']}", MASTER)
         if answer.status not in (401, 403):
@@ -186,7 +189,7 @@ def rejects_other_clients(subject: Subject) -> None:
     "RBAC of the cluster decides (SubjectAccessReview); a user without permission gets a Status with reason Forbidden",
 )
 def authorizes_requests(subject: Subject) -> None:
-    """Check that lists requested by a user without permissions get a 403 with a Status."""
+    """Raise Failed unless lists requested by a user without permissions get a 403 with a Status."""
     for resource in subject.listable():
         _status(_must(subject.client.ask(f"{subject.root}/{resource['name']}", NOBODY), 403), "Forbidden")
 
@@ -196,7 +199,10 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 @_check("aggregated discovery", "one request instead of one for each version; the aggregator requests it first")
 def aggregated_discovery(subject: Subject) -> None:
-    """Check that aggregated discovery contains the group-version. Skipped if the server does not support it."""
+    """Raise Failed unless aggregated discovery contains the group-version.
+
+    Raise Skipped if the server does not support it.
+    """
     answer = subject.client.ask("/apis", accept=_AGGREGATED)
     if answer.status == 503:
         raise Failed("503: the aggregator considers the server unavailable")
@@ -219,7 +225,10 @@ def aggregated_discovery(subject: Subject) -> None:
 
 @_check("OpenAPI", "kubectl reads it for explain, client-side validation and server-side apply")
 def openapi(subject: Subject) -> None:
-    """Check that OpenAPI v3 has a schema of each kind that can be listed. Skipped if only OpenAPI v2 is supported."""
+    """Raise Failed unless OpenAPI v3 has a schema of each kind that can be listed.
+
+    Raise Skipped if the server has OpenAPI v2 only.
+    """
     index = subject.client.ask("/openapi/v3")
     if index.status == 404:
         _object(_must(subject.client.ask("/openapi/v2"), 200))
@@ -241,7 +250,7 @@ def openapi(subject: Subject) -> None:
 
 @_check("lists", "clients decode lists by kind, metadata and items")
 def lists(subject: Subject) -> None:
-    """Check that lists have the kind `KINDList`, metadata and items."""
+    """Raise Failed unless lists have the kind `KINDList`, metadata and items."""
     for resource in subject.listable():
         resource_list = _object(
             _must(subject.client.ask(f"{subject.root}/{resource['name']}"), 200), f"{resource['kind']}List"
@@ -252,7 +261,7 @@ def lists(subject: Subject) -> None:
 
 @_check("tables", "kubectl get requests a Table, or JSON as fallback, and cannot decode anything else")
 def tables(subject: Subject) -> None:
-    """Check that requests for a Table get a Table with as many cells as columns in each row, or else a list."""
+    """Raise Failed unless requests for a Table get a list, or a Table with as many cells as columns in each row."""
     for resource in subject.listable():
         table = _object(_must(subject.client.ask(f"{subject.root}/{resource['name']}", accept=TABLE), 200))
         if table.get("kind") == "Table":
@@ -268,7 +277,10 @@ def tables(subject: Subject) -> None:
     "informers, kubectl get -w, garbage collection and quota need a stream of events that ends after timeoutSeconds",
 )
 def watches(subject: Subject) -> None:
-    """Check that watches send one JSON event per line and end after `timeoutSeconds`."""
+    """Raise Failed unless watches send one JSON event per line and end after `timeoutSeconds`.
+
+    Raise Skipped if no resource supports watch.
+    """
     watched = [r for r in subject.listable() if "watch" in r["verbs"]]
     if not watched:
         raise Skipped("no resource supports watch")
@@ -293,7 +305,7 @@ def _event(name: str, line: bytes) -> None:
 
 @_check("missing objects", "clients decide by reason and code of a Status, not by its message")
 def missing_objects(subject: Subject) -> None:
-    """Check that a missing object gets a 404 with a Status, and a missing resource a 404."""
+    """Raise Failed unless a missing object gets a 404 with a Status, and a missing resource a 404."""
     for resource in subject.listable():
         if "get" not in resource["verbs"]:
             continue
@@ -307,7 +319,10 @@ def missing_objects(subject: Subject) -> None:
     "malformed JSON is a 400 BadRequest, and an unknown media type a 415 UnsupportedMediaType, never a 500",
 )
 def bad_bodies(subject: Subject) -> None:
-    """Check that a create with malformed JSON gets a 400, and with an unknown media type a 415."""
+    """Raise Failed unless a create with malformed JSON gets a 400, and with an unknown media type a 415.
+
+    Raise Skipped if no resource supports create.
+    """
     created = [r for r in subject.resources if "create" in r.get("verbs", ()) and "/" not in r["name"]]
     if not created:
         raise Skipped("no resource supports create")
@@ -323,9 +338,11 @@ def bad_bodies(subject: Subject) -> None:
 
 @_check("dry runs", "kubectl --dry-run=server and kubectl diff rely on it that nothing is stored")
 def dry_runs(subject: Subject) -> None:
-    """Check that an object created with `dryRun=All` is not stored.
+    """Raise Failed if an object created with `dryRun=All` is stored.
 
     The create itself may be rejected, but not with a 500.
+
+    Raise Skipped if no resource supports create and get.
     """
     created = [r for r in subject.resources if {"create", "get"} <= set(r.get("verbs", ())) and "/" not in r["name"]]
     if not created:
