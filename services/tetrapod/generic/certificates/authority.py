@@ -69,16 +69,26 @@ class Authority:
     def issue_server(
         self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE
     ) -> tuple[bytes, bytes]:
-        """Issue a serving certificate for DNS names and IP addresses. Return the certificate and its new key as PEM."""
+        """Issue a serving certificate for DNS names and IP addresses.
+
+        Args:
+            common_name: the common name.
+            hosts: the DNS names and IP addresses.
+            life: how long it is valid from now.
+
+        Returns:
+            The certificate and its new key as PEM.
+        """
         alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(common_name, (), (ExtendedKeyUsageOID.SERVER_AUTH,), life, alternatives)
 
     def issue_client(
         self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE
     ) -> tuple[bytes, bytes]:
-        """Issue a client certificate with the user as CN and the groups as O.
+        """Issue a client certificate with the user as CN and the groups as O, which is valid for `life` from now.
 
-        Return the certificate and its new key as PEM.
+        Returns:
+            The certificate and its new key as PEM.
         """
         return self._issue(user, groups, (ExtendedKeyUsageOID.CLIENT_AUTH,), life, None)
 
@@ -87,9 +97,10 @@ class Authority:
     ) -> tuple[bytes, bytes]:
         """Issue a certificate for both serving and client authentication.
 
-        Return the certificate and its new key as PEM.
+        Members of etcd use such a certificate for connections to each other. The arguments are those of `issue_server`.
 
-        Members of etcd use such a certificate for connections to each other.
+        Returns:
+            The certificate and its new key as PEM.
         """
         usages = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         return self._issue(

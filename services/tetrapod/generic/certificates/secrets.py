@@ -69,6 +69,11 @@ class Cluster:
 
         Return None only for a GET of an object that does not exist.
 
+        Args:
+            method: the HTTP method.
+            path: the path.
+            body: the object to send; None for none.
+
         Raises:
             SecretsError: the request failed, or was rejected.
         """
