@@ -92,7 +92,17 @@ class Client(Protocol):
         subresource: str = "",
         **query: Any,
     ) -> Object:
-        """Patch an object and return the result. `type` is merge, json, strategic or apply."""
+        """Patch an object or a subresource, and return the result.
+
+        Args:
+            gvr: the resource.
+            namespace: the namespace; "" if the resource is cluster-scoped.
+            name: the name.
+            patch: the patch: an object, a list of operations, or encoded bytes.
+            type: merge, json, strategic or apply.
+            subresource: the subresource; "" for the object itself.
+            query: query parameters, such as `fieldManager`.
+        """
         ...
 
     async def delete(
