@@ -213,10 +213,10 @@ class _Checks:
     async def check_value(
         self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = ""
     ) -> None:
-        """Check whether the requestor may use the verb on one value, `name`. Raises StatusError 403 if not.
+        """Check whether the requestor may use the verb on `resource`/`name`. Raise StatusError 403 if not.
 
-        `group` is the API group of `resource`; None for that of users: authentication.k8s.io in constrained modes, else
-        "".
+        `group` is the API group of the resource; None for that of users: authentication.k8s.io in constrained modes,
+        else "".
         """
         await _require(
             self._authorizer,
