@@ -118,6 +118,8 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     """Return the media type of the request body without parameters; JSON if the header is missing.
 
+    `offer` says whether the kind has a protobuf message.
+
     Raises:
         StatusError: 415, the server cannot decode the media type.
     """
