@@ -62,7 +62,8 @@ class EndpointPresence:
 
         Raises:
             StatusError: the server rejected the request.
-            Unavailable: the API server cannot be reached.
+            Unavailable: the API server or the store cannot be reached.
+            OSError: the store has the address of no API server.
         """
         async with self._writing:
             if not self._leaving:

@@ -14,7 +14,8 @@ from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoin
 class EndpointReconciler(Protocol):
     """An algorithm that maintains the endpoints of the Service `kubernetes`.
 
-    Both methods raise StatusError (409 if another aggregator writes at the same time) and Unavailable.
+    Both methods raise StatusError (409 if another aggregator writes at the same time) and Unavailable, and OSError if
+    the store has no address at all.
     """
 
     async def reconcile(self) -> None:
