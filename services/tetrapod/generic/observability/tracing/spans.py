@@ -110,7 +110,10 @@ class Span:
         return True
 
     def child(self, name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
-        """Start a child and return it, or NOTHING if the trace records no more spans."""
+        """Start a child and return it, or NOTHING if the trace records no more spans.
+
+        The arguments are those of `Span`.
+        """
         if not self.trace.admits():
             return NOTHING
         span = Span(self.trace, name, self.span_id, kind, scope)
@@ -198,7 +201,10 @@ NOTHING: Final = Nothing()
 
 
 def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
-    """Start a span below the current one and return it; NOTHING if the request is not traced."""
+    """Start a span below the current one and return it; NOTHING if the request is not traced.
+
+    The arguments are those of `Span`.
+    """
     span = _current.get()
     return NOTHING if span is None else span.child(name, kind, scope)
 
