@@ -16,7 +16,7 @@ from tetrapod.generic.server.server import GenericAPIServer
 
 
 class LocalDelegation:
-    """The delegation chain in one process.
+    """The handler that passes each request to the server of its API group, for services in one process.
 
     Args:
         aggregator: the server of paths without a group (health, version, OpenAPI) and of the aggregator's own group.

@@ -25,7 +25,7 @@ served.
 
 
 class RemoteDelegation:
-    """The delegation chain over the network.
+    """The handler that passes each request to the service of its API group, for services in separate processes.
 
     Attributes:
         director: the handler for the aggregator's own controllers. The owner replaces it by the director of the

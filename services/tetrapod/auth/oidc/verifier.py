@@ -148,6 +148,9 @@ async def discover(
     The keys are fetched later, with the first token.
 
     Args:
+        issuer: the URL of the issuer.
+        fetcher: sends the requests.
+        expected: the audiences and algorithms that the tokens must have.
         report: called after each fetch of the keys; see `ReportKeySet`.
 
     Raises:

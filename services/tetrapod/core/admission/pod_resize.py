@@ -100,7 +100,7 @@ def _shortage(spec: Object, allocatable: Any) -> str:
 
 
 def _with_cause(error: StatusError, reason: str) -> StatusError:
-    """Add a cause with this reason to the error's details, and return the error."""
+    """Set details.causes of the error to a single cause with this reason, in place, and return the error."""
     error.details = {**(error.details or {}), "causes": [{"reason": reason}]}
     return error
 

@@ -96,7 +96,7 @@ class PodTolerationRestriction(PodPlugin):
         if attributes.operation == "CREATE":
             namespace_defaults = await self._from_annotation(attributes, DEFAULTS)
             added = self._everywhere.default if namespace_defaults is None else namespace_defaults
-        if _quality(object_of(attributes)) != "BestEffort":
+        if _qos_class(object_of(attributes)) != "BestEffort":
             added = [*added, _MEMORY_PRESSURE]
         if added:
             spec = spec_of(attributes)
@@ -160,6 +160,6 @@ def _shape() -> SchemaNode:
     return list_of(load_type(_TOLERATION))
 
 
-def _quality(pod: Object) -> str:
+def _qos_class(pod: Object) -> str:
     """Return the QoS class: the one in the pod's status, or else the one that follows from its spec."""
     return (pod.get("status") or {}).get("qosClass") or qos_class(pod.get("spec") or {})

@@ -135,10 +135,10 @@ def _automounts(account: Object, spec: Object) -> bool:
 
 
 def _mount_token(spec: Object) -> None:
-    """Mount a service account token into each container that has no mount at the standard path.
+    """Mount a service account token into each container that has no mount at `MOUNT_PATH`.
 
-    The volume is added to the pod spec, which is modified. An existing volume with the standard name prefix is used
-    instead.
+    The volume is added to the pod spec, which is modified. An existing volume whose name begins with `kube-api-access-`
+    is used instead.
     """
     volumes = spec.get("volumes") or []
     existing = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)

@@ -37,7 +37,7 @@ class ClusterIPs:
     """The allocator of the cluster IPs of one IP family.
 
     Args:
-        network: the service network of the flag, in CIDR notation.
+        network: the service network (--service-cluster-ip-range) of this family, in CIDR notation.
         client: writes IPAddress objects.
     """
 
@@ -56,14 +56,14 @@ class ClusterIPs:
 
     @property
     def first(self) -> str:
-        """The first address of the flag's network, which the service `kubernetes` has."""
+        """The first usable address of --service-cluster-ip-range, which the service `kubernetes` has."""
         return str(self.network.network_address + 1)
 
     def networks(self) -> list[Network]:
         """Return the networks of this IP family from which addresses may be allocated.
 
-        These are the networks of all ready ServiceCIDRs, or that of the flag until the default ServiceCIDR has a
-        condition.
+        These are the networks of all ready ServiceCIDRs. Until the default ServiceCIDR has a condition, it is only that
+        of --service-cluster-ip-range.
         """
         default = self.service_cidrs.get("", DEFAULT)
         if default is None or not (default.get("status") or {}).get("conditions"):

@@ -65,7 +65,7 @@ class Discovery:
         self._known: dict[str, tuple[bytes, Discovered]] = {}
 
     async def resources(self) -> Discovered:
-        """Read the discovery documents and return all resources."""
+        """Read the discovery documents and return all resources. A document that cannot be read counts as stale."""
         documents = [await self._of(path) for path in ("/api", "/apis")]
         return Discovered(
             tuple(r for part in documents for r in part.resources), tuple(s for part in documents for s in part.stale)

@@ -47,7 +47,8 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
 def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
     """Validate the rules that apply to requests of both API groups.
 
-    Objects have the core/v1 form, so error paths use its field names. Upstream's exception is reportingController.
+    Objects have the core/v1 form, so the fields in errors have its names. As upstream, only reportingController has its
+    events.k8s.io name.
     """
     namespace, involved_namespace = (
         obj["metadata"].get("namespace") or "",
