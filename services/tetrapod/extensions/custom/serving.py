@@ -117,7 +117,10 @@ class Serving:
             self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
-        """Take over from the `Serving` of the former revision which stored objects are known to match the definition.
+        """Replace `former`, the `Serving` of the CRD's previous revision.
+
+        `currency.current_from` is copied if both store objects alike, else it becomes None: any stored object may need
+        conversion.
 
         Returns:
             Whether `settle` must be called, because former requests or other replicas may still store outdated objects.
