@@ -14,9 +14,8 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.endpoints.options import validate_delete_options
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.storage.interface import ListQuery
+from tetrapod.generic.storage.interface import Entry, ListQuery
 from tetrapod.machinery import field, labels, status
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -46,6 +45,9 @@ class EvictionRest(Rest):
     Creating an Eviction deletes the pod and takes one disruption from its budget. It is rejected with 429 if the budget
     allows none.
 
+    Some pods are deleted without a disruption: those that disrupt nothing, and unready ones if the budget allows it. If
+    they are not finished, only the revision that was read is deleted, because a later one may be ready.
+
     Args:
         client: the server's own client, so that managed fields show that the server updated the budget's status.
     """
@@ -64,17 +66,77 @@ class EvictionRest(Rest):
             await validate(obj)
         dry_run = bool(delete_options.get("dryRun"))
         inner = Context(ctx.user, ctx.namespace, ctx.version, "", dry_run, ctx.warnings, ctx.annotations)
-        store = self._stores[PODS]
-        pod = (await store.get(inner, name)).peek()
-        if not _ignores_budgets(pod):
-            budget = await self._budget_of(ctx.namespace, pod)
-            if budget is not None and not (_ready(pod) is False and _evicts_unhealthy(budget)):
-                await self._use(inner, budget, name)
-        if not dry_run:
-            await self._mark(inner, store, name, delete_options)
-        validate_delete_options(delete_options)
-        await store.delete(inner, name, delete_options, None)
+        pod = await self._evict_exempt(inner, name, delete_options)
+        if pod is not None:
+            await self._evict_by_budget(inner, pod, delete_options)
         return dict(SUCCESS)
+
+    async def _evict_exempt(self, ctx: Context, name: str, delete_options: Object) -> Entry | None:
+        """Delete the pod if no budget protects it in its present state.
+
+        If the client names no resourceVersion, the pod is read again after each conflict.
+
+        Returns:
+            None if the pod is deleted. The pod as read if budgets protect it; it is not changed.
+
+        Raises:
+            StatusError: 404, the pod does not exist; 409, a precondition of the client does not hold, or each attempt
+                had a conflict; 422, the delete options are invalid.
+        """
+        versioned = _names_version(delete_options)
+        for attempt in range(_ATTEMPTS):
+            entry = await self._stores[PODS].get(ctx, name)
+            pod = entry.peek()
+            if not _ignores_budgets(pod):
+                return entry
+            try:
+                if versioned or _has_ended(pod):
+                    await self._delete(ctx, name, delete_options)
+                else:
+                    await self._delete(ctx, name, _with_version(delete_options, entry))
+                return None
+            except StatusError as error:
+                if error.code != 409 or versioned or attempt == _ATTEMPTS - 1:
+                    raise
+            await asyncio.sleep(_BACKOFF)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _evict_by_budget(self, ctx: Context, entry: Entry, delete_options: Object) -> None:
+        """Delete a pod that budgets protect, and take a disruption from its budget if it must.
+
+        Args:
+            entry: the pod, as it was read.
+
+        Raises:
+            StatusError: 429 or 403, the budget does not allow it; 500, the pod has several budgets; 404, the pod does
+                not exist any more; 409, a precondition of the client does not hold; 422, the delete options are
+                invalid.
+        """
+        pod, name = entry.peek(), entry.name
+        budget = await self._budget_of(ctx.namespace, pod)
+        if budget is None:
+            await self._delete(ctx, name, delete_options)
+        elif _ready(pod) or not _evicts_unhealthy(budget):
+            await self._use(ctx, budget, name)
+            await self._delete(ctx, name, delete_options)
+        else:
+            try:
+                await self._delete(ctx, name, _with_version(delete_options, entry))
+            except StatusError as error:
+                if error.code != 409 or _names_version(delete_options):
+                    raise
+                raise _still_processed(budget["metadata"]["name"]) from error
+
+    async def _delete(self, ctx: Context, name: str, delete_options: Object) -> None:
+        """Set the pod's condition DisruptionTarget and delete the pod; a dry run only checks whether it could.
+
+        Raises:
+            StatusError: 404, the pod does not exist; 409, a precondition does not hold; 422, the options are invalid.
+        """
+        if not ctx.dry_run:
+            delete_options = await self._mark(ctx, name, delete_options)
+        validate_delete_options(delete_options)
+        await self._stores[PODS].delete(ctx, name, delete_options, None)
 
     async def _budget_of(self, namespace: str, pod: Object) -> Object | None:
         """Return the PodDisruptionBudget whose selector matches the pod, or None.
@@ -120,16 +182,16 @@ class EvictionRest(Rest):
                     raise
             await asyncio.sleep(_BACKOFF)
 
-    async def _mark(self, ctx: Context, store: Store, name: str, wanted: Object) -> None:
-        """Set the condition DisruptionTarget of the pod, raising StatusError 409 if a precondition does not hold.
+    async def _mark(self, ctx: Context, name: str, delete_options: Object) -> Object:
+        """Set the condition DisruptionTarget of the pod, which changes the pod's resourceVersion.
 
-        This changes the pod's resourceVersion. If the preconditions in `wanted` name one, it is replaced by the new
-        one.
+        Returns:
+            The delete options for the changed pod: if the preconditions name a resourceVersion, it is the new one.
 
-        Args:
-            wanted: the delete options, changed in place.
+        Raises:
+            StatusError: 404, the pod does not exist; 409, a precondition does not hold.
         """
-        preconditions = wanted.get("preconditions") or {}
+        preconditions = delete_options.get("preconditions") or {}
 
         async def mark(current: Object | None) -> Object:
             if current is None:
@@ -138,9 +200,8 @@ class EvictionRest(Rest):
             set_condition(current, dict(_EVICTED))
             return current
 
-        marked, _ = await store.update(ctx, name, mark, strategy=_Unchecked())
-        if preconditions.get("resourceVersion") is not None:
-            wanted["preconditions"] = {**preconditions, "resourceVersion": str(marked.revision)}
+        marked, _ = await self._stores[PODS].update(ctx, name, mark, strategy=_Unchecked())
+        return _with_version(delete_options, marked) if _names_version(delete_options) else delete_options
 
 
 def _delete_options(eviction: Object, name: str, options: Object) -> Object:
@@ -165,6 +226,17 @@ def _delete_options(eviction: Object, name: str, options: Object) -> Object:
     if inner or outer:
         delete_options["dryRun"] = inner or outer
     return delete_options
+
+
+def _names_version(delete_options: Object) -> bool:
+    """Return whether the preconditions of the delete options name a resourceVersion, which may be empty."""
+    return (delete_options.get("preconditions") or {}).get("resourceVersion") is not None
+
+
+def _with_version(delete_options: Object, entry: Entry) -> Object:
+    """Return a copy of the delete options whose preconditions require the resourceVersion of the entry."""
+    preconditions = {**(delete_options.get("preconditions") or {}), "resourceVersion": str(entry.revision)}
+    return {**delete_options, "preconditions": preconditions}
 
 
 def _check(preconditions: Object, pod: Object) -> None:
@@ -197,7 +269,7 @@ def _take(budget: Object, pod: str) -> None:
     budget_status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]
     if (budget_status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
-        raise _too_many_requests(f"The disruption budget {name} is still being processed by the server.", 10)
+        raise _still_processed(name)
     allowed = budget_status.get("disruptionsAllowed") or 0
     if allowed < 0:
         raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
@@ -231,6 +303,15 @@ def _too_many_requests(message: str, retry_after: int) -> StatusError:
     return error
 
 
+def _still_processed(budget: str) -> StatusError:
+    """Return the error 429 that asks the client to repeat the eviction after 10 seconds.
+
+    Args:
+        budget: the name of the PodDisruptionBudget, whose status is outdated.
+    """
+    return _too_many_requests(f"The disruption budget {budget} is still being processed by the server.", 10)
+
+
 def _deny(budget: Object) -> None:
     """Set the budget's condition DisruptionAllowed to False, in place."""
     condition = {
@@ -247,10 +328,13 @@ def _deny(budget: Object) -> None:
 
 def _ignores_budgets(pod: Object) -> bool:
     """Return whether the pod has finished, is pending or is being deleted, so that its eviction disrupts nothing."""
-    pod_status = pod.get("status") or {}
-    return pod_status.get("phase") in ("Succeeded", "Failed", "Pending") or bool(
-        pod["metadata"].get("deletionTimestamp")
-    )
+    return _has_ended(pod) or (pod.get("status") or {}).get("phase") == "Pending"
+
+
+def _has_ended(pod: Object) -> bool:
+    """Return whether the pod has finished or is being deleted, so that it can never become ready again."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in ("Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _ready(pod: Object) -> bool:
