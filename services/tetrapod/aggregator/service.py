@@ -141,7 +141,7 @@ class AggregatorService:
         return await self._discovery_handlers.handle(request) or await self._local(request)
 
     def _listed(self) -> Iterator[str]:
-        """Yield the paths of all groups and versions, for `/`."""
+        """Yield the paths of all groups and versions that have an APIService, for the list of paths at `/`."""
         for obj in self.records.objects():
             group, version = group_version(obj)
             yield from (f"/apis/{group}", f"/apis/{group}/{version}") if group else ("/api", f"/api/{version}")

@@ -36,7 +36,7 @@ _Check = Callable[["NodeRestriction", Attributes, str], Awaitable[None]]
 
 
 class NodeRestriction(Plugin):
-    """The plugin NodeRestriction.
+    """The plugin that limits the writes of a kubelet to its own node and the objects of the pods bound to it.
 
     Each public method except `handles` and `admit` checks writes of one resource by a node. It raises StatusError
     (mostly 403) if the node may not make the write. The argument `node` is the node's name.

@@ -61,7 +61,7 @@ class Exemptions:
 
 
 class PodSecurity(Plugin):
-    """The plugin PodSecurity.
+    """The plugin that enforces, audits and warns by the Pod Security Standards that a namespace's labels select.
 
     Args:
         defaults: the policy of namespaces without labels.

@@ -199,10 +199,10 @@ class Bootstrap:
 
 
 def _data(resource: str) -> list[Object]:
-    """Return the objects of this resource in objects.json.
+    """Return the objects of this resource in objects.json, a file of this package.
 
     Args:
-        resource: such as "flowschemas".
+        resource: "flowschemas", "prioritylevelconfigurations" or "priorityclasses".
     """
     objects_by_resource: dict[str, list[Object]] = orjson.loads(
         files(__package__).joinpath("objects.json").read_bytes()
