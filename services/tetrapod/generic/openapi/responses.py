@@ -104,8 +104,8 @@ class Content:
     def _part(self, range_header: str, headers: HeaderList) -> Response | None:
         """Return a 206 with the requested ranges, or a 416 if they are invalid.
 
-        Return None if the ranges together are larger than the document, which is then sent as a whole. `headers` is
-        changed.
+        Return None, so that the whole document is sent, if there are no ranges or they are together larger than the
+        document. `headers` is changed.
         """
         size = self._size
         try:

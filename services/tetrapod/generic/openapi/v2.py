@@ -74,10 +74,7 @@ class _Collected:
         self.parameters: Object = {}
 
     async def add(self, document: Object) -> None:
-        """Convert and encode a v3 document, which is modified.
-
-        Paths and definitions that exist already are not replaced.
-        """
+        """Convert and encode a v3 document. Paths and definitions that exist already are not replaced."""
         consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
         for path, v3_item in document["paths"].items():
             if path not in self.paths:
