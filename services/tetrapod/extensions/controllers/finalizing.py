@@ -52,7 +52,9 @@ ServingOf = Callable[[Crd], Awaitable[Serving]]
 
 
 class FinalizingController(CrdController):
-    """The controller of the condition Terminating and of the finalizer customresourcecleanup.apiextensions.k8s.io.
+    """The controller that deletes the custom resources of a definition being deleted, and then removes its finalizer.
+
+    It also sets the condition Terminating. The finalizer is customresourcecleanup.apiextensions.k8s.io.
 
     Args:
         serving_of: returns the `Serving` of a definition, whose store deletes the custom resources.

@@ -65,7 +65,11 @@ class _Group:
 
 
 class NamingController(CrdController):
-    """The controller of the condition NamesAccepted and of status.acceptedNames."""
+    """The controller that accepts the names of a definition unless another definition of its API group has them.
+
+    It sets status.acceptedNames, the condition NamesAccepted, and Established to False with a reason as long as it is
+    not True.
+    """
 
     name = "NamingConditionController"
     workers = 8

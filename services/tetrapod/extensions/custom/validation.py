@@ -139,7 +139,7 @@ class CustomValidator:
             errors: the errors of the schema. If one of them prevents the evaluation, the result is one error that says
                 so.
             warnings: receives the errors that ratcheting tolerates.
-            on_loop: see the class.
+            on_loop: whether to raise TakesTooLong if the rules take too long for the event loop.
             before: the stored values by position in the new object; None on create.
         """
         if self._rules.empty:

@@ -32,12 +32,12 @@ class Version(NamedTuple):
 
 
 class ByVersion:
-    """The versions of one custom resource, made on first use.
+    """The definition and the store of each version of one custom resource; each is created when it is first asked for.
 
     Args:
         declared: the whole CustomResourceDefinition.
-        storage: the storage of the unconverted objects.
-        current: makes the storage of a version if there is no conversion webhook.
+        storage: the storage of the objects as they are stored, without conversion.
+        current: creates the storage of a version if there is no conversion webhook.
         converter: the conversion webhook, or None.
     """
 

@@ -17,7 +17,12 @@ _PATH: Final = f"metadata.annotations[{ANNOTATION}]"
 
 
 class Approval(NamedTuple):
-    """The state of the approval, "missing", "bypassed", "approved" or "invalid", and its reason."""
+    """The verdict on the annotation api-approved.kubernetes.io of a definition.
+
+    Attributes:
+        state: "missing", "bypassed", "approved" or "invalid".
+        reason: the explanation, for errors and for the condition KubernetesAPIApprovalPolicyConformant.
+    """
 
     state: str
     reason: str

@@ -43,10 +43,13 @@ def _affinity_terms(affinity: Object) -> Iterator[Object]:
 
 
 def app_armor_into_fields(pod: Object) -> list[str]:
-    """Copy AppArmor profiles from the deprecated annotations into unset `appArmorProfile` fields of containers.
+    """Copy AppArmor profiles from deprecated annotations into unset `appArmorProfile` fields of containers, in place.
+
+    Windows pods are left as they are.
 
     Returns:
-        A deprecation warning for each annotation that is used. Windows pods are left as they are.
+        A deprecation warning for the annotation of each container without the field, unless the pod's profile is the
+        same.
     """
     annotations = pod["metadata"].get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
