@@ -32,7 +32,12 @@ are shorter.
 
 
 class _Unparsed(Sequence[dict[str, Any]]):
-    """The sequence of a selector's requirements. The selector is parsed at the first access, which RBAC never makes."""
+    """The sequence of a selector's requirements. The selector is parsed at the first access, which RBAC never makes.
+
+    Args:
+        text: the selector.
+        parse: the function that parses it.
+    """
 
     __slots__ = ("_parse", "_parsed", "_text")
 
