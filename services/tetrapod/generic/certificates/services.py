@@ -98,16 +98,31 @@ class _Keeper:
     def server(self, authority: Authority, directory: Path, name: str, hosts: Sequence[str]) -> None:
         """Issue a serving certificate to `directory`/tls.crt and tls.key, unless a valid one exists.
 
-        `name` is its common name.
+        Args:
+            authority: the CA that issues it.
+            directory: the existing directory of both files.
+            name: its common name.
+            hosts: the DNS names and IP addresses that it must have.
         """
         self._issue_unless_valid(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
 
     def client(self, authority: Authority, directory: Path, file: str, user: str, groups: Sequence[str] = ()) -> None:
-        """Issue a client certificate to `directory`/`file`.crt and .key, unless a valid one exists."""
+        """Issue a client certificate to `directory`/`file`.crt and .key, unless a valid one exists.
+
+        Args:
+            authority: the CA that issues it.
+            directory: the existing directory of both files.
+            file: the file names without extension.
+            user: its common name. An existing certificate is not replaced because of another name.
+            groups: its organizations. An existing certificate must have exactly these.
+        """
         self._issue_unless_valid(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
 
     def peer(self, authority: Authority, directory: Path, hosts: Sequence[str]) -> None:
-        """Issue a certificate of an etcd member to `directory`/peer.crt and peer.key, unless a valid one exists."""
+        """Issue a certificate of an etcd member to `directory`/peer.crt and peer.key, unless a valid one exists.
+
+        `authority` issues it. `hosts` are the DNS names and IP addresses that it must have.
+        """
         self._issue_unless_valid(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
     def _issue_unless_valid(
