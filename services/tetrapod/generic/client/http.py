@@ -61,6 +61,8 @@ class HttpTransport:
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send a request and return the status code and the body.
 
+        `target` is the path with the query.
+
         Raises:
             Unavailable: there was no response within the timeout.
         """

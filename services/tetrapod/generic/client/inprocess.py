@@ -60,7 +60,7 @@ class InProcessTransport:
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send a request and return the status code and the body.
 
-        A StatusError of the handler becomes a Status body.
+        `target` is the path with the query. A StatusError of the handler becomes a Status body.
         """
         began = time.monotonic()
         response = await self._handle(method, target, body, headers)
