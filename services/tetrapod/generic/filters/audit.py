@@ -131,8 +131,13 @@ def _until_done(
 ) -> Callable[[Any], Awaitable[None]]:
     """Return `run` (the body of a StreamResponse or an upgrade) so that the last audit event is written when it ends.
 
-    It is written for any end: success, an error or cancellation. `layer` is the layer whose latency is recorded; "" for
-    none.
+    It is written for any end: success, an error or cancellation.
+
+    Args:
+        run: the function.
+        context: the audit context of the request.
+        starts: whether the event ResponseStarted is written before `run`.
+        layer: the layer whose latency is recorded; "" for none.
     """
 
     async def audited(to: Any) -> None:

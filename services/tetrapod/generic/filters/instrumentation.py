@@ -82,6 +82,13 @@ def _count_when_ended(
     """Wrap `response.run` so that a long-running request is counted and logged when it has ended for any reason.
 
     Until then it counts as a running long-running request.
+
+    Args:
+        request: the request.
+        response: its response.
+        series: the series in which it is counted at the end.
+        labels: the labels under which it counts as running.
+        log_fields: the fields of its line in the access log; None to write no line.
     """
     run, code, started = response.run, response.status, request.received
     running = LONG_RUNNING.row(labels)
