@@ -38,7 +38,10 @@ def local_weight(verb: str) -> int:
 
 
 class InFlight:
-    """A request that has been in flight since `since` (of time.monotonic())."""
+    """A request that has been in flight since `since` (of time.monotonic()).
+
+    `flow` identifies its flow, and `weight` is what it counts towards the limit.
+    """
 
     __slots__ = ("flow", "since", "weight")
 

@@ -54,7 +54,17 @@ class Queuing:
 
 
 class Ticket:
-    """A request at a priority level. It is queued, or executes and occupies seats until `QueueSet.finish`."""
+    """A request at a priority level. It is queued, or executes and occupies seats until `QueueSet.finish`.
+
+    Args:
+        estimate: the estimate of its work.
+        labels: the names of its priority level and its FlowSchema, for metrics.
+        distinguisher: the flow distinguisher, for the debug endpoints.
+        user: the user.
+        info: the request info.
+        now: the time of the arrival.
+        arrival_r: the virtual time of the arrival.
+    """
 
     __slots__ = (
         "arrival",
