@@ -217,7 +217,10 @@ class Hijacked(Protocol):
 
 
 class Response:
-    """A response. Headers are sent in their order; the HTTP server adds Content-Length and Date."""
+    """A response. Headers are sent in their order; the HTTP server adds Content-Length and Date.
+
+    `status` is the status code.
+    """
 
     __slots__ = ("body", "headers", "status")
 
