@@ -169,7 +169,7 @@ def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[
 
 
 async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
-    """Return the pieces of the OpenAPI v3 document with this name, or None if it does not exist.
+    """Return the pieces of the OpenAPI v3 document with this name in this form, or None if it does not exist.
 
     If several parts have a path or schema, the first one is used.
     """

@@ -59,7 +59,10 @@ def _holds(request: Request, etag: str, modified: datetime) -> bool:
 
 
 def range_of(request: Request, etag: str, modified: datetime) -> str:
-    """Return the value of the Range header; "" if it is missing, or if If-Range does not match the document."""
+    """Return the value of the Range header; "" if it is missing, or if If-Range does not match the document.
+
+    The document has the ETag `etag` and was last changed at `modified`.
+    """
     condition = request.header(b"if-range")
     if not condition or request.method not in ("GET", "HEAD"):
         return request.header(b"range")
@@ -98,6 +101,8 @@ def ranges(header: str, size: int) -> list[tuple[int, int]]:
 
 def _one_range(part: str, size: int) -> tuple[int, int] | None:
     """Return start and length of a range, or None if it begins after the end of the document.
+
+    `part` is the range as in the header, such as 0-99. `size` is the size of the document in bytes.
 
     Raises:
         BadRange: the range is malformed.
