@@ -229,7 +229,11 @@ def _tokens(connection: bytes) -> frozenset[bytes]:
 
 
 def render_request(method: str, target: str, host: str, headers: HeaderList, framing: bytes) -> bytes:
-    """Return the encoded head of a request. `framing` are further complete header lines."""
+    """Return the encoded head of a request.
+
+    `target` is the path with the query, `host` the value of the Host header, and `framing` further complete header
+    lines.
+    """
     lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}".encode("latin-1")]
     lines += [b": ".join(header) for header in headers]
     lines.append(framing + b"\r\n")

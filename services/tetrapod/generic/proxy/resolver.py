@@ -75,6 +75,11 @@ def endpoint_port(service: Object, name: str, port: int) -> str:
 def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple[str, int]:
     """Return the address and port of a random ready endpoint, preferably of the Service's first IP family.
 
+    Args:
+        slices: the EndpointSlices of the Service.
+        service: the Service.
+        port_name: the name of the port in the EndpointSlices.
+
     Raises:
         Unresolvable: no endpoint is ready.
     """
