@@ -43,6 +43,12 @@ class Call:
 
     Iterate over it to receive the messages of the response, or await `unary` for the only one. Both raise RpcError if
     the call fails.
+
+    Args:
+        connection: the connection.
+        id: the id of its HTTP/2 stream.
+        window: the initial flow control window of the stream in bytes.
+        repeatable: whether the call has no side effects, so that it is ended if the server is unresponsive.
     """
 
     __slots__ = (
