@@ -189,6 +189,12 @@ def _verb(method: str) -> str:
 def _redirect(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
     """Return the next request of a redirect, and the URL as Go's errors show it: a relative location as it was sent.
 
+    Args:
+        target: the redirected request.
+        status: the status code of the redirect.
+        location: the value of its Location header.
+        shown: the URL of the redirected request as Go's errors show it.
+
     Raises:
         CallFailed: the location is not a URL.
     """
