@@ -121,7 +121,13 @@ _CODES: Final = {code: str(code) for code in range(100, 600)}
 
 
 class Series:
-    """The metric series of requests with the same labels."""
+    """The metric series of requests with the same labels.
+
+    Args:
+        verb: the verb as in upstream's metrics, such as LIST.
+        dry_run: the value of the label dry_run.
+        resource_labels: group, version, resource, subresource, scope and component.
+    """
 
     __slots__ = ("_codes", "_duration", "_labels", "_self_request_labels", "_sizes", "_sli", "dry_run", "verb")
 
