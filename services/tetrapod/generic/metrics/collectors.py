@@ -108,7 +108,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A counter: a number for each set of label values."""
+    """A counter: a number for each set of label values. The arguments are those of `Metric`."""
 
     kind = "counter"
     shows_zero = False
@@ -214,7 +214,8 @@ class CounterFunction(GaugeFunction):
 class Histogram(Metric):
     """A histogram with fixed upper bounds, and native buckets once a scraper has requested them.
 
-    A row is the list of a series: the count of each bucket, the count above all bounds, and the sum.
+    A row is the list of a series: the count of each bucket, the count above all bounds, and the sum. `buckets` are the
+    upper bounds in ascending order. The other arguments are those of `Metric`.
     """
 
     kind = "histogram"
@@ -297,7 +298,10 @@ class Histogram(Metric):
 
 
 class HistogramFunction(Metric):
-    """A histogram that is read when it is scraped: `rows` returns the same as `Histogram.rows`."""
+    """A histogram that is read when it is scraped: `rows` returns the same as `Histogram.rows`.
+
+    `buckets` are the upper bounds in ascending order. The other arguments are those of `Metric`.
+    """
 
     kind = "histogram"
 
@@ -336,7 +340,7 @@ def _of_row(
 
 
 class Summary(Metric):
-    """A summary: the quantiles of the latest 1000 values.
+    """A summary: the quantiles of the latest 1000 values. The arguments are those of `Metric`.
 
     Upstream computes them with a streaming algorithm over five hours.
     """
