@@ -29,7 +29,13 @@ def header_names(flags: RequestHeaderFlags) -> HeaderNames:
 def authentication_data(
     flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles
 ) -> Callable[[], dict[str, str]]:
-    """Return a function that returns the data of the ConfigMap with the CA certificates at the time of the call."""
+    """Return a function that returns the data of the ConfigMap with the CA certificates at the time of the call.
+
+    Args:
+        flags: the flags of the front proxy's request headers.
+        clients: the CA certificates of clients.
+        proxies: the CA certificates of front proxies.
+    """
     lists = {
         "requestheader-allowed-names": flags.allowed_names,
         "requestheader-extra-headers-prefix": flags.extra_headers_prefix,
