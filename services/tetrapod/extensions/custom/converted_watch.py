@@ -7,12 +7,15 @@ version, so with a selector the previous state of an object must be converted to
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
 from tetrapod.generic.storage.wrappers import ForwardingWatch
 from tetrapod.machinery.status import StatusError, internal_error
+
+log = logging.getLogger(__name__)
 
 Read = Callable[[Sequence[Entry]], Awaitable[list[Entry]]]
 
@@ -88,17 +91,20 @@ class ConvertedWatch(ForwardingWatch):
     def subscribe(self, sink: Sink) -> None:
         """Start a task that calls the sink with converted events, in order.
 
-        The inner watch cannot call the sink itself, because conversion is asynchronous.
+        The inner watch cannot call the sink itself, because conversion is asynchronous. It queues the events meanwhile,
+        and ends if there are too many.
         """
-        waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
 
         async def pump() -> None:
-            while True:
-                if converted := await self._converted(await waiting.get()):
-                    sink(converted)
+            try:
+                async for batch in self:
+                    sink(batch)
+            except Exception:
+                log.exception("a watch of custom resources was ended: its events could not be converted or sent")
+            finally:
+                self._inner.close()
 
         self._pump = asyncio.create_task(pump())
-        self._inner.subscribe(waiting.put_nowait)
 
     def close(self) -> None:
         super().close()
