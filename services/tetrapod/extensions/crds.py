@@ -75,7 +75,7 @@ class Crd:
         """Decode a stored definition.
 
         Raises:
-            ValueError: the stored object is not a definition.
+            ValueError, KeyError: the stored object is not a definition.
         """
         decoded = _decode(entry.raw)
         meta, spec, status = decoded.metadata, decoded.spec, decoded.status or _Status()
@@ -245,13 +245,13 @@ class Crds:
         Callers use it when the local copy may be stale and would cause an error.
 
         Raises:
-            ValueError: the stored object is not a definition.
+            ValueError, KeyError: the stored object is not a definition.
         """
         entry = await self._storage.get(name)
         if entry is None:
             return None
-        stored_keys = self._by_name.get(name)
-        return stored_keys if stored_keys is not None and stored_keys.entry.revision >= entry.revision else Crd(entry)
+        local = self._by_name.get(name)
+        return local if local is not None and local.entry.revision >= entry.revision else Crd(entry)
 
     async def run(self) -> None:
         """Copy the definitions from the storage and follow its changes, until cancelled."""
