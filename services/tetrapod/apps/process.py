@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol
 
+from tetrapod.apps.systemd import ServiceManager
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.machinery.golang.quoting import go_quote
@@ -71,6 +72,7 @@ async def _run(make: Callable[[], Server]) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(handle_loop_exception)
     raise_file_limit()
+    service_manager = ServiceManager()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     server = make()
@@ -84,8 +86,10 @@ async def _run(make: Callable[[], Server]) -> int:
     _freeze_objects()
     for line in server.describe():
         print(line, flush=True)
+    service_manager.ready()
     await stopping.wait()
     log.info("shutting down")
+    service_manager.stopping()
     await server.stop()
     return 0
 
