@@ -6,44 +6,40 @@ Python's sort holds the interpreter's lock until it ends: a tenth of a second fo
 
 from __future__ import annotations
 
+import random
+from bisect import bisect
 from collections.abc import Callable, Collection
-from heapq import merge
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
-AT_ONCE: Final = 8192
-"""The most values that are sorted or merged at once: about 10 ms for tuples."""
-_MERGED_AT_ONCE: Final = 8 * AT_ONCE
-"""The most values whose sorted halves are merged by one sort, which recognizes them."""
+AT_ONCE: Final = 16_384
+"""Values that are sorted without a pause: 5 ms for texts, 15 ms for tuples."""
+_SAMPLED: Final = 16
+"""Values of the sample for each part. Chosen at random, so that no order of the values makes a part large."""
 
 T = TypeVar("T")
 
 
 def sort_large(values: Collection[T], key: Callable[[T], Any] | None = None) -> list[T]:
-    """Return `sorted(values, key=key)`. Many values are sorted in parts, between which other threads can run."""
+    """Return `sorted(values, key=key)`.
+
+    Many values are sorted in parts (sample sort), between which other
+    threads can run.
+    """
     if len(values) <= AT_ONCE:
         return sorted(values, key=key)  # type: ignore[type-var, arg-type]
     if key is None:
-        return _sorted_in_parts(list(values))
-    items = list(values)
-    return [items[i] for _, i in _sorted_in_parts([(key(item), i) for i, item in enumerate(items)])]
+        return _sorted_in_parts(values, None)
+    return [value for _, value in _sorted_in_parts([(key(value), value) for value in values], itemgetter(0))]
 
 
-def _sorted_in_parts(items: list[Any]) -> list[Any]:
-    runs = [sorted(items[start : start + AT_ONCE]) for start in range(0, len(items), AT_ONCE)]
-    while len(runs) > 1 and len(runs[0]) < _MERGED_AT_ONCE:
-        runs = [_merged(runs[i : i + 2]) for i in range(0, len(runs), 2)]
-    return runs[0] if len(runs) == 1 else _interleaved(runs)
-
-
-def _merged(runs: list[list[Any]]) -> list[Any]:
-    joined = [value for run in runs for value in run]
-    joined.sort()
-    return joined
-
-
-def _interleaved(runs: list[list[Any]]) -> list[Any]:
-    """Return one sorted list of several sorted ones, merged in a Python loop, during which other threads can run."""
-    out = []
-    for value in merge(*runs):
-        out.append(value)  # noqa: PERF402  (list() would run in C)
-    return out
+def _sorted_in_parts(values: Collection[Any], key: Callable[[Any], Any] | None) -> list[Any]:
+    parts = len(values) // AT_ONCE + 1
+    sample = sorted(random.sample([*values], _SAMPLED * parts), key=key)
+    splitters = sample[_SAMPLED::_SAMPLED]
+    if key is not None:
+        splitters = [key(splitter) for splitter in splitters]
+    buckets: list[list[Any]] = [[] for _ in range(parts)]
+    for value in values:
+        buckets[bisect(splitters, value if key is None else key(value))].append(value)
+    return [value for bucket in buckets for value in sorted(bucket, key=key)]

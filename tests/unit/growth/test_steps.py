@@ -4,7 +4,6 @@ threads waiting.
 
 from __future__ import annotations
 
-import random
 import sys
 import types
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.machinery.serializer import json, yaml_events
+from tetrapod.machinery.serializer import json
 
 _MANY = 2_000
 
@@ -46,11 +45,3 @@ def test_a_document_that_json_cannot_repeat_is_decoded_in_small_steps(data: byte
 def test_a_document_whose_errors_are_listed_is_decoded_in_small_steps() -> None:
     data = b'{"a":[' + b",".join([b"{}"] * _MANY) + b"]}"
     assert python_calls(lambda: json.pairs(data)) >= _MANY
-
-
-def test_many_keys_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_events, "_SORTED_AT_ONCE", 100)
-    keys = [f"k{number}" for number in range(1000)]
-    random.Random(1).shuffle(keys)
-    assert yaml_events._sorted(keys) == sorted(keys)
-    assert yaml_events._sorted(keys[:3]) == sorted(keys[:3])

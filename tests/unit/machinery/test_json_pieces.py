@@ -123,3 +123,23 @@ def test_decoders_of_other_forms_see_pieces() -> None:
 
     assert loads_with(load, LARGE) == orjson.loads(LARGE)
     assert max(sizes) < 2 * json_pieces.PIECE
+
+
+@given(value=VALUES)
+def test_encoding_in_parts_gives_the_same_bytes(value: Any) -> None:
+    assert json_pieces.dumps(value) == orjson.dumps(value)
+    many = {"spec": {"containers": [value] * 200}, "data": {f"k{i}": value for i in range(200)}}
+    assert json_pieces.dumps(many) == orjson.dumps(many)
+
+
+def test_no_call_encodes_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def recording(value: Any) -> bytes:
+        encoded = orjson.dumps(value)
+        sizes.append(len(encoded))
+        return encoded
+
+    monkeypatch.setattr(json_pieces, "orjson", SimpleNamespace(dumps=recording))
+    json_pieces.dumps({"spec": {"template": {"spec": {"containers": [{"name": f"c{i}"} for i in range(50_000)]}}}})
+    assert max(sizes) < 4096

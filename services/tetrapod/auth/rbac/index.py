@@ -25,6 +25,10 @@ from tetrapod.machinery.user import UserInfo
 
 _GRANT_BYTES: Final = 500
 """Estimated bytes of a grant with its reason. Its rules are shared with the index."""
+_MANY_GROUPS: Final = 1000
+"""Groups beyond which a user is looked up among the subjects of bindings, which are fewer. Only the subject of an
+access review can have so many.
+"""
 
 
 class BindingKey(NamedTuple):
@@ -99,13 +103,23 @@ class RbacIndex:
         return {prefix: reflector.revision for prefix, reflector in self._reflectors.items()}
 
     def rules_of(self, user: UserInfo) -> RuleSet:
-        """Return the rule set of a user: the grants of all bindings to the user's name or groups. It is cached."""
+        """Return the rule set of a user: the grants of all bindings to the user's name or groups.
+
+        It is cached, except for users of more than _MANY_GROUPS groups.
+        """
+        if len(user.groups) > _MANY_GROUPS:
+            return self._resolve(user)
         key = (user.name, user.groups)
         cached = self._sets.recall(key)
         return self._sets.keep(key, self._resolve(user)) if cached is None else cached
 
     def _resolve(self, user: UserInfo) -> RuleSet:
-        subjects: list[SubjectKey] = [(False, user.name), *((True, group) for group in user.groups)]
+        subjects: list[SubjectKey] = [(False, user.name)]
+        if len(user.groups) > _MANY_GROUPS:
+            asked = set(user.groups)
+            subjects += [subject for subject in self._by_subject if subject[0] and subject[1] in asked]
+        else:
+            subjects += [(True, group) for group in user.groups]
         places: dict[BindingKey, list[SubjectKey]] = {}
         for subject in subjects:
             for key in self._by_subject.get(subject, ()):

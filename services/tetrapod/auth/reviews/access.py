@@ -165,7 +165,10 @@ def _one_of_errors(spec: Object) -> list[FieldError]:
 
 def _selector_errors(spec: Object) -> list[FieldError]:
     attributes = spec.get("resourceAttributes")
-    return [] if attributes is None else validate_selectors(attributes, _ATTRIBUTES_PATH)
+    if attributes is None:
+        return []
+    with field.limited():
+        return validate_selectors(attributes, _ATTRIBUTES_PATH)
 
 
 def _internal(path: Object) -> Object:

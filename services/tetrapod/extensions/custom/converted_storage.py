@@ -159,8 +159,8 @@ class ConvertedStorage(ForwardingStorage):
     async def watch(self, query: WatchQuery) -> Watch:
         return ConvertedWatch(await self._inner.watch(replace(query, predicate=EVERYTHING)), self.read, query.predicate)
 
-    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
-        entry = await self._inner.create(key, await self._written(obj), ttl)
+    async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
+        entry = await self._inner.create(key, await self._written(obj), ttl, large=large)
         return (await self.read((entry,)))[0]
 
     async def guaranteed_update(

@@ -152,8 +152,8 @@ class CurrentStorage(ForwardingStorage):
         self._codec.decode_for_request(obj)
         return Unstored(entry.key, obj, entry.revision)
 
-    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
-        return self.current(await self._inner.create(key, self._codec.encode(obj), ttl))
+    async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
+        return self.current(await self._inner.create(key, self._codec.encode(obj), ttl, large=large))
 
     async def guaranteed_update(
         self,

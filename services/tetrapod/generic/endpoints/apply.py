@@ -42,6 +42,10 @@ class ApplyPatching(PatchMechanism):
         self.config: Object = config
         self.duplicates = decoded.duplicates
 
+    @property
+    def document(self) -> Object:
+        return self.config
+
     def create(self, name: str) -> Object:
         return self._apply(None)
 

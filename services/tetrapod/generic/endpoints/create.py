@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
+from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
@@ -39,13 +40,15 @@ async def create(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
-    context.large = len(body) >= LARGE
+    set_large(context, request, large=len(body) >= LARGE)
+    context.discard(obj)
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)
     obj = await offloaded(
         context.large, _set_managed_fields, scope, obj, request, manager_name(request, options.field_manager)
     )
+    context.discard(obj)
     creation = _Creation(scope, request, context, options.to_object("CreateOptions"), accepted)
     return await (creation.store(obj) if scope.rest is None else creation.hand_to_rest(obj))
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.endpoints import large_objects
 from tetrapod.generic.endpoints.connect import connect, stream
 from tetrapod.generic.endpoints.create import create
 from tetrapod.generic.endpoints.delete import delete
@@ -126,7 +127,14 @@ class SubresourceHandler:
 @traced(span_of, span_attributes)
 async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
     """Call the function of the verb, and record the response object in the audit event, if there is one."""
-    response = await verb(scope, request)
+    try:
+        response = await verb(scope, request)
+    except BaseException as error:
+        if request.state:
+            await large_objects.free(request, error)
+        raise
     if request.audit is not None:
         request.audit.answer(response)
+    if request.state:
+        await large_objects.free(request)
     return response

@@ -14,6 +14,7 @@ from typing import Final
 from tetrapod.generic.endpoints.apply import ApplyPatching
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
+from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.scope import Scope, request_name
@@ -58,9 +59,10 @@ async def patch(scope: Scope, request: Request) -> Response:
     applies = patch_type == APPLY
     options = decode_write_options(request.query(), "PatchOptions", apply=applies)
     context = scope.context(request, options.dry_run)
-    context.large = len(body) >= LARGE
+    set_large(context, request, large=len(body) >= LARGE)
     mechanism = await offloaded(context.large, _mechanism, scope, request, patch_type, body, options)
-    context.large = context.large or mechanism.may_grow
+    set_large(context, request, large=context.large or mechanism.may_grow)
+    context.discard(mechanism.document)
     if request.audit is not None:
         request.audit.request_patch(mechanism.config if isinstance(mechanism, ApplyPatching) else body)
 

@@ -55,6 +55,11 @@ class PatchMechanism:
         self.warnings: list[str] = []
 
     @property
+    def document(self) -> Any:
+        """The decoded body."""
+        raise NotImplementedError
+
+    @property
     def may_grow(self) -> bool:
         """Whether the new object can be much larger than the patch and the stored object."""
         return False
@@ -97,6 +102,10 @@ class Patching(PatchMechanism):
         except StatusError as error:  # reported by `revise`: a missing object is reported first
             self._parse_error = Failure(error)
         self.strict_errors: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
+
+    @property
+    def document(self) -> Any:
+        return self.patch
 
     def parse(self, decoded: Decoded) -> Any:
         """Return the patch in the form that `apply` uses, from the decoded body.

@@ -12,6 +12,7 @@ from typing import Final
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
+from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
@@ -51,7 +52,8 @@ async def update(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
-    context.large = len(body) >= LARGE
+    set_large(context, request, large=len(body) >= LARGE)
+    context.discard(obj)
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)
     await offloaded(context.large, dedup_owner_references, obj, request.warnings)
@@ -59,7 +61,7 @@ async def update(scope: Scope, request: Request) -> Response:
     field_manager = scope.field_manager
 
     async def revise(current: Object | None) -> Object:
-        new = carry(obj, copy_object(obj))
+        new = carry(obj, await offloaded(context.large, copy_object, obj))
         return (
             new
             if field_manager is None
@@ -152,8 +154,14 @@ class Writing:
         async def transform(current: Object | None) -> Object:
             live = None
             if current is not None:
-                live = current if conversion.identity else await conversion.from_stored(copy_object(current))
+                live = (
+                    current
+                    if conversion.identity
+                    else await conversion.from_stored(await offloaded(self.context.large, copy_object, current))
+                )
             new = await conversion.to_stored(await revise(live))
+            self.context.discard(current)
+            self.context.discard(new)
             return await self._admit(new, current)
 
         return transform

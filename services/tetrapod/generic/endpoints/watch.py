@@ -67,6 +67,8 @@ HIGH_WATER: Final = 1 << 20
 MOST_BEHIND: Final = 4096
 """Events that may be queued for a slow client."""
 BATCH: Final = 100
+FORMED_AT_ONCE: Final = 10
+"""Initial events in another form than the stored one that are encoded in one step of the event loop."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 GZIP: Final = "gzip"
 
@@ -182,10 +184,14 @@ class _Serving:
             writer.write(self._gzip.end())
 
     async def _push(self) -> None:
-        source = self._source
+        source, at_once, first = self._source, self._frames.at_once, True
         async for batch in source.initial():
-            if not await self._send(list(map(self._frames.frame, batch))):
-                return
+            for start in range(0, len(batch), at_once):
+                if not first:
+                    await asyncio.sleep(0)
+                first = False
+                if not await self._send(list(map(self._frames.frame, batch[start : start + at_once]))):
+                    return
             await self._keep_pace()
             self._begun(batch)
         source.subscribe(self._take)
@@ -301,6 +307,7 @@ class Frames:
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
+        self.at_once = BATCH if self._plain else FORMED_AT_ONCE
         self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
 
     def headers(self) -> HeaderList:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import in_thread
@@ -29,8 +29,15 @@ class Context:
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
     """Whether the new or the stored object is large. Work on it is then done in a thread."""
+    discarded: list[Any] | None = None
+    """The objects of a large request that are freed in a thread after it; None for a small request."""
     verb: str = ""
     """The verb that was authorized, such as "patch" for a patch that creates an object."""
+
+    def discard(self, obj: Any) -> None:
+        """Free an object in a thread after the request, if the request is large."""
+        if self.discarded is not None:
+            self.discarded.append(obj)
 
 
 _P = ParamSpec("_P")

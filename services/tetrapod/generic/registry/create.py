@@ -53,6 +53,7 @@ async def create(store: BaseStore, ctx: Context, obj: Object, validate: Validate
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
         try:
             copied = [await in_thread(copy_large, obj) if ctx.large else copy_object(obj)]
+            ctx.discard(copied[0])
             return await _create(store, ctx, copied[0], validate)
         except StatusError as error:
             if ctx.large:
@@ -126,10 +127,10 @@ async def _store(store: BaseStore, ctx: Context, obj: Object) -> Entry:
     try:
         with Translated(store.resource, name, "create", store.path(key)):
             if not ctx.dry_run:
-                return await store.storage.create(key, obj, store.strategy.ttl(obj))
+                return await store.storage.create(key, obj, store.strategy.ttl(obj), large=ctx.large)
             if await store.storage.get(key) is not None:
                 raise KeyExists(key)
-            return Unstored(key, obj)
+            return await in_thread(Unstored, key, obj, large=True) if ctx.large else Unstored(key, obj)
     except StatusError as error:
         if error.reason == "AlreadyExists":
             raise await _already_exists(store, key, obj) from error

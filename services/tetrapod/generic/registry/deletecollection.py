@@ -83,6 +83,8 @@ async def _worker(
 ) -> None:
     try:
         for entry in waiting:
+            if ctx.dry_run:
+                await asyncio.sleep(0)  # a dry run waits for nothing else
             try:
                 # Each deletion writes its grace period into its options, so each gets a copy.
                 await store.delete(ctx, entry.name, dict(options), validate)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.scheduling.offload import in_thread
+from tetrapod.generic.storage.copied import copied
 from tetrapod.generic.storage.interface import (
     Entry,
     KeyNotFound,
@@ -54,9 +56,12 @@ async def guaranteed_update(
     if entry is None and not allow_absent:
         raise KeyNotFound(key)
     check_preconditions(preconditions, entry)
-    updated = await try_update(entry.object() if entry is not None else None, entry)
+    updated = await try_update(await copied(entry) if entry is not None else None, entry)
     if updated is not None:
-        return Unstored(key, updated.object, entry.revision if entry is not None else 0)
+        revision = entry.revision if entry is not None else 0
+        if updated.large:
+            return await in_thread(Unstored, key, updated.object, revision, large=True)
+        return Unstored(key, updated.object, revision)
     assert entry is not None  # an absent object cannot be left unchanged
     return entry
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from tetrapod.generic.storage.encoding import divided
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.json import encode
+from tetrapod.machinery.json_pieces import loads
+from tetrapod.machinery.serializer.json import encode, encode_large
 
 
 class Unstored:
-    """An `Entry` made of an object, which the caller must not modify afterwards. It is encoded when it is created.
+    """An `Entry` made of an object, which the caller must not modify afterwards.
+
+    It is encoded when it is created. A `large` one is created in a thread.
 
     It is the result of a dry run, the last state of an object, or an object without hidden fields.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
 
-    def __init__(self, key: str, obj: Object, revision: int = 0) -> None:
+    def __init__(self, key: str, obj: Object, revision: int = 0, *, large: bool = False) -> None:
         self.key = key
-        self.raw = encode(obj)
+        self.raw = encode_large(obj) if large else encode(obj)
         self.revision = revision
         self.representations: dict[Any, Any] = {}
         self._object = obj
@@ -39,7 +40,7 @@ class Unstored:
 
     def object(self) -> Object:
         """Return a copy that the caller may change."""
-        copy: Object = orjson.loads(self.raw)
+        copy: Object = loads(self.raw)
         return copy
 
     def peek(self) -> Object:

@@ -22,7 +22,7 @@ from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import LARGE
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
@@ -124,9 +124,9 @@ class _Update:
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
         if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
-            self.deletion = Unstored(self.key, new, entry.revision)
+            self.deletion = await offloaded(self.ctx.large, Unstored, self.key, new, entry.revision)
             raise _DeletionReady
-        return Updated(new, self.strategy.ttl(new) or None)
+        return Updated(new, self.strategy.ttl(new) or None, self.ctx.large)
 
     async def _create(self) -> Updated:
         self.created = True
@@ -138,7 +138,7 @@ class _Update:
         await prepare(self.store, self.store.strategy, self.ctx, obj)
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
-        return Updated(obj, self.strategy.ttl(obj) or None)
+        return Updated(obj, self.strategy.ttl(obj) or None, self.ctx.large)
 
     def _check_version(self, new: Object, stored: int) -> None:
         """Check the resourceVersion of the new object against `stored`, the revision of the stored one.

@@ -8,13 +8,15 @@ wrote (a stock kube-apiserver on the same etcd) are normalized into this form wh
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import loads
 
 _UNSTORED: Final = frozenset({"resourceVersion", "selfLink"})
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
@@ -24,12 +26,13 @@ class CorruptObject(Exception):
     """A stored value that is not a JSON object (upstream: "unable to decode")."""
 
 
-def encode(obj: Object, api_version: str, kind: str) -> bytes:
+def encode(obj: Object, api_version: str, kind: str, dumps: Callable[[Any], bytes] = orjson.dumps) -> bytes:
     """Return the JSON bytes to store for `obj`, without resourceVersion and selfLink. `obj` is not modified.
 
     Args:
         api_version: used if the object has no apiVersion.
         kind: used if the object has no kind.
+        dumps: encodes JSON; for a large object in a thread, `json_pieces.dumps`.
     """
     stored: Object = {
         "kind": obj.get("kind") or kind,
@@ -41,7 +44,7 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
     if not _UNSTORED.isdisjoint(metadata):
         metadata = {name: value for name, value in metadata.items() if name not in _UNSTORED}
     stored["metadata"] = metadata
-    return without_exponents(orjson.dumps(stored))
+    return without_exponents(dumps(stored))
 
 
 def splice(stored: bytes, revision: int) -> bytes:
@@ -84,7 +87,7 @@ def _normalized(stored: bytes) -> bytes:
     if stored.startswith(ENCRYPTED):
         raise NotTransformable(NOT_FOR_IDENTITY)
     try:
-        obj = orjson.loads(stored)
+        obj = loads(stored)
         return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptObject(f"a stored value is not a JSON object: {error}") from error

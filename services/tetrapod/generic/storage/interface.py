@@ -236,6 +236,7 @@ class Updated(NamedTuple):
 
     object: Object
     ttl: int | None = None  # seconds; None keeps the current TTL
+    large: bool = False  # whether it is encoded in a thread
 
 
 TryUpdate: TypeAlias = Callable[[Object | None, "Entry | None"], Awaitable[Updated | None]]
@@ -319,11 +320,12 @@ class ResourceStorage(Protocol):
         """
         ...
 
-    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
+    async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
         """Store a new object and return its entry. `obj` is not modified.
 
         Args:
             ttl: seconds after which the store deletes the object; 0 means never.
+            large: whether the object is large, and is encoded in a thread.
 
         Raises:
             KeyExists: the key exists.

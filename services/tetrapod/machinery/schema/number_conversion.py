@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.schema_node import SchemaNode
 
 _INT64: Final = 1 << 63
@@ -27,7 +28,7 @@ _unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
 def as_filled(obj: Any, node: SchemaNode) -> Object:
     """Return a copy of an object with its numbers converted to the types of their fields."""
     encoded = orjson.dumps(obj)
-    copied: Object = orjson.loads(encoded)
+    copied: Object = loads(encoded)
     return _filled(copied, node) if _unusual(encoded) else copied
 
 

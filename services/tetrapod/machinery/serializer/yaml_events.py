@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import bisect
 import math
-import random
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
@@ -23,15 +21,12 @@ from tetrapod.machinery.golang.json_numbers import shortest_integer
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
+from tetrapod.machinery.sorting import sort_large
 
 _INT64: Final = 1 << 63
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _BINARY_TAG: Final = "tag:yaml.org,2002:binary"
 _TOO_DEEP: Final = "yaml: exceeded max depth of 10000"
-_SORTED_AT_ONCE: Final = 16_384
-"""Keys that are sorted without a pause: 5 ms."""
-_SAMPLED: Final = 16
-"""Keys of the sample for each part. Chosen at random, so that no order of the keys makes a part large."""
 _ALIAS_RATIO_LOW: Final = 400_000
 _ALIAS_RATIO_HIGH: Final = 4_000_000
 
@@ -207,7 +202,7 @@ class _Builder:
             own.add(shown)
             values[text] = value
         self._expanding.discard(id(node))
-        return {key: values[key] for key in _sorted(values)}
+        return {key: values[key] for key in sort_large(values)}
 
     def _merge(self, node: _Node, values: dict[str, Any], depth: int) -> None:
         for source in reversed(node.value) if node.kind == "sequence" else (node,):
@@ -244,22 +239,6 @@ class _Builder:
                 return text, text
             case _:
                 raise DecodeError("unsupported map key of type: <nil>, key: <nil>, value: <nil>")
-
-
-def _sorted(keys: Collection[str]) -> list[str]:
-    """Return keys in sorted order. Many keys are sorted in parts (sample sort).
-
-    One sort of 250,000 keys keeps all other threads waiting for 120 ms.
-    """
-    if len(keys) <= _SORTED_AT_ONCE:
-        return sorted(keys)
-    parts = len(keys) // _SORTED_AT_ONCE + 1
-    sample = sorted(random.sample([*keys], _SAMPLED * parts))
-    splitters = sample[_SAMPLED::_SAMPLED]
-    buckets: list[list[str]] = [[] for _ in range(parts)]
-    for key in keys:
-        buckets[bisect.bisect(splitters, key)].append(key)
-    return [key for bucket in buckets for key in sorted(bucket)]
 
 
 def _plain_key(node: _Node) -> str:

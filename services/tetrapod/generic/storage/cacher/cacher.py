@@ -214,8 +214,8 @@ class Cacher:
     # Writes
 
     @traced("Create etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
-    async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
-        return await self._writer.create(key, obj, ttl)
+    async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
+        return await self._writer.create(key, obj, ttl, large=large)
 
     @traced("GuaranteedUpdate etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def guaranteed_update(

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-import orjson
 
 from tetrapod.generic.storage.encoding import divided, respliced, splice
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import loads
 
 DERIVED_BYTES: Final = 4 << 20
 """Total size of the objects as JSON; in parsed form they take about ten times as much."""
@@ -97,13 +97,13 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         return self.head + self.item
 
     def object(self) -> Object:
-        parsed: Object = orjson.loads(self.raw)
+        parsed: Object = loads(self.raw)
         return parsed
 
     def peek(self) -> Object:
         derived = self._derived_data()
         if derived.parsed is None:
-            derived.parsed = orjson.loads(self.raw)
+            derived.parsed = loads(self.raw)
         return derived.parsed
 
     @property

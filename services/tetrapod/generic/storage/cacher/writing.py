@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
+from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.copied import copied
 from tetrapod.generic.storage.encoding import encode, splice
 from tetrapod.generic.storage.interface import (
     Entry,
@@ -30,6 +32,7 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import dumps, loads
 
 
 class BaseState(NamedTuple):
@@ -78,9 +81,9 @@ class Writer:
         self._leases = leases
         self._writes_in_progress: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
-    async def create(self, key: str, obj: Object, ttl: int) -> Entry:
+    async def create(self, key: str, obj: Object, ttl: int, *, large: bool = False) -> Entry:
         """Store a new object and return its entry. Raises KeyExists if the key exists. See `ResourceStorage.create`."""
-        value = self._encode(obj)
+        value = await in_thread(self._encode, obj, dumps) if large else self._encode(obj)
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
             try:
@@ -110,7 +113,7 @@ class Writer:
                 continue
             try:
                 check(preconditions, state.entry)
-                updated = await try_update(state.entry.object() if state.entry is not None else None, state.entry)
+                updated = await try_update(await copied(state.entry) if state.entry is not None else None, state.entry)
             except Exception:
                 current = await self._state_after_rejection(key, state)
                 if current is None:
@@ -130,10 +133,13 @@ class Writer:
         Args:
             updated: the new object; None leaves the object unchanged.
         """
-        value = self._encode(updated.object) if updated is not None else None
+        value: bytes | None = None
+        if updated is not None:
+            obj = updated.object
+            value = await in_thread(self._encode, obj, dumps) if updated.large else self._encode(obj)
         if updated is None or value is None:
             return await self._unchanged(key, state)
-        if state.entry is not None and not state.is_stale and self._is_equal(state.entry, value):
+        if state.entry is not None and not state.is_stale and await self._is_unchanged(state.entry, value):
             return await self._unchanged(key, state, rewrite=True)
         lease = await self._lease(state.entry, updated.ttl)
         owns_write = key not in self._writes_in_progress
@@ -255,17 +261,21 @@ class Writer:
 
     # Encoding
 
-    def _encode(self, obj: Object) -> bytes:
-        return encode(obj, self._config.api_version, self._config.kind)
+    def _encode(self, obj: Object, dumps: Callable[[Any], bytes] = orjson.dumps) -> bytes:
+        return encode(obj, self._config.api_version, self._config.kind, dumps)
 
     @staticmethod
-    def _is_equal(entry: StoredEntry, value: bytes) -> bool:
+    async def _is_unchanged(entry: StoredEntry, value: bytes) -> bool:
         """Return whether writing `value` would leave the stored object unchanged; the order of keys is irrelevant.
 
         Equal objects have encodings of equal length, so most differences are seen without parsing.
         """
         raw = splice(value, entry.revision)
-        return len(raw) == len(entry.raw) and (raw == entry.raw or orjson.loads(raw) == entry.peek())
+        if len(raw) != len(entry.raw):
+            return False
+        if raw == entry.raw:
+            return True
+        return await offloaded(len(raw) >= LARGE, lambda: loads(raw) == entry.object())
 
     async def _lease(self, entry: StoredEntry | None, ttl: int | None) -> int:
         if ttl is None:

@@ -1,0 +1,156 @@
+"""Tests that long work for one request is done in small steps of the event loop, or in threads."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.auth.reviews.access import validate_subject_spec
+from tetrapod.generic.endpoints import large_objects
+from tetrapod.generic.endpoints.watch import BATCH, FORMED_AT_ONCE, _Serving
+from tetrapod.generic.http.request import Request
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.deletecollection import delete_collection
+from tetrapod.generic.scheduling import offload
+from tetrapod.generic.storage.cacher import writing
+from tetrapod.generic.storage.interface import ListPage, ListQuery
+from tetrapod.machinery.field import LEFT_OUT, MAX_COLLECTED
+from tetrapod.machinery.user import UserInfo
+
+
+class Steps:
+    """Counts the steps of the event loop while it is entered."""
+
+    async def __aenter__(self) -> Steps:
+        self.count = 0
+        self._ticking = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._ticking.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self.count += 1
+
+
+class _Source:
+    """A watch with initial events, which the consumer reads without waiting."""
+
+    async def initial(self) -> Any:
+        for _ in range(10):
+            yield list(range(BATCH))
+
+    def subscribe(self, sink: Any) -> None:
+        """Ignore the sink: there are no further events."""
+
+    async def ended(self) -> None:
+        """Return at once."""
+
+
+@pytest.mark.parametrize("at_once", [BATCH, FORMED_AT_ONCE])
+async def test_initial_events_of_a_watch_are_encoded_in_many_steps(at_once: int) -> None:
+    written: list[bytes] = []
+    serving = object.__new__(_Serving)
+    serving._source = _Source()  # type: ignore[assignment]
+    serving._frames = SimpleNamespace(at_once=at_once, frame=lambda event: b"%d" % event)  # type: ignore[assignment]
+    serving._catching_up = None
+
+    async def send(frames: list[bytes]) -> bool:
+        assert len(frames) <= at_once
+        written.extend(frames)
+        return True
+
+    serving._send = send  # type: ignore[method-assign]
+    serving._keep_pace = serving._source.ended  # type: ignore[method-assign]
+    serving._begun = lambda batch: None  # type: ignore[method-assign]
+    async with Steps() as steps:
+        await serving._push()
+    assert written == [b"%d" % event for _ in range(10) for event in range(BATCH)]
+    assert steps.count >= 10 * BATCH // at_once - 2
+
+
+async def test_a_dry_run_of_deletecollection_takes_many_steps() -> None:
+    class Verbs:
+        deleted = 0
+
+        async def list(self, ctx: Context, query: ListQuery) -> ListPage:
+            return ListPage([SimpleNamespace(name=f"a{i}") for i in range(800)], "1", "", None)
+
+        async def delete(self, *_: object) -> Any:
+            self.deleted += 1
+            return None, True
+
+    verbs = Verbs()
+    async with Steps() as steps:
+        await delete_collection(verbs, Context(dry_run=True), {}, ListQuery("configmaps/"), None)
+    assert verbs.deleted == 800
+    assert steps.count >= 90
+
+
+async def test_large_objects_are_freed_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[Any] = []
+
+    async def in_thread(work: Any, *arguments: Any) -> Any:
+        freed.append(work.__name__)
+        return await offload.in_thread(work, *arguments)
+
+    monkeypatch.setattr(large_objects, "in_thread", in_thread)
+    request, small = Request("POST", "/"), Request("POST", "/")
+    context = Context()
+    large_objects.set_large(context, request, large=True)
+    kept = {"a": [1]}
+    context.discard({"b": [kept]})
+    await large_objects.free(request)
+    large_objects.set_large(Context(), small, large=False)
+    await large_objects.free(small)
+    assert freed == ["free_large"]
+    assert kept == {"a": [1]}
+    assert not request.state
+
+
+async def test_large_objects_are_encoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+
+    async def in_thread(work: Any, *arguments: Any) -> Any:
+        called.append(work.__name__)
+        return work(*arguments)
+
+    async def put_if(*_: object, **__: object) -> Any:
+        return SimpleNamespace(succeeded=True, revision=7)
+
+    monkeypatch.setattr(writing, "in_thread", in_thread)
+    config: Any = SimpleNamespace(api_version="v1", kind="ConfigMap")
+    writer = writing.Writer(SimpleNamespace(put_if=put_if), "/", None, config, None)  # type: ignore[arg-type]
+    writer._stored_entry = lambda key, raw, *_: raw  # type: ignore[method-assign]
+    obj = {"metadata": {"name": "a"}, "data": {f"k{i}": "v" for i in range(100)}}
+    plain = await writer.create("a", obj, 0)
+    assert not called
+    assert await writer.create("a", obj, 0, large=True) == plain
+    assert called == ["_encode"]
+
+
+def test_an_access_review_creates_few_errors_for_many_mistakes() -> None:
+    attributes = {"verb": "get", "labelSelector": {"requirements": [{}] * 20_000}}
+    errors = validate_subject_spec({"user": "a", "resourceAttributes": attributes})
+    assert len(errors) > MAX_COLLECTED
+    assert sum(error is not LEFT_OUT for error in errors) <= MAX_COLLECTED
+
+
+def test_rules_of_a_user_with_very_many_groups_are_not_cached() -> None:
+    index = RbacIndex(SimpleNamespace(resource=lambda config: None))
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    index.put("ClusterRole", "", "r", {"metadata": {"name": "r"}, "rules": [rule]})
+    subjects = [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": name} for name in ("g5", "x")]
+    body = {"metadata": {"name": "b"}, "subjects": subjects, "roleRef": {"kind": "ClusterRole", "name": "r"}}
+    index.put("ClusterRoleBinding", "", "b", body)
+    few = index.rules_of(UserInfo("a", "", ("g4", "g5")))
+    assert index._sets.count == 1
+    many = index.rules_of(UserInfo("a", "", tuple(f"g{i}" for i in range(5000))))
+    assert index._sets.count == 1
+    assert few.size == many.size == 1
