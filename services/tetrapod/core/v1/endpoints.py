@@ -75,7 +75,7 @@ def _addresses(obj: Object) -> list[str]:
     ]
 
 
-def _subsets(obj: Object, known_before: list[str]) -> list[FieldError]:
+def _subsets(obj: Object, stored_values: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, subset in enumerate(obj.get("subsets") or ()):
         path, ports = f"subsets[{i}]", subset.get("ports") or []
@@ -83,15 +83,15 @@ def _subsets(obj: Object, known_before: list[str]) -> list[FieldError]:
             errors.append(field.required(path, "must specify `addresses` or `notReadyAddresses`"))
         for kind in ("addresses", "notReadyAddresses"):
             for j, endpoint in enumerate(subset.get(kind) or ()):
-                errors += _address(endpoint, f"{path}.{kind}[{j}]", known_before)
+                errors += _address(endpoint, f"{path}.{kind}[{j}]", stored_values)
         for j, port in enumerate(ports):
             errors += _port(port, len(ports) > 1, f"{path}.ports[{j}]")
     return errors
 
 
-def _address(one: Object, path: str, known_before: list[str]) -> list[FieldError]:
+def _address(one: Object, path: str, stored_values: list[str]) -> list[FieldError]:
     ip = one.get("ip") or ""
-    errors = address(ip, f"{path}.ip", known_before)
+    errors = address(ip, f"{path}.ip", stored_values)
     if host := one.get("hostname"):
         errors += dns_label(host, f"{path}.hostname")
     if (node := one.get("nodeName")) is not None:

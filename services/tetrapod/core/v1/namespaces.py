@@ -216,14 +216,14 @@ class NamespaceStore(Store):
             return marked, False
         return await super().delete(ctx, name, {}, None)
 
-    def _check_preconditions(self, name: str, meta: Object, wanted: Object) -> None:
+    def _check_preconditions(self, name: str, meta: Object, preconditions: Object) -> None:
         """Compare the preconditions of the delete options with the stored metadata.
 
         Raises:
             StatusError: 409, a precondition does not hold.
         """
         for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            value, actual = wanted.get(key), meta.get(key, "")
+            value, actual = preconditions.get(key), meta.get(key, "")
             if value is not None and value != actual:
                 message = f"Precondition failed: {label} in precondition: {value}, {label} in object meta: {actual}"
                 raise conflict(self.resource, name, message)

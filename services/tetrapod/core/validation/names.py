@@ -96,22 +96,22 @@ def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
     return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
 
 
-def address(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
+def address(value: str, path: str, stored_values: list[str] | None = None) -> list[FieldError]:
     """Validate an IP address in a field that still accepts stored addresses of older, less strict formats.
 
     Args:
-        known_before: the addresses of the stored object, which are accepted as they are.
+        stored_values: the addresses of the stored object, which are accepted as they are.
     """
-    return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, known_before)]
+    return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, stored_values)]
 
 
-def network(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
+def network(value: str, path: str, stored_values: list[str] | None = None) -> list[FieldError]:
     """Validate a CIDR in a field that still accepts stored CIDRs of older, less strict formats.
 
     Args:
-        known_before: the CIDRs of the stored object, which are accepted as they are.
+        stored_values: the CIDRs of the stored object, which are accepted as they are.
     """
-    return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, known_before)]
+    return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, stored_values)]
 
 
 def not_special_address(value: str, path: str) -> list[FieldError]:

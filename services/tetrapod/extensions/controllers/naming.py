@@ -163,16 +163,16 @@ class NamingController(CrdController):
         Args:
             obj: the whole definition `crd`, which is not changed.
         """
-        wanted, had = obj["spec"]["names"], (obj.get("status") or {}).get("acceptedNames") or {}
+        requested, previous = obj["spec"]["names"], (obj.get("status") or {}).get("acceptedNames") or {}
         group = self._groups[crd.group]
-        names = {"plural": "", "kind": "", **had}
+        names = {"plural": "", "kind": "", **previous}
         conflict: tuple[str, str] | None = None
         for key in ("plural", "singular"):
-            conflict = _settle_one(names, wanted, key, group.resources) or conflict
-        conflict = _settle_short_names(names, wanted, had, group.resources) or conflict
+            conflict = _settle_one(names, requested, key, group.resources) or conflict
+        conflict = _settle_short_names(names, requested, previous, group.resources) or conflict
         for key in ("kind", "listKind"):
-            conflict = _settle_one(names, wanted, key, group.kinds) or conflict
-        _copy(names, wanted, "categories")
+            conflict = _settle_one(names, requested, key, group.kinds) or conflict
+        _copy(names, requested, "categories")
         if conflict is None:
             accepted = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
         else:
@@ -189,41 +189,43 @@ class NamingController(CrdController):
                 self.queue.add(other)
 
 
-def _settle_one(names: Object, wanted: Object, key: str, taken: Container[str]) -> tuple[str, str] | None:
-    """Copy one name from `wanted` to `names`, or return reason and message of a conflict.
+def _settle_one(names: Object, requested: Object, key: str, taken: Container[str]) -> tuple[str, str] | None:
+    """Copy one name from `requested` to `names`, or return reason and message of a conflict.
 
     Args:
         names: the names that are accepted so far, changed in place unless there is a conflict.
-        wanted: spec.names.
+        requested: spec.names.
         key: the field, such as "plural".
         taken: the accepted names of the group.
 
     Returns:
         None if the name is accepted.
     """
-    name = wanted.get(key) or ""
+    name = requested.get(key) or ""
     if name != (names.get(key) or "") and name in taken:
         return _REASONS[key], f"{go_quote(name)} is already in use"
     names[key] = name
     return None
 
 
-def _settle_short_names(names: Object, wanted: Object, had: Object, taken: Container[str]) -> tuple[str, str] | None:
-    own = {*(had.get("shortNames") or ()), had.get("plural") or "", had.get("singular") or ""}
+def _settle_short_names(
+    names: Object, requested: Object, previous: Object, taken: Container[str]
+) -> tuple[str, str] | None:
+    own = {*(previous.get("shortNames") or ()), previous.get("plural") or "", previous.get("singular") or ""}
     texts = [
         f"{go_quote(name)} is already in use"
-        for name in wanted.get("shortNames") or ()
+        for name in requested.get("shortNames") or ()
         if name not in own and name in taken
     ]
     if texts:
         distinct = list(dict.fromkeys(texts))
         return "ShortNamesConflict", distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
-    _copy(names, wanted, "shortNames")
+    _copy(names, requested, "shortNames")
     return None
 
 
-def _copy(names: Object, wanted: Object, key: str) -> None:
-    if wanted.get(key):
-        names[key] = list(wanted[key])
+def _copy(names: Object, requested: Object, key: str) -> None:
+    if requested.get(key):
+        names[key] = list(requested[key])
     else:
         names.pop(key, None)

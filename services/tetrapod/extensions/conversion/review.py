@@ -85,10 +85,10 @@ def converted_objects(asked: Review, review: Object) -> list[Any]:
     """
     response = review.get("response")
     if asked.version == "v1":
-        wanted = GroupVersionKind("apiextensions.k8s.io", "v1", "ConversionReview")
+        expected = GroupVersionKind("apiextensions.k8s.io", "v1", "ConversionReview")
         given = GroupVersion.parse(review.get("apiVersion") or "").with_kind(review.get("kind") or "")
-        if given != wanted:
-            raise BadConversion(f"expected webhook response of {wanted}, got {given}")
+        if given != expected:
+            raise BadConversion(f"expected webhook response of {expected}, got {given}")
     if response is None:
         raise BadConversion("no response provided")
     if asked.version == "v1" and (uid := response.get("uid") or "") != asked.uid:
@@ -101,7 +101,7 @@ def converted_objects(asked: Review, review: Object) -> list[Any]:
     return objects
 
 
-def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> Object:
+def checked(original: Object, converted: Any, expected: GroupVersion, at: str) -> Object:
     """Return the converted object with the metadata of the original, except for its labels and annotations.
 
     `converted` is changed in place and returned.
@@ -109,7 +109,7 @@ def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> 
     Args:
         original: the object that was sent.
         converted: the object in the response.
-        wanted: the requested version.
+        expected: the requested version.
         at: the index of the object if there are several, otherwise "".
 
     Raises:
@@ -119,9 +119,9 @@ def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> 
     description = f"converted object at index {at}" if at else "object at index 0"
     api_version = obj.get("apiVersion")
     given = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
-    if given != wanted:
+    if given != expected:
         raise BadConversion(
-            f"returned invalid {description}: invalid groupVersion (expected {wanted}, received {given})"
+            f"returned invalid {description}: invalid groupVersion (expected {expected}, received {given})"
         )
     if obj["kind"] != original["kind"]:
         raise BadConversion(
@@ -163,12 +163,12 @@ def _is_version(given: Any) -> bool:
 def _check_same(original: Object, obj: Object, place: str) -> None:
     original_metadata, metadata = original["metadata"], obj.get("metadata")
     for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        wanted = original_metadata.get(name) or ""
+        expected = original_metadata.get(name) or ""
         given = metadata.get(name) if isinstance(metadata, dict) else ""
         if not isinstance(given, str):
             given = ""
-        if given != wanted:
-            raise BadConversion(f"returned invalid {place}: must have the same {shown}: {wanted} != {given}")
+        if given != expected:
+            raise BadConversion(f"returned invalid {place}: must have the same {shown}: {expected} != {given}")
 
 
 def _restore_metadata(original: Object, obj: Object) -> str:

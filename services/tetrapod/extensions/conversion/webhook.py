@@ -57,18 +57,18 @@ class WebhookConverter:
             await asyncio.sleep(0)
         return converted
 
-    async def _call(self, objects: list[Object], wanted: GroupVersion) -> list[Object]:
+    async def _call(self, objects: list[Object], requested: GroupVersion) -> list[Object]:
         given = GroupVersion.parse(objects[0]["apiVersion"]).with_kind(self._kind)
         start = time.perf_counter()
 
         def observe(failure: str = "") -> None:
-            metrics.observe(self._name, given.version, wanted.version, time.perf_counter() - start, failure)
+            metrics.observe(self._name, given.version, requested.version, time.perf_counter() - start, failure)
 
         def webhook_error(text: str) -> StatusError:
             return StatusError(500, "", f"conversion webhook for {given} {text}")
 
         try:
-            sent = new_review(objects, str(wanted), self._versions)
+            sent = new_review(objects, str(requested), self._versions)
             review = await self._client.call(client_config(self._config()), sent.body, TIMEOUT, sent.expected)
         except BadConversion as error:
             raise StatusError(500, "", str(error)) from None
@@ -88,7 +88,7 @@ class WebhookConverter:
         multiple = len(objects) > 1
         try:
             converted = [
-                checked(old, new, wanted, str(i) if multiple else "")
+                checked(old, new, requested, str(i) if multiple else "")
                 for i, (old, new) in enumerate(zip(objects, returned, strict=True))
             ]
         except BadConversion as error:

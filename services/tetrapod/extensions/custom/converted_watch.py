@@ -48,23 +48,23 @@ class ConvertedWatch(ForwardingWatch):
         converted_by_id = {id(entry): selected for entry, selected in zip(entries, converted, strict=True)}
         return [selected for event in batch if (selected := self._selected(event, converted_by_id)) is not None]
 
-    def _selected(self, event: WatchEvent, made: dict[int, Entry]) -> WatchEvent | None:
+    def _selected(self, event: WatchEvent, converted: dict[int, Entry]) -> WatchEvent | None:
         """Return the event for a client with this selector, or None if it gets none.
 
         An object that no longer matches becomes a DELETED event, one that starts to match an ADDED event.
 
         Args:
-            made: the converted entries by the identity of the original ones.
+            converted: the converted entries by the identity of the original ones.
         """
         if event.entry is None:
             return event
-        entry = made[id(event.entry)]
+        entry = converted[id(event.entry)]
         if self._predicate.empty:
             return event.showing(entry)
         matches = self._predicate.matches(entry)
         if event.type == "DELETED":
             return event.showing(entry) if matches else None
-        previous = None if event.previous is None else made[id(event.previous)]
+        previous = None if event.previous is None else converted[id(event.previous)]
         matched = previous is not None and self._predicate.matches(previous)
         if matches:
             return WatchEvent("MODIFIED" if matched else "ADDED", entry, event.revision)

@@ -56,12 +56,12 @@ class ByVersion:
             current,
             converter,
         )
-        self._made: dict[str, Version] = {}
+        self._versions: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
         """Return the definition and the store for requests of one version, the same ones on each call."""
-        made = self._made.get(version)
-        if made is None:
+        served = self._versions.get(version)
+        if served is None:
             convert = None if self._converter is None else self._converter.convert
             definition = custom_definition(self._crd, self._declared, version, convert)
             strategy = definition.strategy
@@ -79,10 +79,10 @@ class ByVersion:
                     codec,
                     definition.storage_prefix,
                 )
-            made = self._made[version] = Version(definition, CustomStore(definition, storage))
-        return made
+            served = self._versions[version] = Version(definition, CustomStore(definition, storage))
+        return served
 
     def end_watches(self) -> None:
         """End the watches of all versions."""
-        for made in self._made.values():
-            made.store.end_watches()
+        for served in self._versions.values():
+            served.store.end_watches()

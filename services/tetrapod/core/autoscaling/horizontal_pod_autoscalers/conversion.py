@@ -90,7 +90,7 @@ def _to_v1(obj: Object) -> Object:
         annotations[METRICS] = _dump(other_metrics)
     if behavior := spec.pop("behavior", None):
         annotations[BEHAVIOR] = _dump(
-            {key: _rules_to_v1(behavior.get(_small(key))) for key in ("ScaleUp", "ScaleDown")}
+            {key: _rules_to_v1(behavior.get(_lower_first(key))) for key in ("ScaleUp", "ScaleDown")}
         )
     current = status.pop("currentMetrics", None) or []
     for metric in current:
@@ -102,10 +102,10 @@ def _to_v1(obj: Object) -> Object:
         annotations[CONDITIONS] = _dump([_condition(c) for c in conditions])
     status.setdefault("currentReplicas", 0)
     status.setdefault("desiredReplicas", 0)
-    return _made("v1", obj, annotations, spec, status)
+    return _autoscaler("v1", obj, annotations, spec, status)
 
 
-def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
+def _autoscaler(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
     """Return an autoscaler in `version` with the given parts.
 
     Args:
@@ -131,7 +131,7 @@ def _condition(condition: Object) -> Object:
     return {key: fields[key] for key in _CONDITION if key in fields}
 
 
-def _small(name: str) -> str:
+def _lower_first(name: str) -> str:
     """Return the name with a lower-case first letter."""
     return name[:1].lower() + name[1:]
 
@@ -140,9 +140,9 @@ def _rules_to_v1(rules: Object | None) -> Object | None:
     """Return scaling rules as Go encodes upstream's internal struct: by Go's field names, unset ones as null."""
     if rules is None:
         return None
-    encoded: Object = {name: rules.get(_small(name)) for name in _RULES}
+    encoded: Object = {name: rules.get(_lower_first(name)) for name in _RULES}
     if encoded["Policies"] is not None:
-        encoded["Policies"] = [{name: p.get(_small(name)) for name in _POLICY} for p in encoded["Policies"]]
+        encoded["Policies"] = [{name: p.get(_lower_first(name)) for name in _POLICY} for p in encoded["Policies"]]
     return encoded
 
 
@@ -162,7 +162,8 @@ def _to_v2(obj: Object) -> Object:
     spec["metrics"] = metric_specs
     default_metrics(spec)
     if behavior := _load(v1_annotations.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
-        spec["behavior"] = _wire(behavior)  # defaults come after validation, when upstream reads the stored object
+        # defaults come after validation, when upstream reads the stored object
+        spec["behavior"] = _with_json_names(behavior)
     current_utilization = status.pop("currentCPUUtilizationPercentage", None)
     current = _metrics(v1_annotations.get(CURRENT), metrics.STATUS)
     if not current and current_utilization is not None:
@@ -173,14 +174,14 @@ def _to_v2(obj: Object) -> Object:
     if conditions := _load(v1_annotations.get(CONDITIONS), list, _CONDITION_NAMES):
         status["conditions"] = conditions
     status.setdefault("desiredReplicas", 0)
-    return _made("v2", obj, annotations, spec, status)
+    return _autoscaler("v2", obj, annotations, spec, status)
 
 
-def _wire(value: Any) -> Any:
+def _with_json_names(value: Any) -> Any:
     """Return a copy of scaling rules in the form of `_rules_to_v1` with JSON field names and without nulls."""
     if isinstance(value, dict):
-        return {_small(key): _wire(item) for key, item in value.items() if item is not None}
-    return [_wire(item) for item in value] if isinstance(value, list) else value
+        return {_lower_first(key): _with_json_names(item) for key, item in value.items() if item is not None}
+    return [_with_json_names(item) for item in value] if isinstance(value, list) else value
 
 
 def _dump(value: Any) -> str:

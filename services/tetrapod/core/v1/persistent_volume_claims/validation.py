@@ -134,36 +134,36 @@ def _size(spec: Object) -> Quantity:
     return quantity(((spec.get("resources") or {}).get("requests") or {}).get("storage"))
 
 
-def _shrinking(wanted: Object, had: Object, old: Object) -> list[FieldError]:
+def _shrinking(new_spec: Object, old_spec: Object, old: Object) -> list[FieldError]:
     """Reject a smaller storage request, unless it is still larger than the actual capacity (status.capacity).
 
     That exception lets a user cancel a failed expansion.
 
     Args:
-        wanted: the new spec.
-        had: the stored spec.
+        new_spec: the new spec.
+        old_spec: the stored spec.
         old: the stored claim.
     """
-    if _size(wanted) >= _size(had):
+    if _size(new_spec) >= _size(old_spec):
         return []
     capacity = quantity(((old.get("status") or {}).get("capacity") or {}).get("storage"))
-    if _size(wanted) > capacity:
+    if _size(new_spec) > capacity:
         return []
     return [field.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
 
 
-def _attributes_class(new: str | None, had: str | None, old: Object) -> list[FieldError]:
+def _attributes_class(new_class: str | None, old_class: str | None, old: Object) -> list[FieldError]:
     """Reject the removal of volumeAttributesClassName once status.currentVolumeAttributesClassName is set.
 
     Args:
-        new: the new class; None or "" removes it.
-        had: the stored class.
+        new_class: the new class; None or "" removes it.
+        old_class: the stored class.
         old: the stored claim.
     """
-    if new == had or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+    if new_class == old_class or new_class or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return []
     text = (
-        f"update to {'nil' if new is None else 'empty string'} is forbidden when "
+        f"update to {'nil' if new_class is None else 'empty string'} is forbidden when "
         "status.currentVolumeAttributesClassName is not nil"
     )
     return [field.forbidden("spec.volumeAttributesClassName", text)]

@@ -154,11 +154,11 @@ def _check_time(text: str) -> None:
             raise status.bad_request(str(error)) from None
 
 
-def choose_container(pod: Object, wanted: str) -> str:
-    """Return the container `wanted`, else the one in the pod's default-container annotation, else its only one.
+def choose_container(pod: Object, requested: str) -> str:
+    """Return the container `requested`, else the one in the pod's default-container annotation, else its only one.
 
     Args:
-        wanted: the requested name, which may be that of an init or ephemeral container; "" if the request has none.
+        requested: the requested name, which may be that of an init or ephemeral container; "" if the request has none.
 
     Raises:
         StatusError: 400, the container does not exist or must be named.
@@ -167,10 +167,10 @@ def choose_container(pod: Object, wanted: str) -> str:
     kinds = ("initContainers", "containers", "ephemeralContainers")
     names = {kind: [c.get("name", "") for c in spec.get(kind) or ()] for kind in kinds}
     name = pod["metadata"]["name"]
-    if wanted:
-        if any(wanted in container_names for container_names in names.values()):
-            return wanted
-        raise status.bad_request(f"container {wanted} is not valid for pod {name}")
+    if requested:
+        if any(requested in container_names for container_names in names.values()):
+            return requested
+        raise status.bad_request(f"container {requested} is not valid for pod {name}")
     annotated = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
     if annotated and any(annotated in container_names for container_names in names.values()):
         return str(annotated)

@@ -52,17 +52,17 @@ class ResizeStrategy(PodStrategy):
         return [("status",)]
 
 
-def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
-    """Return copies of the stored containers `had` with resources and resizePolicy of the containers `wanted`.
+def _resized(requested: list[Object], stored: list[Object]) -> list[Object]:
+    """Return copies of the containers `stored` with resources and resizePolicy of the containers `requested`.
 
-    If names or order differ, return `wanted` itself, which validation rejects. Both lists must have the same length.
+    If names or order differ, return `requested` itself, which validation rejects. Both lists must have the same length.
     """
-    if any(new.get("name") != old.get("name") for new, old in zip(wanted, had, strict=True)):
-        return wanted
+    if any(new.get("name") != old.get("name") for new, old in zip(requested, stored, strict=True)):
+        return requested
     return [
         {
             **{k: v for k, v in old.items() if k not in _RESIZED},
             **{k: new[k] for k in _RESIZED if new.get(k) is not None},
         }
-        for new, old in zip(wanted, had, strict=True)
+        for new, old in zip(requested, stored, strict=True)
     ]

@@ -72,14 +72,14 @@ def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
     return errors
 
 
-def _each(ips: list[str], known_before: list[str]) -> list[FieldError]:
+def _each(ips: list[str], stored_values: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, value in enumerate(ips):
         if i == 0 and value == "None":
             if len(ips) > 1:
                 errors.append(field.invalid(_PATH, ips, "'None' must be the first and only value"))
             continue
-        errors += address(value, f"{_PATH}[{i}]", known_before)
+        errors += address(value, f"{_PATH}[{i}]", stored_values)
     return errors
 
 

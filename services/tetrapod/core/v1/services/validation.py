@@ -271,15 +271,15 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     return [error for i, ingress in enumerate(ingresses) for error in ingress_errors(ingress, f"{path}[{i}]", old_ips)]
 
 
-def ingress_errors(ingress: Object, path: str, known_before: list[str]) -> list[FieldError]:
+def ingress_errors(ingress: Object, path: str, stored_values: list[str]) -> list[FieldError]:
     """Validate one load balancer ingress.
 
     Args:
         path: the field path of the ingress, for errors.
-        known_before: the addresses of the stored object, which may keep a legacy format.
+        stored_values: the addresses of the stored object, which may keep a legacy format.
     """
     ip, mode, host = ingress.get("ip") or "", ingress.get("ipMode"), ingress.get("hostname") or ""
-    errors = address(ip, f"{path}.ip", known_before) if ip else []
+    errors = address(ip, f"{path}.ip", stored_values) if ip else []
     if mode is None:
         if ip:
             errors.append(field.required(f"{path}.ipMode", "must be specified when `ip` is set"))
