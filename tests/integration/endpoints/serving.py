@@ -74,8 +74,8 @@ class ClusterStrategy(Strategy):
 class Echo(Rest):
     """A handler of the paths below it."""
 
-    async def connect(self, ctx: Any, name: str, path: str, request: Request) -> Response:
-        return Response(200, [], f"{request.method} {name} {path}".encode())
+    async def connect(self, ctx: Any, name: str, options: Any, request: Request) -> Response:
+        return Response(200, [], f"{request.method} {name} {options.get('path', '')}".encode())
 
 
 def definition(group: str, resource: str, kind: str, strategy: Strategy, **more: Any) -> ResourceDefinition:

@@ -26,6 +26,7 @@ from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, forwarded_uri, 
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.scheduling.offload import offloaded
+from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +42,9 @@ class ProxyRest(Rest):
         self._stores = stores
         self._backends = backends
 
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        return await forward_request(self._backends.pool, await self.locate(ctx, name), request, path)
+    async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
+        endpoint = await self.locate(ctx, name)
+        return await forward_request(self._backends.pool, endpoint, request, options.get("path") or "")
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         """Return the endpoint for an object's name with optional scheme and port, as in `https:web:8443`.

@@ -226,7 +226,7 @@ class Decoder:
             unknown = self._decode_typed(obj) if gvk == self.kind else []
         else:
             unknown = self._decode_custom(obj, gvk, keep_nulls)
-        if obj.get("metadata") is None:
+        if obj.get("metadata") is None and (self.custom or "metadata" in self._schema().properties):
             obj["metadata"] = {}
         if clears_managers:
             obj["metadata"]["managedFields"] = []

@@ -20,6 +20,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.types.connect_options import connect_schema
 
 
 class Scopes:
@@ -77,10 +78,9 @@ class Scopes:
         else:
             default = declared.rest.default if declared.rest is not None else None
             also = declared.rest.also_accepts if declared.rest is not None else frozenset()
-            decoder = Decoder(
-                kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also
-            )
-            schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
+            options = connect_schema(kind.kind)
+            schema: Callable[[], SchemaNode] = lambda: options or types.schema_for(kind)  # noqa: E731
+            decoder = Decoder(kind, schema, default, unregistered=definition.custom, also_accepts=also)
             field_manager = (
                 field_management.of_kind(kind, schema, declared.name, of_custom=definition.custom)
                 if _has_schema(kind)

@@ -42,14 +42,6 @@ DELETE_PARAMETERS: Final = (
     "propagationPolicy",
 )
 DELETE_COLLECTION_PARAMETERS: Final = (*(set(LIST_PARAMETERS) - {"allowWatchBookmarks", "watch"}), *DELETE_PARAMETERS)
-CONNECT_PARAMETERS: Final = {
-    "PodAttachOptions": ("container", "stderr", "stdin", "stdout", "tty"),
-    "PodExecOptions": ("command", "container", "stderr", "stdin", "stdout", "tty"),
-    "PodPortForwardOptions": ("ports",),
-    "PodProxyOptions": ("path",),
-    "ServiceProxyOptions": ("path",),
-    "NodeProxyOptions": ("path",),
-}
 LOG_PARAMETERS: Final = (
     "container",
     "follow",

@@ -9,7 +9,6 @@ from typing import Final
 from tetrapod.generic.openapi.descriptions import operation_text
 from tetrapod.generic.openapi.operations import (
     BUILTIN_TYPES,
-    CONNECT_PARAMETERS,
     DELETE_COLLECTION_PARAMETERS,
     DELETE_PARAMETERS,
     LIST_PARAMETERS,
@@ -25,6 +24,7 @@ from tetrapod.generic.openapi.operations import (
     tag,
 )
 from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.types.connect_options import CONNECT_PARAMETERS
 
 _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "put")
 

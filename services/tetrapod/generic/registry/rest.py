@@ -78,11 +78,11 @@ class Rest:
         """
         raise NotImplementedError
 
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+    async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
         """Serve a request of any method on the subresource or a path below it (proxy, exec, log).
 
         Args:
             name: the parent's name.
-            path: the path below the subresource, with a leading slash; "" for the subresource itself.
+            options: the admitted options object (PodExecOptions); {} for a subresource without one (log).
         """
         raise NotImplementedError

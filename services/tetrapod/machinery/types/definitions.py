@@ -37,7 +37,7 @@ def load(definition: str) -> SchemaNode:
         KeyError: the definition does not exist.
     """
     schema = raw(definition)
-    node = _from_schema(schema)
+    node = node_of(schema)
     node.definition = definition
     if definition == QUANTITY:
         node.type, node.format = "string", "quantity"
@@ -158,10 +158,10 @@ def _node(schema: dict[str, Any]) -> SchemaNode:
             return _lazy(reference)
         return _Reference(reference, schema)
     if "items" in schema or "additionalProperties" in schema or "properties" in schema:
-        return _from_schema(schema)
+        return node_of(schema)
     key = repr(schema)
     if key not in _leaves:
-        _leaves[key] = _from_schema(schema)
+        _leaves[key] = node_of(schema)
     return _leaves[key]
 
 
@@ -170,7 +170,8 @@ def _lazy(definition: str) -> SchemaNode:
     return _Reference(definition, {})
 
 
-def _from_schema(schema: dict[str, Any]) -> SchemaNode:
+def node_of(schema: dict[str, Any]) -> SchemaNode:
+    """Return a new node for the data of a definition, in the form that `raw` returns."""
     node = SchemaNode(schema.get("type", ""))
     _put_keywords(node, schema)
     return node

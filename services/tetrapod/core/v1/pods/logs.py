@@ -48,19 +48,19 @@ class LogRest(Rest):
         self._stores = stores
         self._backends = backends
 
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        options = request.query().lists
-        verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
+    async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
+        query = request.query().lists
+        verify = (query.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
         _USAGE.add(("enforce_tls" if verify else "skip_tls_allowed",))
-        errors = _log_errors(options)
+        errors = _log_errors(query)
         if errors:
             raise status.invalid(GroupKind("", "PodLogOptions"), name, errors)
         pod = (await self._stores[PODS].get(ctx, name)).peek()
-        container = choose_container(pod, (options.get("container") or [""])[0])
+        container = choose_container(pod, (query.get("container") or [""])[0])
         if not node_name(pod):
             return Response(204, [])
         kubelet = await kubelet_of(self._stores, self._backends, node_name(pod), verify=verify)
-        target = f"/containerLogs/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}{_query(options)}"
+        target = f"/containerLogs/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}{_query(query)}"
         request.cancel_when_gone = True
         try:
             connection = await self._backends.pool.exchange(kubelet, "GET", target, [])

@@ -22,7 +22,6 @@ from tetrapod.generic.proxy.headers import pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import status
-from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
@@ -126,15 +125,14 @@ class _StreamRest(Rest):
 class ExecRest(_StreamRest):
     """The subresources `pods/exec` and `pods/attach`; the request's subresource tells which."""
 
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+    async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
         from tetrapod.generic.proxy.streamtranslator import Streams
 
         await self._may_create(request)
-        options = request.query().lists
         pod = await self._pod(ctx, name)
-        container = choose_container(pod, (options.get("container") or [""])[0])
+        container = choose_container(pod, options.get("container") or "")
         query = [("command", word) for word in options.get("command") or ()] if ctx.subresource == "exec" else []
-        streams = Streams(**{option: _is_requested(options, option) for option in _STREAMS})
+        streams = Streams(**{option: bool(options.get(option)) for option in _STREAMS})
         query += [(kubelet_name, "1") for option, kubelet_name in _STREAMS.items() if getattr(streams, option)]
         kubelet_path = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
         return await self._connect_to_kubelet(
@@ -142,35 +140,14 @@ class ExecRest(_StreamRest):
         )
 
 
-def _is_requested(options: dict[str, list[str]], name: str) -> bool:
-    """Return whether a boolean query parameter is true: any value except "false" and "0".
-
-    Args:
-        options: the values of each query parameter. The first one counts.
-    """
-    return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
-
-
-def _port(text: str) -> str:
-    """Return the decimal text of a port from 0 to 65535, raising StatusError 400 for other texts, as Go parses it.
-
-    Upstream: Convert_Slice_string_To_Slice_int32
-    """
-    try:
-        return str(parse_uint(text, 16))
-    except ValueError as error:
-        raise status.bad_request(f"cannot convert to []int32: {error}") from None
-
-
 class PortForwardRest(_StreamRest):
     """The subresource `pods/portforward`."""
 
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
+    async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
         await self._may_create(request)
-        values = request.query().lists.get("ports") or ()
-        ports = [_port(text) for texts in values for text in texts.split(",")]
         pod = await self._pod(ctx, name)
-        query = [("port", ",".join(ports))] if ports else []
+        ports = options.get("ports")
+        query = [("port", ",".join(map(str, ports)))] if ports else []
         return await self._connect_to_kubelet(
             request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None
         )
