@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from integration.webhooks.conftest import CONFIG_MAPS, NS, RULE, Hooked, config_map
+from support.definitions import definition, version
 from support.https_client import APPLY, MERGE
 from support.webhook import Answer, allowed, answered, json_patch
 
@@ -266,3 +267,25 @@ def test_a_webhook_certificate_can_be_its_own_trust_anchor(hooked: Hooked) -> No
     with hooked.configured("Validating", declared):
         assert hooked.create().status == 201
         assert [review["operation"] for review in hooked.reviews()] == ["CREATE"]
+
+
+def test_an_equivalent_rule_matches_the_scale_of_another_version(hooked: Hooked) -> None:
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    versions = (
+        version("v1", subresources={"scale": paths}),
+        version("v2", storage=False, subresources={"scale": {**paths, "specReplicasPath": ".spec.count"}}),
+    )
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert hooked.client.call("POST", definitions, definition("scaled.example.com", "Thing", *versions)).status == 201
+    things = f"/apis/scaled.example.com/v1/namespaces/{NS}/things"
+    thing = {"kind": "Thing", "apiVersion": "scaled.example.com/v1", "metadata": {"name": "a"}, "spec": {"count": 1}}
+    hooked.client.until(lambda reply: reply.status == 201, "POST", things, thing)
+    hooked.hook.on("/v", allowed)
+    rules = [rule("scaled.example.com", "v1", "things/scale")]
+    for policy, expected in (("Equivalent", ["v1"]), ("Exact", [])):
+        with hooked.configured("Validating", hooked.declared("v", "/v", rules=rules, matchPolicy=policy)):
+            path = f"{things.replace('v1', 'v2', 1)}/a/scale?dryRun=All"
+            assert hooked.client.call("PATCH", path, {"spec": {"replicas": 2}}, MERGE).status == 200
+        reviews = hooked.reviews()
+        assert [review["resource"]["version"] for review in reviews] == expected
+        assert all(review["kind"]["kind"] == "Scale" for review in reviews)

@@ -48,14 +48,13 @@ class AdmissionVersions:
         return self._equivalents
 
     def _all(self) -> Iterator[Equivalent]:
-        declared = self._declared
         for definition in (self._definition, *self._definition.equivalents()):
             for version in definition.versions:
                 resource = GroupVersionResource(definition.group, version, definition.resource)
-                if declared is None:
+                if self._declared is None:
                     yield Equivalent(resource, definition.gvk(version))
-                elif definition is self._definition and (not declared.versions or version in declared.versions):
-                    yield Equivalent(resource, declared.kind or definition.gvk(version))
+                elif subresource := _served(definition, self._declared.name, version):
+                    yield Equivalent(resource, subresource.kind or definition.gvk(version))
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         if not self._converts:
@@ -93,6 +92,17 @@ class AdmissionVersions:
                 if definition.gvk(version) == kind:
                     return Conversion(definition, version), self._decoder_of(definition, version)
         raise ValueError(f"unable to convert to {kind}: unknown kind")
+
+
+def _served(definition: ResourceDefinition, name: str, version: str) -> Subresource | None:
+    """Return the declaration of a subresource in one version, or None if the version does not have it.
+
+    A custom resource declares `scale` for each version.
+    """
+    for declared in definition.subresources:
+        if declared.name == name and (not declared.versions or version in declared.versions):
+            return declared
+    return None
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
