@@ -6,7 +6,7 @@ Upstream: pkg/registry/scheduling/priorityclass and pkg/apis/scheduling/validati
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
@@ -14,9 +14,10 @@ from tetrapod.core.validation.names import immutable, one_of
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.deletecollection import Verbs, delete_collection
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.interface import Entry
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -60,7 +61,10 @@ def definition() -> ResourceDefinition:
 
 
 class PriorityClassStore(Store):
-    """A store that rejects the deletion of the two system priority classes."""
+    """A store that rejects the deletion of a single system priority class.
+
+    Upstream: pkg/registry/scheduling/priorityclass/storage/storage.go, REST.Delete.
+    """
 
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
@@ -68,6 +72,12 @@ class PriorityClassStore(Store):
         if name in _PROTECTED_CLASSES:
             raise forbidden(self.resource, name, "this is a system priority class and cannot be deleted")
         return await super().delete(ctx, name, options, validate)
+
+    async def delete_collection(
+        self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
+    ) -> ListPage:
+        """Delete a collection, with the system priority classes in it: as upstream, only DELETE of one is rejected."""
+        return await delete_collection(cast(Verbs, super()), ctx, options, query, validate)
 
 
 def set_defaults(obj: Object) -> None:
