@@ -43,7 +43,7 @@ class TokenRequests:
         audiences: the audiences of this server, used for requests that name none.
         max_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
         extend_expiration: --service-account-extend-token-expiration.
-        max_extended: the lifetime of extended tokens in seconds.
+        max_extended: the lifetime of extended tokens in seconds, which `max_expiration` does not limit.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class TokenRequests:
     ) -> None:
         self._issuer, self._objects, self._audiences = issuer, objects, tuple(audiences)
         self._max_expiration, self._extend = max_expiration, extend_expiration
-        self._max_extended = min(max_extended, max_expiration) if max_expiration else max_extended
+        self._max_extended = max_extended
 
     async def prepare(self, namespace: str, name: str, obj: Object) -> None:
         """Set the defaults of a TokenRequest, which is modified, and validate it.
