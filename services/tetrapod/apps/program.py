@@ -68,7 +68,7 @@ class Program:
         self.backend = backend or open_backend(options)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
         scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
-        self.storage = CachingStorageFactory(self.backend, options.etcd.prefix, self.encryption, scheduling)
+        self.storage = CachingStorageFactory(self.backend, options.etcd.root, self.encryption, scheduling)
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
@@ -112,7 +112,7 @@ class Program:
 
     def add_storage_checks(self) -> None:
         """Register the health checks of the store, and the post-start hook that checks that it can be used."""
-        root = self.options.etcd.prefix
+        root = self.options.etcd.root
         add_storage_checks(
             self.lifecycle, self.options.etcd, self.probe_storage, lambda: check_backend(self.backend, root)
         )
@@ -168,7 +168,7 @@ class Program:
         """
         if self.encryption is not None:
             await self.encryption.start()
-        await check_early(self.backend, self.options.etcd.prefix)
+        await check_early(self.backend, self.options.etcd.root)
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)

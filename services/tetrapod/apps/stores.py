@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.options import DATABASE, KEYS
+from tetrapod.generic.storage.backend import key_root
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.backup.contents import Contents
@@ -22,7 +23,7 @@ class Store:
         cafile: the CA of the etcd; "" for none.
         certfile: the client certificate for the etcd; "" for none.
         keyfile: the key of that certificate.
-        prefix: the prefix of all keys.
+        prefix: the prefix of all keys, as --etcd-prefix.
         encryption: the file of the EncryptionConfiguration; "" for none.
     """
 
@@ -32,6 +33,9 @@ class Store:
     keyfile: str = ""
     prefix: str = "/registry"
     encryption: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefix", key_root(self.prefix))
 
     @property
     def is_etcd(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tetrapod.apps.options.flag import flag
+from tetrapod.generic.storage.backend import key_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,8 @@ class EtcdFlags:
         "Determines if the file set by --encryption-provider-config should be automatically reloaded if the disk "
         "contents change.",
     )
+
+    @property
+    def root(self) -> str:
+        """The start of all keys, without a slash at its end."""
+        return key_root(self.prefix)

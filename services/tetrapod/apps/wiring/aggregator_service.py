@@ -55,7 +55,7 @@ def build_presence(options: Options, client: Client, backend: Backend, address: 
     endpoints = KubernetesEndpoints(client, options.serving.secure_port)
     reconciler: EndpointReconciler
     if options.endpoint.reconciler_type == "lease":
-        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.prefix), address)
+        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.root), address)
     elif options.endpoint.reconciler_type == "master-count":
         reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
     else:

@@ -72,7 +72,7 @@ def _etcd(flags: EtcdFlags) -> EtcdBackend:
 async def check_early(backend: Backend, root: str) -> None:
     """Call `check_backend`, but return normally if the store does not respond within 3 seconds.
 
-    A post-start hook then checks the store when it responds. `root` is --etcd-prefix.
+    A post-start hook then checks the store when it responds. `root` is the prefix of all keys.
     """
     with contextlib.suppress(Unavailable, TimeoutError):
         async with asyncio.timeout(_EARLY_TIMEOUT):
@@ -80,7 +80,7 @@ async def check_early(backend: Backend, root: str) -> None:
 
 
 async def check_backend(backend: Backend, root: str) -> None:
-    """Check, before anything is written, that this server can use the store. `root` is --etcd-prefix.
+    """Check, before anything is written, that this server can use the store. `root` is the prefix of all keys.
 
     Raises:
         CannotOpen: the etcd members belong to several clusters, or a kube-apiserver has stored objects as protobuf.
@@ -88,7 +88,7 @@ async def check_backend(backend: Backend, root: str) -> None:
     """
     if isinstance(backend, _Checked):
         await backend.check()
-    prefix = f"{root.rstrip('/')}/namespaces/"
+    prefix = f"{root}/namespaces/"
     page = await backend.range(prefix, prefix_end(prefix), limit=1)
     if page.kvs and page.kvs[0].value.startswith(_PROTOBUF):
         raise CannotOpen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from posixpath import normpath
 from typing import NamedTuple, Protocol
 
 
@@ -256,3 +257,12 @@ def is_key(text: str) -> bool:
 def prefix_end(prefix: str) -> str:
     """Return the first key after all keys that begin with `prefix`, which must not be empty."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def key_root(prefix: str) -> str:
+    """Return the start of all keys for a value of --etcd-prefix: with a slash at its beginning and none at its end.
+
+    "registry" and "/registry/" give "/registry", and "/" gives "".
+    Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, New.
+    """
+    return normpath("/" + prefix.lstrip("/")).rstrip("/")
