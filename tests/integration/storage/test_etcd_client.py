@@ -5,6 +5,7 @@ version checks.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import ipaddress
 from pathlib import Path
@@ -73,6 +74,34 @@ async def test_mutual_tls(tmp_path: Path) -> None:
         await backend.close()
         await stranger.close()
         etcd.stop()
+
+
+@pytest.mark.parametrize("form", ["unix://{}", "unix:{}", "unix:@{}"])
+async def test_a_unix_socket(
+    etcds: dict[str, Etcd], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, root: str, form: str
+) -> None:
+    port = shared_etcd("etcd-3.6", etcds, tmp_path_factory.mktemp("etcd")).port
+    path = str(tmp_path / "etcd.sock")
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        member_reader, member_writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(_copy(reader, member_writer), _copy(member_reader, writer))
+
+    server = await asyncio.start_unix_server(relay, f"\0{path}" if "@" in form else path)
+    backend = EtcdBackend([form.format(path)])
+    try:
+        assert (await backend.put_if(f"{root}/a", b"x", 0)).succeeded
+        assert await backend.get(f"{root}/a") is not None
+    finally:
+        await backend.close()
+        server.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+    writer.close()
 
 
 async def test_of_several_processes_one_compacts(

@@ -37,10 +37,11 @@ class Channel:
         """Create a channel; `connect` opens the connection.
 
         Args:
-            host: the host, or, with `path`, the name of the server for the authority.
+            host: the host, or, with `path`, the name of the server for the authority and its certificate.
             port: the port; not used with `path`.
             tls: returns the TLS context of each new connection; None means plain TCP.
-            path: the path of a Unix socket, instead of host and port; "" for none.
+            path: the path of a Unix socket, instead of host and port; "" for none. That of an abstract socket begins
+                with a NUL byte.
             response_timeout: in seconds, see Http2Connection.
             on_unresponsive: see Http2Connection.
         """
@@ -86,11 +87,11 @@ class Channel:
 
     async def _open_transport(self, connection: Http2Connection) -> None:
         loop = asyncio.get_running_loop()
-        if self._path:
-            await loop.create_unix_connection(lambda: Buffered(connection), self._path)
-            return
         tls = None if self._tls is None else self._tls()
         name = self._host if tls is not None else None
+        if self._path:
+            await loop.create_unix_connection(lambda: Buffered(connection), self._path, ssl=tls, server_hostname=name)
+            return
         await loop.create_connection(
             lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name
         )

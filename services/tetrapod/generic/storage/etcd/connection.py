@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.propagation import traceparent
@@ -23,6 +22,7 @@ from tetrapod.generic.observability.tracing.spans import CLIENT, Span, current
 from tetrapod.generic.rpc import Call, Channel, RpcError
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
+from tetrapod.generic.storage.etcd.endpoints import parse_endpoint
 from tetrapod.generic.storage.etcd.errors import translated
 from tetrapod.machinery.failure import Failure
 
@@ -47,6 +47,11 @@ class Credentials:
     ca: str | Path | None = None
     cert: str | Path | None = None
     key: str | Path | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether a file is configured."""
+        return any(file is not None for file in (self.ca, self.cert, self.key))
 
     def load(self) -> ssl.SSLContext:
         """Return a TLS context with the files' current contents.
@@ -87,17 +92,23 @@ class Connection:
         self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None
     ) -> None:
         self.url = url
-        scheme, host, port = _endpoint(url)
-        if scheme == "https":
-            credentials.load()  # report unusable files at startup
-        tls = credentials.load if scheme == "https" else None
+        endpoint = parse_endpoint(url)
+        tls = credentials.load if endpoint.uses_tls(configured=credentials.configured) else None
+        if tls is not None:
+            tls()  # report unusable files at startup
+        host, port, path = endpoint.host, endpoint.port, endpoint.path
         if on_unresponsive is None:
-            self.channel = Channel(host, port, tls)
+            self.channel = Channel(host, port, tls, path=path)
         else:
             self.channel = Channel(
-                host, port, tls, response_timeout=RESPONSE_TIMEOUT, on_unresponsive=partial(on_unresponsive, self)
+                host,
+                port,
+                tls,
+                path=path,
+                response_timeout=RESPONSE_TIMEOUT,
+                on_unresponsive=partial(on_unresponsive, self),
             )
-        self._peer = {"server.address": host, "server.port": port}
+        self._peer = {"server.address": endpoint.path or host, **({} if path else {"server.port": port})}
         self.version = ""
         self.cluster = 0
         self._checking = asyncio.Lock()
@@ -172,14 +183,6 @@ class Connection:
             )
 
 
-def _endpoint(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL; "http" and 2379 if it has none. Raises ValueError for other schemes."""
-    url_parts = urlsplit(url if "://" in url else f"http://{url}")
-    if url_parts.scheme not in {"http", "https"} or not url_parts.hostname:
-        raise ValueError(f"not an etcd endpoint: {url!r} (http://host:port or https://host:port)")
-    return url_parts.scheme, url_parts.hostname, url_parts.port or 2379
-
-
 class Endpoints:
     """The configured endpoints and the one in use. Channels are opened at first use, within the running event loop.
 
@@ -191,7 +194,7 @@ class Endpoints:
         if not urls:
             raise ValueError("at least one etcd endpoint is needed")
         for url in urls:
-            _endpoint(url)
+            parse_endpoint(url)
         self._urls = urls
         self._credentials = credentials
         self._connections: dict[str, Connection] = {}
