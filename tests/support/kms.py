@@ -17,15 +17,16 @@ SERVICE = "v2.KeyManagementService"
 
 
 class KmsPlugin:
-    """A KMS plugin that listens on a socket in `directory`.
+    """A KMS plugin that listens on a socket in `directory`, or on an abstract one.
 
     Attributes:
         key_id: the current key. Assigning another name rotates the key.
         calls: the number of calls by method.
     """
 
-    def __init__(self, directory: Path, key_id: str = "key-1") -> None:
+    def __init__(self, directory: Path, key_id: str = "key-1", *, abstract: bool = False) -> None:
         self.socket = directory / "kms.sock"
+        self.abstract = abstract
         self.key_id = key_id
         self.healthz = "ok"
         self.version = "v2"
@@ -35,7 +36,7 @@ class KmsPlugin:
 
     @property
     def endpoint(self) -> str:
-        return f"unix://{self.socket}"
+        return f"unix:///@{self.socket}" if self.abstract else f"unix://{self.socket}"
 
     def start(self) -> None:
         self._server = grpc.server(ThreadPoolExecutor(4))
@@ -45,7 +46,7 @@ class KmsPlugin:
             "Decrypt": _handler(self._decrypt, pb.DecryptRequest),
         }
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self._server.add_insecure_port(self.endpoint)
+        self._server.add_insecure_port(f"unix-abstract:{self.socket}" if self.abstract else self.endpoint)
         self._server.start()
 
     def stop(self) -> None:
