@@ -9,6 +9,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Final
 
+from tetrapod.core.certificates.request_signatures import signature_error
 from tetrapod.core.validation.pem import blocks
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
@@ -143,20 +144,9 @@ def parse_request(request: str) -> CertificateSigningRequest:
 
 def _request_error(request: str) -> str:
     try:
-        parsed = parse_request(request)
-        return "" if parsed.is_signature_valid else _unverified(parsed.public_key())
+        return signature_error(parse_request(request))
     except ValueError as error:
         return str(error)
-
-
-def _unverified(key: object) -> str:
-    """Return the error text of Go's CheckSignature (crypto/x509/x509.go) for an invalid signature by this key."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-
-    if isinstance(key, RSAPublicKey):
-        return "crypto/rsa: verification error"
-    return f"x509: {'Ed25519' if isinstance(key, Ed25519PublicKey) else 'ECDSA'} verification failure"
 
 
 def _decoded(value: str) -> bytes:

@@ -9,6 +9,7 @@ import base64
 import binascii
 from typing import Any, Final
 
+from tetrapod.core.certificates.request_signatures import signature_error
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain, domain_prefixed_key
 from tetrapod.core.validation.signer_names import signer_name
@@ -91,7 +92,7 @@ def _stub(content: bytes) -> list[FieldError]:
         return [field.omitted(_STUB, "must be a valid PKCS#10 CSR")]
     if errors := _key_error(key, _STUB, "P256, P384, or P521", None):
         return errors
-    return [] if parsed.is_signature_valid else [field.omitted(_STUB, "invalid signature")]
+    return [field.omitted(_STUB, "invalid signature")] if signature_error(parsed) else []
 
 
 def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
