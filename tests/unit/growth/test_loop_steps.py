@@ -154,3 +154,20 @@ def test_rules_of_a_user_with_very_many_groups_are_not_cached() -> None:
     many = index.rules_of(UserInfo("a", "", tuple(f"g{i}" for i in range(5000))))
     assert index._sets.count == 1
     assert few.size == many.size == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "large"),
+    [
+        (b'{"a":[' + b",".join([b"{}"] * 1300) + b"]}", False),
+        (b'{"a":[' + b",".join([b"{}"] * 1400) + b"]}", True),
+        (b"a:\n" + b"- {}\n" * 1100, True),
+        (b"k8s\0" + b"\x12\0" * 4100, True),
+        (b"k8s\0" + b"\x0a\0" * 4000, False),
+        (b'{"a":"' + b"x" * 10_000 + b'"}', False),
+        (b'{"a":"' + b"x" * 40_000 + b'"}', True),
+    ],
+    ids=["few members", "many members", "many lines", "long message", "short message", "one value", "many bytes"],
+)
+def test_a_body_is_large_by_its_bytes_or_its_members(body: bytes, large: bool) -> None:
+    assert offload.is_large(body) is large

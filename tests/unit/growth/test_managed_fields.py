@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
+from tetrapod.machinery.fieldmanager import compare
 from tetrapod.machinery.fieldmanager.manager import FieldManager
+from tetrapod.machinery.fieldmanager.typed import compile_node
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.types import schema_for
 
@@ -93,3 +95,10 @@ def test_an_update_is_linear(case: str) -> None:
         return {**changed, "metadata": {**changed["metadata"], "uid": "u"}}
 
     assert_linear(lambda given: FIELDS.update(given[0], new(given), "me"), APPLIES[case], 200)
+
+
+def test_grouping_equal_elements_is_linear() -> None:
+    containers = schema_for(POD).properties["spec"].properties["containers"].items
+    assert containers is not None
+    environment = compile_node(containers.properties["env"])
+    assert_linear(lambda values: compare._by_element(values, environment), lambda n: env(1) * n, 2000)

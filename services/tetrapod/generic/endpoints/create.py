@@ -21,7 +21,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.registry.hooks import ValidateObject
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 
@@ -40,7 +40,7 @@ async def create(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
-    set_large(context, request, large=len(body) >= LARGE)
+    set_large(context, request, large=is_large(body))
     context.discard(obj)
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)

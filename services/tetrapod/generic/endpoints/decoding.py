@@ -15,7 +15,7 @@ from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registe
 from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
@@ -99,7 +99,7 @@ class Decoder:
 
     async def decode_any(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
         """Return the object in a body, decoding it in a thread if it is large. See `decode`."""
-        return await offloaded(len(body) >= LARGE, self.decode, body, media_type, validation, warnings)
+        return await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
         """Return the object in a body, normalized and with defaults.

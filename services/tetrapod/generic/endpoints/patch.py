@@ -21,7 +21,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict
 
@@ -59,7 +59,7 @@ async def patch(scope: Scope, request: Request) -> Response:
     applies = patch_type == APPLY
     options = decode_write_options(request.query(), "PatchOptions", apply=applies)
     context = scope.context(request, options.dry_run)
-    set_large(context, request, large=len(body) >= LARGE)
+    set_large(context, request, large=is_large(body))
     mechanism = await offloaded(context.large, _mechanism, scope, request, patch_type, body, options)
     set_large(context, request, large=context.large or mechanism.may_grow)
     context.discard(mechanism.document)

@@ -21,7 +21,7 @@ from tetrapod.generic.http.negotiation.media_types import body_media_type, negot
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
@@ -52,7 +52,7 @@ async def update(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         request.audit.request_object(obj, scope.gvr, scope.subresource)
     context = scope.context(request, options.dry_run)
-    set_large(context, request, large=len(body) >= LARGE)
+    set_large(context, request, large=is_large(body))
     context.discard(obj)
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)

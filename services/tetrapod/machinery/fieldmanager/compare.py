@@ -150,7 +150,7 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
     touched: Branch = {}
     removed: Branch = {}
     for element in old_by_element | new_by_element:
-        olds, news = old_by_element.get(element, ()), new_by_element.get(element, ())
+        olds, news = old_by_element.get(element, []), new_by_element.get(element, [])
         if len(olds) == len(news) == 1:
             if items.built_in and olds[0] == news[0]:
                 continue
@@ -160,7 +160,7 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
             if item_removed is not None:
                 removed[element] = item_removed
         elif len(olds) > 1 and len(news) > 1:
-            if not same(list(olds), list(news)):
+            if not same(olds, news):
                 touched[element] = {}
         else:
             # Repeated elements are owned as a whole; a single element is owned by its fields.
@@ -171,9 +171,8 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
     return _Found(ordered(touched) or None, ordered(removed) or None)
 
 
-def _by_element(values: list[Any], of: Type) -> dict[str, tuple[Any, ...]]:
-    out: dict[str, tuple[Any, ...]] = {}
+def _by_element(values: list[Any], of: Type) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {}
     for item in values:
-        element = of.element_of(item)
-        out[element] = (*out[element], item) if element in out else (item,)
+        out.setdefault(of.element_of(item), []).append(item)
     return out
