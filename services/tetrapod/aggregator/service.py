@@ -160,7 +160,7 @@ class AggregatorService:
         lifecycle.on_start("apiservice-registration-controller", self._routed)
         lifecycle.on_start("apiservice-discovery-controller", self._after_records(lifecycle, self.discovery.start))
         lifecycle.on_start("kube-apiserver-autoregistration", self._start_registration(lifecycle))
-        lifecycle.add_check("autoregister-completion", self.registration.check)
+        lifecycle.add_boot_check("autoregister-completion", self.registration.check)
         # Documents are merged on request from the records. Nothing has to be started, so both hooks wait only for the
         # records.
         lifecycle.on_start("apiservice-openapi-controller", self._routed)

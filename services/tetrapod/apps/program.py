@@ -8,6 +8,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import build_webhook_client
 from tetrapod.apps.wiring.audit import build_audit
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
+from tetrapod.apps.wiring.generic import check_generic
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
 from tetrapod.apps.wiring.storage import build_encryption, check_backend, check_early, open_backend
@@ -60,9 +61,10 @@ class Program:
     linger = 0.0
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
+        check_generic(options.generic)
         self.options = options
         self._flags = options.flags()
-        self.lifecycle = Lifecycle()
+        self.lifecycle = Lifecycle(options.generic.livez_grace_period)
         self.draining = Draining(notify_aggregator=notify_aggregator)
         self.audit = build_audit(options.audit, self.lifecycle)
         self.backend = backend or open_backend(options)

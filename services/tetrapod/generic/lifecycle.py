@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol
 
@@ -44,6 +45,10 @@ class Followed(Protocol):
 class Lifecycle:
     """The hooks, health checks and background tasks of a server.
 
+    Args:
+        livez_grace_period: the seconds from now on in which /livez assumes that unfinished post-start hooks will
+            succeed.
+
     Attributes:
         hooks: the post-start hooks by name.
         hooks_done: the names of those that have succeeded.
@@ -53,13 +58,16 @@ class Lifecycle:
         shutting_down: set once the server begins to stop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, livez_grace_period: float = 0.0) -> None:
+        self._grace_ends = time.monotonic() + livez_grace_period
         self.hooks: dict[str, Hook] = {}
         self.hooks_done: set[str] = set()
         self.leaving: dict[str, Hook] = {}
         self.pre_shutdown: dict[str, Hook] = {}
         self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
         """Checks in order, including those of hooks, each with the endpoints that show it."""
+        self._livez_checks: dict[str, Check] = {}
+        """The checks that /livez has in place of those in `checks`."""
         self.shutting_down = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._followed: list[tuple[str, Followed]] = []
@@ -75,7 +83,7 @@ class Lifecycle:
         if name in self.hooks:
             raise ValueError(f"post-start hook {name!r} is registered twice")
         self.hooks[name] = hook
-        self.add_check(f"poststarthook/{name}", self._hook_check(name))
+        self.add_boot_check(f"poststarthook/{name}", self._hook_check(name))
 
     def _hook_check(self, name: str) -> Check:
         async def check() -> None:
@@ -83,6 +91,19 @@ class Lifecycle:
                 raise RuntimeError("not finished")
 
         return check
+
+    def add_boot_check(self, name: str, check: Check) -> None:
+        """Register a health check of the startup. On /livez it succeeds until the grace period has passed.
+
+        Upstream: pkg/server/healthz.go, AddBootSequenceHealthChecks
+        """
+
+        async def check_after_grace_period() -> None:
+            if time.monotonic() > self._grace_ends:
+                await check()
+
+        self.add_check(name, check)
+        self._livez_checks[name] = check_after_grace_period
 
     def on_leaving(self, name: str, hook: Hook) -> None:
         """Register a hook that `leave` runs when the server begins to stop, while it still serves.
@@ -102,6 +123,11 @@ class Lifecycle:
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
         """Register a health check that the given endpoints show. An earlier one of this name is replaced."""
         self.checks[name] = (check, endpoints)
+
+    def checks_of(self, endpoint: str) -> dict[str, Check]:
+        """Return the checks by name that an endpoint (`healthz`, `livez` or `readyz`) shows, in order."""
+        checks = {name: check for name, (check, endpoints) in self.checks.items() if endpoint in endpoints}
+        return checks | self._livez_checks if endpoint == "livez" else checks
 
     def follow(self, name: str, informer: Followed) -> None:
         """Run an informer in a background task. The check `informer-sync` waits for its first list.

@@ -19,6 +19,18 @@ class GenericFlags:
         60.0,
         "The duration a handler may keep a request open before timing it out. Long-running requests are exempt.",
     )
+    min_request_timeout: int = flag(
+        "min-request-timeout",
+        1800,
+        "The minimum number of seconds a watch without timeoutSeconds is kept open. A randomized value between this "
+        "number and its double is picked as the timeout, to spread out load.",
+    )
+    livez_grace_period: float = flag(
+        "livez-grace-period",
+        0.0,
+        "The maximum amount of time it should take to complete the startup sequence. Until it has elapsed since the "
+        "start, /livez assumes that unfinished post-start hooks will complete successfully.",
+    )
     max_requests_inflight: int = flag(
         "max-requests-inflight",
         400,

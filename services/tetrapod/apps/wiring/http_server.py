@@ -67,6 +67,7 @@ def build_http_server(
         authorizer=config.authorizer,
         draining=config.draining,
         request_timeout=options.generic.request_timeout,
+        min_request_timeout=float(options.generic.min_request_timeout),
         max_requests_inflight=options.generic.max_requests_inflight,
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
         flow_control=config.flow_control,

@@ -54,10 +54,6 @@ from tetrapod.machinery.status import method_not_supported, not_acceptable
 
 log = logging.getLogger(__name__)
 
-MIN_TIMEOUT: Final = 1800.0
-"""Without `timeoutSeconds` a watch lasts for a random time between this and twice this (upstream:
---min-request-timeout).
-"""
 LAST_BOOKMARK: Final = 2.0
 """Seconds before the timeout at which a watch with bookmarks gets a last one. Upstream:
 cacheWatcher.nextBookmarkTime
@@ -100,7 +96,7 @@ async def watch(
         initial_events=options.send_initial_events,
         single=selection.single,
     )
-    seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
+    seconds = float(options.timeout_seconds or 0) or request.min_watch_seconds * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
     if request.upgrade is not None and is_websocket_request(request.headers):
         return _over_websocket(source, frames, seconds, request, bookmarks=query.bookmarks)

@@ -34,7 +34,7 @@ from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.http.request import Handler
+from tetrapod.generic.http.request import MIN_WATCH_SECONDS, Handler
 from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.observability.tracing.trace_endpoint import with_permission
 from tetrapod.generic.scheduling.scheduler import FairScheduler
@@ -54,6 +54,7 @@ class ChainConfig:
         authorizer: authorizes requests and impersonation.
         draining: counts the requests in flight and is activated at shutdown.
         request_timeout: the deadline of requests that are not long-running, in seconds.
+        min_request_timeout: the minimum duration of watches without `timeoutSeconds`, in seconds.
         max_requests_inflight: the limit of read requests; 0 for none. Not used with `flow_control`.
         max_mutating_requests_inflight: the limit of mutating requests; 0 for none. Not used with `flow_control`.
         flow_control: API priority and fairness; None to use the two limits instead.
@@ -71,6 +72,7 @@ class ChainConfig:
     authorizer: Authorizer
     draining: Draining = field(default_factory=Draining)
     request_timeout: float = 60.0
+    min_request_timeout: float = MIN_WATCH_SECONDS
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     flow_control: FlowControl | None = None  # priority and fairness; replaces the two limits
@@ -130,7 +132,10 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
         # audits rejections before authentication completes
         ("refused-audit", lambda h: _with_rejection_audit(h, config.audit)),
-        ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below
+        (
+            "deadline",
+            lambda h: with_request_deadline(h, config.request_timeout, config.min_request_timeout),
+        ),  # bounds everything below
         ("authentication", lambda h: with_authentication(h, config.authenticator)),
         ("", with_permission),  # allows traces in the response, once the user is known
         ("", lambda h: with_tracing(h, config.tracing)),  # needs the user: only some may mark a request as traced

@@ -11,7 +11,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from tetrapod.generic.http.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import (
+    MIN_WATCH_SECONDS,
+    AnswerBroken,
+    Handler,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+)
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote
@@ -33,19 +41,23 @@ def _timeout_response() -> Response:
     return Response(504, [(b"content-type", b"text/plain; charset=utf-8")], _OVERDUE)
 
 
-def with_request_deadline(handler: Handler, request_timeout: float) -> Handler:
+def with_request_deadline(
+    handler: Handler, request_timeout: float, min_watch_seconds: float = MIN_WATCH_SECONDS
+) -> Handler:
     """Set `request.deadline`, and cancel the handler and respond with 504 once it has passed.
 
-    A streamed response is cut off at the deadline. Long-running requests have no deadline.
+    A streamed response is cut off at the deadline. Long-running requests have no deadline; watches end themselves.
 
     Args:
         handler: the next handler.
         request_timeout: the default and the maximum of `?timeout`, in seconds.
+        min_watch_seconds: the minimum duration of watches without `timeoutSeconds`.
     """
     timeouts = SharedTimeout(request_timeout)
 
     async def request_deadline(request: Request) -> Response:
         if is_long_running(request.info):
+            request.min_watch_seconds = min_watch_seconds
             return await handler(request)
         seconds = request_timeout
         if "timeout=" in request.query_string:

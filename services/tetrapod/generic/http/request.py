@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -19,6 +19,8 @@ from tetrapod.machinery.user import ANONYMOUS, UserInfo
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 """Headers with lower-case names."""
+MIN_WATCH_SECONDS: Final = 1800.0
+"""The minimum duration of a watch without `timeoutSeconds` (upstream: the default of --min-request-timeout)."""
 
 
 class BodyReader(Protocol):
@@ -114,6 +116,7 @@ class Request:
         "http_version",
         "info",
         "method",
+        "min_watch_seconds",
         "path",
         "peer_certificates",
         "query_string",
@@ -159,6 +162,8 @@ class Request:
         self.certificate_error = ""  # the reason why the client's certificate is not trusted
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
+        # A watch without `timeoutSeconds` lasts for a random time between this and twice this.
+        self.min_watch_seconds = MIN_WATCH_SECONDS
         self.cancel_when_gone = False  # cancel the handler when the client disconnects; set for reads and by proxies
         self.disconnected: Callable[[], Awaitable[None]] = _never  # returns once the client has disconnected
         self.upgrade: Callable[[], Hijacked] | None = None  # takes over the raw connection; None if that is impossible

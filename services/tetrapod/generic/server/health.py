@@ -64,7 +64,7 @@ class Health:
         They are the built-in checks, those of the lifecycle, and for readyz that of the shutdown.
         """
         registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
-        registered.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
+        registered.update(self._lifecycle.checks_of(endpoint))
         checks = {
             name: registered[name] for name in sorted(registered, key=lambda name: _PLACES.get(name, len(_ORDER)))
         }

@@ -1,0 +1,57 @@
+"""The flags that upstream calls generic: startup, watches and shutdown, as clients observe them."""
+
+from __future__ import annotations
+
+import ssl
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from integration.server.test_invalid_configuration import complaint
+from support.https_client import HttpsClient
+from support.server import running
+from support.services import Services
+from support.waiting import until
+
+
+def probe(url: str) -> tuple[int, str]:
+    """Return the status and body of an anonymous GET; 0 if the server does not listen yet."""
+    try:
+        with urllib.request.urlopen(url, context=ssl._create_unverified_context(), timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def test_livez_succeeds_in_the_grace_period_although_hooks_have_not_finished(tmp_path: Path) -> None:
+    services = Services(tmp_path, replicas={"aggregator": 2})
+    services.etcd.start()
+    try:
+        services.start("aggregator", "--livez-grace-period=1h")  # its hooks wait for the other services
+        services.start("aggregator-2")
+        for key, code in (("aggregator", 200), ("aggregator-2", 500)):
+            url = services.address(key)
+            answer = until(partial(probe, f"{url}/livez?verbose"), lambda reply: reply[0] != 0)
+            assert answer[0] == code, answer
+            assert probe(f"{url}/readyz")[0] == probe(f"{url}/healthz")[0] == 500
+    finally:
+        services.stop_all(*services.processes)
+        services.etcd.stop()
+
+
+def test_watch_without_timeout_ends_after_the_minimum_request_timeout(tmp_path: Path) -> None:
+    with running(tmp_path, "--min-request-timeout=1") as server:
+        client = HttpsClient(server.kubeconfig)
+        assert client.call("GET", "/api/v1/namespaces?watch=1&fieldSelector=metadata.name=none").status == 200
+
+
+@pytest.mark.parametrize("flag", ["livez-grace-period=-1s", "min-request-timeout=-1", "max-requests-inflight=-1"])
+def test_negative_values_are_rejected(tmp_path: Path, flag: str) -> None:
+    name = flag.partition("=")[0]
+    article = "a " if name == "livez-grace-period" else ""
+    assert complaint(tmp_path, f"--{flag}") == f"Error: --{name} can not be {article}negative value"
