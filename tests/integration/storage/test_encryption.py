@@ -244,18 +244,6 @@ async def test_a_plugin_keeps_the_keys_and_is_asked_once_for_each(place: Place, 
     assert plugin.calls["Decrypt"] == CACHE_MISSES.values[()] - misses == 1
 
 
-async def test_a_plugin_can_listen_on_an_abstract_socket(place: Place, tmp_path: Path) -> None:
-    plugin = KmsPlugin(tmp_path, abstract=True)
-    plugin.start()
-    try:
-        pods, encryption = await place.server(kms(plugin), IDENTITY)
-        await encryption.check()
-        await create(pods, "a/p", hidden="treasure")
-        assert (await place.stored("a/p")).startswith(b"k8s:enc:kms:v2:plugin:")
-    finally:
-        plugin.stop()
-
-
 async def test_a_new_key_of_the_plugin_makes_what_the_old_one_sealed_stale(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
 import ssl
 from collections.abc import Callable
 
@@ -90,11 +91,25 @@ class Channel:
         tls = None if self._tls is None else self._tls()
         name = self._host if tls is not None else None
         if self._path:
-            await loop.create_unix_connection(lambda: Buffered(connection), self._path, ssl=tls, server_hostname=name)
+            await self._open_unix_socket(connection, tls, name)
             return
         await loop.create_connection(
             lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name
         )
+
+    async def _open_unix_socket(
+        self, connection: Http2Connection, tls: ssl.SSLContext | None, name: str | None
+    ) -> None:
+        """Connect to the Unix socket. uvloop's create_unix_connection cannot connect to an abstract one by its path."""
+        loop = asyncio.get_running_loop()
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            unix.setblocking(False)
+            await loop.sock_connect(unix, self._path)
+            await loop.create_unix_connection(lambda: Buffered(connection), sock=unix, ssl=tls, server_hostname=name)
+        except BaseException:
+            unix.close()
+            raise
 
     async def unary(
         self,
