@@ -142,7 +142,7 @@ class Backends:
         self,
         obj: Object,
         target: str,
-        accept: str = "application/json",
+        accept: str = "",
         etag: str = "",
         endpoint: Endpoint | None = None,
     ) -> BackendConnection:
@@ -153,7 +153,7 @@ class Backends:
         Args:
             obj: the external APIService.
             target: path and query.
-            accept: the header Accept.
+            accept: the header Accept; "" for none.
             etag: the header If-None-Match; "" for none.
             endpoint: where to send it; None for the current endpoint.
 
@@ -162,7 +162,9 @@ class Backends:
             Unresolvable: the Service has no usable address.
             BackendError: the request failed.
         """
-        headers = [(b"accept", accept.encode()), *identity_headers(AGGREGATOR)]
+        headers = identity_headers(AGGREGATOR)
+        if accept:
+            headers.append((b"accept", accept.encode()))
         if etag:
             headers.append((b"if-none-match", etag.encode()))
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)

@@ -360,3 +360,10 @@ async def test_a_server_can_only_publish_its_own_group(world: World, external: E
     assert not [
         request for request in external.seen if any(name.lower() == b"authorization" for name, _ in request.headers)
     ]
+
+
+async def test_a_probe_names_no_accepted_media_type(world: World, external: External) -> None:
+    await join(world, external)
+    probes = [dict(request.headers) for request in external.seen if request.path == f"/apis/{External.GROUP}/v1"]
+    assert probes
+    assert not [headers for headers in probes if b"accept" in headers]
