@@ -138,6 +138,10 @@ async def test_content_needs_a_namespace(lifecycle: NamespaceLifecycle) -> None:
     await lifecycle.admit(attributes(namespace=""))
 
 
+async def test_content_of_a_namespace_that_is_gone_can_be_updated(lifecycle: NamespaceLifecycle) -> None:
+    await lifecycle.admit(attributes("UPDATE", namespace="gone"))
+
+
 async def test_a_dying_namespace_takes_nothing_new(lifecycle: NamespaceLifecycle) -> None:
     answer = await refused(lifecycle, attributes(namespace="dying", name="", object=new("Event", generateName="late-")))
     assert answer["code"] == 403

@@ -37,7 +37,7 @@ class NamespaceLifecycle(Plugin):
     async def admit(self, attributes: Attributes) -> None:
         if attributes.kind.group == "" and attributes.kind.kind == "Namespace":
             self._admit_namespace(attributes)
-        elif attributes.namespace and attributes.operation != "DELETE" and not _is_access_review(attributes):
+        elif attributes.namespace and attributes.operation == "CREATE" and not _is_access_review(attributes):
             await self._admit_content(attributes)
 
     def _admit_namespace(self, attributes: Attributes) -> None:
@@ -53,7 +53,7 @@ class NamespaceLifecycle(Plugin):
         namespace = await self._look_up(attributes.namespace)
         if namespace is None:
             raise not_found(_RESOURCE, attributes.namespace)
-        if attributes.operation == "CREATE" and (namespace.get("status") or {}).get("phase") == "Terminating":
+        if (namespace.get("status") or {}).get("phase") == "Terminating":
             raise _terminating(attributes)
 
     async def _look_up(self, name: str) -> Object | None:
