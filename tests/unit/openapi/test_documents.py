@@ -260,6 +260,32 @@ async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> No
     assert b"".join(await swagger(separate, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
 
 
+class Colliding(SinglePartSource):
+    """A group-version whose definition has the name of a built-in one."""
+
+    GROUP = GroupVersion("apiextensions.apis.pkg.apiextensions-apiserver.k8s.io", "v1")
+
+    async def index(self) -> dict[str, str]:
+        return {f"apis/{self.GROUP}": "X"}
+
+    async def document(self, name: str) -> Any:
+        schema = {"type": "object", "properties": {"probe": {"type": "boolean"}}}
+        kind, plural = "CustomResourceDefinition", "customresourcedefinitions"
+        return whole_document([CustomKind(kind, f"{kind}List", plural, False, schema, status=False)], self.GROUP)
+
+
+async def test_a_custom_definition_with_the_name_of_a_builtin_one_is_renamed(source: BuiltinSource) -> None:
+    document, builtin = await written(JoinedSource([source, Colliding()])), await written(source)
+    name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+    added = {key: value for key, value in document["definitions"].items() if key not in builtin["definitions"]}
+    assert document["definitions"][name] == builtin["definitions"][name]
+    assert sorted(added) == [f"{name}List_v2", f"{name}_v2"]
+    assert "probe" in added[f"{name}_v2"]["properties"]
+    assert added[f"{name}List_v2"]["properties"]["items"]["items"]["$ref"] == f"#/definitions/{name}_v2"
+    body, *_ = document["paths"][f"/apis/{Colliding.GROUP}/customresourcedefinitions"]["post"]["parameters"]
+    assert body["schema"]["$ref"] == f"#/definitions/{name}_v2"
+
+
 @pytest.mark.parametrize("name", ["api/v1", "apis/apps", "version", "openid/v1/jwks", "apis/example.com/v1"])
 async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinSource, name: str) -> None:
     """The network may deliver the document in pieces of any size."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import orjson
+
 from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
 from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form, YieldTimer
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
@@ -18,7 +20,7 @@ from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
+from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY, packages
 
 _DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable"})
 _STRINGS: Final[dict[str, Object]] = {
@@ -47,10 +49,10 @@ async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
     Paths and definitions are collected in encoded form, because as Python objects they need ten times as much memory.
     """
     collected = _Collected(form)
-    for name in await source.index():
+    for name in sorted(await source.index(), key=_collides):  # built-in definitions keep their names
         async for part in source.parts(name):
             if part["info"] == INFO or not _is_group(name):  # as upstream, only the group-versions of external servers
-                await collected.add(part)
+                await collected.add(collected.renamed(part) if _collides(name) else part)
     tail = {
         "parameters": dict(sorted(collected.parameters.items())),
         "securityDefinitions": SECURITY,
@@ -61,6 +63,16 @@ async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
 
 def _is_group(name: str) -> bool:
     return name.startswith("apis/") and name.count("/") == 1
+
+
+def _collides(name: str) -> bool:
+    """Return whether the definitions of a group-version may have the names of built-in ones.
+
+    The names of custom definitions begin with the reversed group: `api.k8s.io` has those of `io.k8s.api`.
+    """
+    _, _, group_version = name.partition("/")
+    group, _, version = group_version.partition("/")
+    return ".".join((*reversed(group.split(".")), version)) in packages()
 
 
 class _Collected:
@@ -86,15 +98,39 @@ class _Collected:
             self._define(name, schema)
             await self._yield_timer.yield_if_due()
 
+    def renamed(self, document: Object) -> Object:
+        """Return a v3 document with other names for definitions that differ from a collected one of their name.
+
+        The new name has the suffix "_v2".
+        Upstream: k8s.io/kube-openapi/pkg/aggregator/aggregator.go, mergeSpecs.
+        """
+        schemas = document.get("components", {}).get("schemas", {})
+        conflicting = [
+            name
+            for name, schema in schemas.items()
+            if name in self.definitions and self.definitions[name].schema != self._encoded(name, schema)[0]
+        ]
+        encoded = orjson.dumps(document)
+        for name in conflicting:
+            for form in (f'"{REF}{name}"', f'"{name}":'):
+                encoded = encoded.replace(form.encode(), form.replace(name, f"{name}_v2").encode())
+        renamed: Object = orjson.loads(encoded)
+        return renamed
+
+    def _encoded(self, name: str, schema: Object) -> tuple[bytes, Sequence[Object] | None]:
+        """Return an encoded v3 schema, and separately its kinds."""
+        converted = {**schema_of(schema), **_STRINGS.get(name, {})}
+        kinds = converted.pop(KINDS, None)
+        return self._form.schema(converted), kinds
+
     def _define(self, name: str, schema: Object) -> None:
         """Add a definition. If several documents have it, the first schema is used, with the kinds of all."""
         known = self.definitions.get(name)
         if known is None:
-            converted = {**schema_of(schema), **_STRINGS.get(name, {})}
-            kinds = converted.pop(KINDS, None)
+            encoded, kinds = self._encoded(name, schema)
             if name in _IN_ALL_GROUPS:
                 kinds = kinds_in_all_groups(_IN_ALL_GROUPS[name], servers=True)
-            self.definitions[name] = Definition(self._form.schema(converted), None if kinds is None else list(kinds))
+            self.definitions[name] = Definition(encoded, None if kinds is None else list(kinds))
         elif known.kinds is not None:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 

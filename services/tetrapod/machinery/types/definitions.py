@@ -97,8 +97,13 @@ def raw(definition: str) -> dict[str, Any]:
 
 def names() -> list[str]:
     """Return the names of all definitions, sorted."""
-    packages = (file.name.removesuffix(".types") for file in _data().iterdir() if file.name.endswith(".types"))
-    return sorted(f"{package}.{name}" for package in packages for name in _package(package))
+    return sorted(f"{package}.{name}" for package in packages() for name in _package(package))
+
+
+@cache
+def packages() -> frozenset[str]:
+    """Return the names of all packages of definitions ("io.k8s.api.core.v1")."""
+    return frozenset(file.name.removesuffix(".types") for file in _data().iterdir() if file.name.endswith(".types"))
 
 
 def _data() -> Any:
