@@ -18,6 +18,7 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
@@ -62,6 +63,7 @@ class Program:
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         check_generic(options.generic)
+        feature_gates.configure(options.generic.feature_gates)
         self.options = options
         self._flags = options.flags()
         self.lifecycle = Lifecycle(options.generic.livez_grace_period)

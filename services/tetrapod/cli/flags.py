@@ -76,7 +76,7 @@ def _name(parameter: str) -> str:
 
 def _option(flag: Flag, default: Any) -> click.Option:
     names = [f"--{flag.name}"] if len(flag.name) > 1 else [f"-{flag.name}", f"--{flag.name}"]
-    if flag.kind in (Kind.LIST, Kind.REPEATED):
+    if flag.kind in (Kind.LIST, Kind.SETTINGS, Kind.REPEATED):
         return click.Option(names, multiple=True, help=flag.help, show_default=",".join(default) or False)
     if flag.kind is Kind.SWITCH:
         return click.Option(
@@ -134,7 +134,7 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
     values: dict[str, Any] = {}
     for parameter, value in parameters.items():
         name = _name(parameter)
-        if flags[name].kind is Kind.LIST:
+        if flags[name].kind in (Kind.LIST, Kind.SETTINGS):
             if value:
                 values[name] = tuple(part for item in value for part in item.split(",") if part)
         else:

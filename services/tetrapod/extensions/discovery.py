@@ -14,6 +14,7 @@ from typing import Final
 
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.custom.definition import SUBRESOURCE_VERBS, VERBS
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import answer_document
 from tetrapod.generic.http.request import Request, Response
@@ -104,7 +105,7 @@ def _api_resources(crd: Crd, version: str) -> Iterable[Object]:
         "verbs": _verbs(crd),
     }
     _add_names(resource, crd)
-    if storage_hash := _storage_version_hash(crd):
+    if feature_gates.enabled("StorageVersionHash") and (storage_hash := _storage_version_hash(crd)):
         resource["storageVersionHash"] = storage_hash
     yield resource
     for name, kind in _subresources(crd, version):

@@ -57,7 +57,6 @@ def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
         "--storage-backend=etcd3",
         "--runtime-config=api/all=true,apps/v1,api/alpha=false,example.com/v1alpha1=false",
         "--runtime-config=",
-        "--feature-gates=APIServerTracing=true",
     ],
 )
 def test_flags_that_match_the_behaviour_are_accepted(line: str) -> None:

@@ -40,6 +40,8 @@ class Kind(Enum):
     PATH = "path"
     LIST = "strings"
     """Separated by commas. The flag may be repeated."""
+    SETTINGS = "key=value,..."
+    """Pairs of a name and a value, separated by commas. The flag may be repeated."""
     REPEATED = "strings, repeated"
     """One value for each time the flag is given; values may contain commas."""
 
@@ -181,5 +183,7 @@ def format_value(declared: Flag, value: Any) -> str:
         return format_duration(value)
     if declared.kind is Kind.NUMBER:
         return f"{value:g}"
+    if declared.kind is Kind.SETTINGS:
+        return ",".join(value)
     written = f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
     return _PASSWORD.sub("//***@", written)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tetrapod.apps.options.flag import AGGREGATOR, AUTH, flag
+from tetrapod.apps.options.flag import AGGREGATOR, AUTH, Kind, flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,13 @@ class GenericFlags:
         "",
         "The hostname, or host:port, to use when generating externalized URLs for this server (e.g. OpenID Discovery).",
         programs=AUTH,
+    )
+    feature_gates: tuple[str, ...] = flag(
+        "feature-gates",
+        (),
+        "Comma-separated list of component:key=value pairs that describe feature gates for alpha/experimental "
+        "features. The only component is kube, which is also the default.",
+        kind=Kind.SETTINGS,
     )
 
 

@@ -1,11 +1,9 @@
-"""The version of the server and its feature gates (upstream: k8s.io/apimachinery/pkg/version)."""
+"""The version of the server. Upstream: k8s.io/apimachinery/pkg/version."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from tetrapod.machinery.gvk import Object
@@ -35,15 +33,3 @@ def version_info() -> Object:
         "compiler": platform.python_implementation().lower(),
         "platform": f"{sys.platform}/{machine}",
     }
-
-
-@cache
-def feature_gates() -> tuple[tuple[str, str, bool], ...]:
-    """Return the name, stage (such as ALPHA) and default of each feature gate of the upstream release.
-
-    `features.txt` lists the gates that a kube-apiserver of that release shows, including those of other components.
-
-    Upstream: component-base/metrics/prometheus/feature.
-    """
-    lines = files(__package__).joinpath("features.txt").read_text().splitlines()
-    return tuple((name, stage, enabled == "1") for name, stage, enabled in map(str.split, lines))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 
@@ -47,7 +48,7 @@ def _api_resource(definition: ResourceDefinition) -> Object:
         resource["shortNames"] = list(definition.short_names)
     if definition.categories:
         resource["categories"] = list(definition.categories)
-    if definition.storage_version_hash:
+    if definition.storage_version_hash and feature_gates.enabled("StorageVersionHash"):
         resource["storageVersionHash"] = definition.storage_version_hash
     return resource
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.field import FieldError, forbidden, invalid, required, too_long
 from tetrapod.machinery.golang import integers
 from tetrapod.machinery.golang.formatting import json_kind
@@ -124,7 +125,8 @@ def decode_list_options(query: Values) -> ListOptions:
         send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
     )
     specifies_start = options.send_initial_events is not None or bool(options.resource_version_match)
-    if options.watch and not specifies_start and options.resource_version in ("", "0"):
+    legacy = options.watch and not specifies_start and options.resource_version in ("", "0")
+    if legacy and feature_gates.enabled("WatchList"):
         return replace(options, send_initial_events=True, resource_version_match="NotOlderThan")
     return options
 
@@ -167,6 +169,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     path, match = "resourceVersionMatch", options.resource_version_match
     if options.send_initial_events is not None and match != "NotOlderThan":
         errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.send_initial_events is not None and not feature_gates.enabled("WatchList"):
+        text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        errors.append(forbidden("sendInitialEvents", text))
     if match:
         if options.send_initial_events is None:
             errors.append(

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, BlockStream, accepts_gzip, block, block_of
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.representation import Representation, json_headers
@@ -100,7 +101,8 @@ async def watch(
     source = await scope.store.watch(scope.context(request), query)
     if request.upgrade is not None and is_websocket_request(request.headers):
         return _over_websocket(source, frames, seconds, request, bookmarks=query.bookmarks)
-    gzip = bool(query.initial_events and query.bookmarks) and accepts_gzip(request)
+    compressible = bool(query.initial_events and query.bookmarks) and feature_gates.enabled("WatchListCompression")
+    gzip = compressible and accepts_gzip(request)
     headers = [*frames.headers(), *HEADERS] if gzip else frames.headers()
     serving = _Serving(source, frames, seconds, request, gzip=gzip, bookmarks=query.bookmarks)
     return StreamResponse(200, headers, serving.run, endless=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip, member_of
 from tetrapod.generic.http.request import (
     ForwardingWriter,
@@ -27,11 +28,14 @@ THRESHOLD: Final = 128 * 1024
 def with_compression(handler: Handler) -> Handler:
     """Compress response bodies of at least `THRESHOLD` bytes and streamed lists, if the client accepts gzip.
 
-    Watches, upgrades and responses with a Content-Encoding are left as they are.
+    Watches, upgrades and responses with a Content-Encoding are left as they are. Nothing is compressed if the feature
+    gate APIResponseCompression is disabled.
     """
 
     async def compression(request: Request) -> Response:
         response = await handler(request)
+        if not feature_gates.enabled("APIResponseCompression"):
+            return response
         if type(response) is Response and len(response.body) < THRESHOLD:
             return response
         if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):

@@ -12,7 +12,8 @@ from collections import Counter as Counted
 from pathlib import Path
 from typing import Any, Final
 
-from tetrapod.generic.configuration.version import KUBERNETES, feature_gates, version_info
+from tetrapod.generic.configuration.feature_gates import gate_states
+from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.metrics.collectors import Counter, CounterFunction, GaugeFunction, every, stability
 
 _BUILD: Final = {
@@ -78,7 +79,7 @@ GaugeFunction(
     "kubernetes_feature_enabled",
     "This metric records the data about the stage and enablement of a k8s feature.",
     ("name", "stage"),
-    lambda: [((name, "" if stage == "GA" else stage), float(enabled)) for name, stage, enabled in feature_gates()],
+    lambda: [((name, "" if stage == "GA" else stage), float(enabled)) for name, stage, enabled in gate_states()],
 )
 GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
 # Dashboards of Go servers use this metric; tasks are the closest equivalent of goroutines.

@@ -1,0 +1,21 @@
+"""Boolean values as Go's strconv package parses them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.machinery.golang.quoting import go_quote
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def parse_bool(text: str) -> bool:
+    """Parse a boolean like Go's strconv.ParseBool.
+
+    Raises:
+        ValueError: the text is no boolean; the message is Go's.
+    """
+    if text not in _TRUE | _FALSE:
+        raise ValueError(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
+    return text in _TRUE

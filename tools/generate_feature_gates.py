@@ -1,0 +1,54 @@
+"""Write the feature gates of kube-apiserver, read from upstream's sources.
+
+The output is `services/tetrapod/generic/configuration/feature_gates.txt`.
+
+    python tools/generate_feature_gates.py
+
+It needs Go, and the modules of tools/stock/go.mod. Each line has the name of a gate, its stage, its default, whether it
+is `locked` to the default, whether a package of kube-apiserver reads it (`read`; the others belong to kubelets,
+schedulers and controllers), and the gates that it needs.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+STOCK = ROOT / "tools/stock"
+OUTPUT = ROOT / "services/tetrapod/generic/configuration/feature_gates.txt"
+READ = re.compile(r"\b\w*features?\.([A-Z]\w+)|\bEnabled\(([A-Z]\w+)\)")
+
+
+def main() -> None:
+    read = read_gates()
+    lines = []
+    for line in go("run", "-trimpath", "-buildvcs=false", "./featuregates").splitlines():
+        name, stage, default, locked, needs = line.split()
+        fields = (name, stage, "on" if default == "true" else "off", "locked" if locked == "true" else "free")
+        lines.append(" ".join((*fields, "read" if name in read else "unread", needs)))
+    OUTPUT.write_text("\n".join(lines) + "\n")
+
+
+def go(*args: str) -> str:
+    """Return the output of a go command in the module of tools/stock."""
+    return subprocess.run(["go", *args], cwd=STOCK, check=True, capture_output=True, text=True).stdout
+
+
+def read_gates() -> set[str]:
+    """Return the names after `features.` and `Enabled(` in Kubernetes' packages of kube-apiserver, tests excluded."""
+    listed = go("list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{.Dir}}{{end}}", "./featuregates")
+    names: set[str] = set()
+    for line in listed.splitlines():
+        package, folder = line.split()
+        if package.startswith("k8s.io/"):
+            for file in Path(folder).glob("*.go"):
+                if not file.name.endswith("_test.go"):
+                    pairs = READ.findall(re.sub(r"//.*", "", file.read_text()))
+                    names.update(qualified or plain for qualified, plain in pairs)
+    return names
+
+
+if __name__ == "__main__":
+    main()
