@@ -35,7 +35,7 @@ columns of each server, over all sizes of a case:
 - *growth*: the power of the size with which CPU time grows; empty for requests that are cheap at every size.
 - *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow with
   the first large requests and stay. If all sizes of a case leave more than {memory:.0f} MB, the column is therefore the
-  mean of ten further requests.
+  mean of ten further requests, the least of up to three rounds.
 
 A case fails, and is set in bold, if one of these holds. Requests of administrators are shown only.
 

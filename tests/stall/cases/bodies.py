@@ -9,6 +9,7 @@ from typing import Final
 from stall.case import BODY, Case
 from stall.message import PROTOBUF, YAML, Message
 from stall.setup import MAPS
+from stall.shuffled import shuffled
 
 CREATE: Final = f"{MAPS}?dryRun=All"
 _STRICT: Final = f"{CREATE}&fieldValidation=Strict"
@@ -68,6 +69,7 @@ def _encoded(name: str, raw: Callable[[int], bytes]) -> Case:
 
 CASES: Final = [
     _json("JSON: entries of data", lambda n: _data('"k#":"v"', n)),
+    _json("JSON: entries of data, shuffled", lambda n: _map('"data":{' + ",".join(shuffled('"k#":"v"', n)) + "}")),
     _json("JSON: bad keys of data", lambda n: _data('"k #":"v"', n)),
     _json("JSON: bad long keys of data", lambda n: _data('"' + "!" * 300 + '#":""', n)),
     _json("JSON: one long value", lambda n: _value("x" * n)),
@@ -118,6 +120,9 @@ CASES: Final = [
         most=20_000_000,
     ),
     _yaml("YAML: entries", lambda n: "metadata: {generateName: a}\ndata:\n" + _join("  k#: v\n", n, "")),
+    _yaml(
+        "YAML: entries, shuffled", lambda n: "metadata: {generateName: a}\ndata:\n" + "".join(shuffled("  k#: v\n", n))
+    ),
     _yaml("YAML: flow mapping", lambda n: "metadata: {generateName: a}\ndata: {" + _join("k#: v", n, ", ") + "}"),
     _yaml("YAML: flow sequence", lambda n: "u: [" + _join("a", n, ", ") + "]"),
     _yaml("YAML: sequence", lambda n: "u:\n" + "- a\n" * n),

@@ -10,6 +10,7 @@ import orjson
 from stall.case import BODY, Case
 from stall.message import YAML, Message
 from stall.setup import GADGETS, WIDGETS
+from stall.shuffled import shuffled
 from support.definitions import definition, version
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
@@ -74,6 +75,8 @@ CASES: Final = [
     _gadget("unknown fields", lambda n: {f"u{i}": 1 for i in range(n)}),
     _gadget("unknown fields below", lambda n: {"items": [{"name": f"a{i}", "u": 1} for i in range(n)]}),
     _widget("list", lambda n: "[" + ",".join(["0"] * n) + "]"),
+    _widget("nested lists", lambda n: "[" + ",".join(["[" * 90 + "]" * 90] * n) + "]"),
+    _widget("map, shuffled", lambda n: "{" + ",".join(shuffled('"k#":1', n)) + "}"),
     _widget("list of objects", lambda n: "[" + ",".join(['{"a":1}'] * n) + "]"),
     _widget("map", lambda n: "{" + ",".join(f'"k{i}":1' for i in range(n)) + "}"),
     _widget("map of maps", lambda n: "{" + ",".join(f'"k{i}":{{"a":{{}}}}' for i in range(n)) + "}"),

@@ -10,6 +10,7 @@ import orjson
 from stall.case import BODY, Case
 from stall.message import Message
 from stall.setup import MAPS
+from stall.shuffled import shuffled
 
 CREATE: Final = f"{MAPS}?dryRun=All"
 
@@ -42,6 +43,7 @@ def _nested(depth: int) -> dict[str, Any]:
 
 CASES: Final = [
     _metadata("labels", lambda n: {"labels": {f"k{i}": "v" for i in range(n)}}),
+    _metadata("labels, shuffled", lambda n: {"labels": dict.fromkeys(shuffled("k#", n), "v")}),
     _metadata("bad labels", lambda n: {"labels": {f"k {i}": "v !" for i in range(n)}}),
     _metadata("labels with prefixes", lambda n: {"labels": {f"{'a.' * 100}b/k{i}": "v" for i in range(n)}}),
     _metadata("one long label", lambda n: {"labels": {"k": "v" * n}}),

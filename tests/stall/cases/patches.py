@@ -11,6 +11,7 @@ from stall.case import BODY, Case
 from stall.client import Client
 from stall.message import APPLY, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Message
 from stall.setup import GADGETS, MAPS, SPACE, WIDGETS
+from stall.shuffled import shuffled
 
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/stall/deployments"
 SERVICES: Final = f"{SPACE}/services"
@@ -122,7 +123,32 @@ async def _managed(admin: Client, n: int) -> None:
         await admin.send([Message("PATCH", f"{MAPS}/applied?fieldManager=m{number}", body=body, media_type=APPLY)])
 
 
+def _update(name: str, path: str, body: Callable[[int], dict[str, Any]], prepare: Preparation) -> Case:
+    def message(n: int) -> Message:
+        return Message("PUT", f"{path}?dryRun=All", body=orjson.dumps(body(n)))
+
+    return Case(f"update: {name}", "user", message, BODY, prepare=prepare)
+
+
 CASES: Final = [
+    _update(
+        "entries",
+        f"{MAPS}/patched",
+        lambda n: {"metadata": {"name": "patched"}, "data": {f"n{i}": "v" for i in range(n)}},
+        _CONFIG,
+    ),
+    _update(
+        "entries in another order",
+        f"{MAPS}/patched",
+        lambda n: {"metadata": {"name": "patched"}, "data": dict.fromkeys(shuffled("k#", n), "v")},
+        _CONFIG,
+    ),
+    _update(
+        "nested",
+        f"{WIDGETS}/w",
+        lambda n: {**_AS_WIDGET, "metadata": {"name": "w", "resourceVersion": "1"}, "y": [_deep(90) for _ in range(n)]},
+        _SMALL,
+    ),
     _json_patch("add at the head of a long list", lambda i, n: {"op": "add", "path": "/x/0", "value": 0}, _LIST),
     _json_patch("remove the head of a long list", lambda i, n: {"op": "remove", "path": "/x/0"}, _LIST),
     _json_patch("copy a long list", lambda i, n: {"op": "copy", "from": "/x", "path": f"/z{i}"}, _LIST),
@@ -257,6 +283,13 @@ CASES: Final = [
         f"{SERVICES}/s",
     ),
     _apply("entries", MAPS, _AS_MAP, lambda n: {"data": {f"k{i}": "v" for i in range(n)}}),
+    _apply("entries, shuffled", MAPS, _AS_MAP, lambda n: {"data": dict.fromkeys(shuffled("k#", n), "v")}),
+    _apply(
+        "list as a map, shuffled",
+        GADGETS,
+        _AS_GADGET,
+        lambda n: {"spec": {"items": [{"name": name} for name in shuffled("a#", n)]}},
+    ),
     _apply("bad entries", MAPS, _AS_MAP, lambda n: {"data": {f"k {i}": "v" for i in range(n)}}),
     _apply("unknown fields", MAPS, _AS_MAP, lambda n: {f"k{i}": "v" for i in range(n)}),
     _apply(

@@ -16,7 +16,12 @@ _LABELS: Final = {"app": "a"}
 
 
 def _create(
-    name: str, path: str, body: Callable[[int], dict[str, Any]], media_type: str = "application/json", dry: bool = True
+    name: str,
+    path: str,
+    body: Callable[[int], dict[str, Any]],
+    media_type: str = "application/json",
+    dry: bool = True,
+    limit: int = BODY,
 ) -> Case:
     def message(n: int) -> Message:
         query = "?dryRun=All" if dry else ""
@@ -27,7 +32,7 @@ def _create(
             media_type=media_type,
         )
 
-    return Case(name, "editor", message, BODY if dry else 500_000)
+    return Case(name, "editor", message, limit if dry else 500_000)
 
 
 def _pod(name: str, spec: Callable[[int], dict[str, Any]]) -> Case:
@@ -92,6 +97,14 @@ CASES: Final = [
     _pod("containers", lambda n: {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}),
     _pod("one container again and again", lambda n: {"containers": [{"name": "c", "image": "i"}] * n}),
     _pod("empty containers", lambda n: {"containers": [{}] * n}),
+    _create("Pod: empty containers, 30 kB", _PODS, lambda n: {"spec": {"containers": [{}] * n}}, limit=30_000),
+    _create("Pod: empty tolerations, 30 kB", _PODS, lambda n: {"spec": {"tolerations": [{}] * n}}, limit=30_000),
+    _create(
+        "Pod: containers, stored",
+        _PODS,
+        lambda n: {"spec": {"containers": [{"name": f"c{i}"} for i in range(n)]}},
+        dry=False,
+    ),
     _pod("init containers", lambda n: {"initContainers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}),
     _pod(
         "ephemeral containers", lambda n: {"ephemeralContainers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}
