@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from tetrapod.apps.options.options import Options
@@ -67,7 +68,11 @@ class Program:
         self.options = options
         self._flags = options.flags()
         self.lifecycle = Lifecycle(options.generic.livez_grace_period)
-        self.draining = Draining(notify_aggregator=notify_aggregator)
+        self.draining = Draining(
+            notify_aggregator=notify_aggregator,
+            send_retry_after=options.generic.shutdown_send_retry_after,
+            watch_grace_period=options.generic.shutdown_watch_termination_grace_period,
+        )
         self.audit = build_audit(options.audit, self.lifecycle)
         self.backend = backend or open_backend(options)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
@@ -162,6 +167,7 @@ class Program:
         )
         tls = serving_tls(self.options.serving, pair, client_cas)
         self.http = build_http_server(director, self.options, config, tls, self.lifecycle)
+        self.http.end_streams.append(self.draining.end_watches)
 
     async def start(self) -> None:
         """Listen, so that probes are answered, and run the post-start hooks. The server is ready when this returns.
@@ -195,10 +201,13 @@ class Program:
         """Shut down in upstream's order, and close the store.
 
         The server becomes unready, waits for --shutdown-delay-duration, rejects new requests, finishes those in flight,
-        and runs the shutdown hooks.
+        and runs the shutdown hooks. With --shutdown-send-retry-after, it closes the listener only after that.
         """
-        await self.lifecycle.leave(self.options.generic.shutdown_delay_duration)
+        flags = self.options.generic
+        await self.lifecycle.leave(flags.shutdown_delay_duration)
         self.draining.begin()
+        if flags.shutdown_send_retry_after:
+            await asyncio.gather(self.draining.wait(flags.request_timeout), self.draining.end_watches())
         await self.http.stop(self.options.shutdown_grace, linger=self.linger)
         await self.lifecycle.stop()
         await self.close_connections()

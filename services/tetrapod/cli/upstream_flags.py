@@ -36,7 +36,6 @@ SWITCHES: Final = frozenset(
         "permit-port-sharing",
         "runtime-config-emulation-forward-compatible",
         "service-account-lookup",
-        "shutdown-send-retry-after",
         "watch-cache",
     }
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import ssl
 import urllib.error
 import urllib.request
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from integration.server.test_invalid_configuration import complaint
 from support.https_client import HttpsClient
-from support.server import running
+from support.server import Server, running
 from support.services import Services
 from support.waiting import until
 
@@ -48,6 +50,50 @@ def test_watch_without_timeout_ends_after_the_minimum_request_timeout(tmp_path: 
     with running(tmp_path, "--min-request-timeout=1") as server:
         client = HttpsClient(server.kubeconfig)
         assert client.call("GET", "/api/v1/namespaces?watch=1&fieldSelector=metadata.name=none").status == 200
+
+
+def begin_create(server: Server) -> http.client.HTTPSConnection:
+    """Begin to create a ConfigMap, whose body ends when the caller sends `}`."""
+    connection = server.connect()
+    connection.putrequest("POST", "/api/v1/namespaces/default/configmaps")
+    body = b'{"metadata": {"name": "a"}'
+    for name, value in (("content-type", "application/json"), ("content-length", str(len(body) + 1))):
+        connection.putheader(name, value)
+    connection.endheaders()
+    connection.send(body)
+    return connection
+
+
+def ask(server: Server) -> tuple[int, str | None, str | None, bytes]:
+    """Return the status of a GET on a new connection, two headers and the body."""
+    with closing(server.connect()) as connection:
+        connection.request("GET", "/api")
+        reply = connection.getresponse()
+        return reply.status, reply.getheader("retry-after"), reply.getheader("connection"), reply.read()
+
+
+def test_new_requests_get_429_until_the_requests_in_flight_have_ended(tmp_path: Path) -> None:
+    with running(tmp_path, "--shutdown-send-retry-after") as server, closing(begin_create(server)) as creating:
+        assert ask(server)[0] == 200  # the create has been received, too
+        server.process.terminate()
+        text = b"The apiserver is shutting down, please try again later.\n"
+        assert until(partial(ask, server), lambda reply: reply[0] != 200) == (429, "5", "close", text)
+        creating.send(b"}")
+        assert creating.getresponse().status == 201
+        assert server.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--shutdown-send-retry-after",)])
+def test_watch_ends_with_a_complete_body_in_the_grace_period(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    with (
+        running(tmp_path, "--shutdown-watch-termination-grace-period=30s", *flags) as server,
+        closing(server.connect()) as watching,
+    ):
+        watching.request("GET", "/api/v1/namespaces?watch=1&fieldSelector=metadata.name=none")
+        reply = watching.getresponse()
+        server.process.terminate()
+        assert reply.read() == b""  # IncompleteRead, if the body were cut off
+        assert server.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("flag", ["livez-grace-period=-1s", "min-request-timeout=-1", "max-requests-inflight=-1"])

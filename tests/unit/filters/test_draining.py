@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tetrapod.generic.filters.draining import Draining
+from support.virtual_time import run
+from tetrapod.generic.filters.draining import Draining, with_draining
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.machinery import requestinfo
 
 
 async def test_wait_returns_when_the_last_request_has_ended() -> None:
@@ -39,3 +44,80 @@ async def test_a_cancellation_is_not_lost_while_the_last_request_ends(steps: int
     was_cancelled = waiting.cancel()
     await asyncio.wait({waiting})
     assert waiting.cancelled() == was_cancelled
+
+
+class Writer:
+    """A client that reads everything at once."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def buffered(self) -> int:
+        return 0
+
+    async def drain(self) -> None: ...
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    async def wait_closed(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def stuck(writer: StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+async def opened(draining: Draining, run: Callable[[StreamWriter], Awaitable[None]]) -> asyncio.Future[None]:
+    """Open a watch through the filter, and return the task that writes its events."""
+
+    async def watch(request: Request) -> Response:
+        return StreamResponse(200, [], run, endless=True)
+
+    request = Request("GET", "/api/v1/pods", query_string="watch=1")
+    request.info = requestinfo.parse("GET", "/api/v1/pods", "watch=1")
+    response = await with_draining(watch, draining)(request)
+    assert isinstance(response, StreamResponse)
+    task = asyncio.ensure_future(response.run(Writer()))
+    await asyncio.sleep(0)
+    return task
+
+
+@pytest.mark.parametrize(("grace_period", "last"), [(100.0, 5.0), (2.0, 2.0)])
+def test_watches_end_one_after_the_other_within_the_grace_period(grace_period: float, last: float) -> None:
+    async def end_thousand() -> list[float]:
+        loop, ends = asyncio.get_running_loop(), list[float]()
+        draining = Draining(watch_grace_period=grace_period)
+        for watch in [await opened(draining, stuck) for _ in range(1000)]:
+            watch.add_done_callback(lambda done: ends.append(loop.time()) if done.exception() is None else None)
+        await draining.end_watches()
+        return ends
+
+    ends = run(end_thousand())  # at least 200 a second
+    assert ends == pytest.approx([last / 1000 * number for number in range(1000)], abs=last / 100)
+
+
+def test_watch_that_does_not_end_is_left_alone_after_the_grace_period() -> None:
+    async def stubborn(writer: StreamWriter) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.sleep(100)
+
+    async def elapsed() -> float:
+        draining = Draining(watch_grace_period=3.0)
+        task = await opened(draining, stubborn)
+        await draining.end_watches()
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait({task})
+        return asyncio.get_running_loop().time()
+
+    assert run(elapsed()) == pytest.approx(3.0)
+
+
+async def test_timeout_inside_a_watch_is_its_own() -> None:
+    async def failing(writer: StreamWriter) -> None:
+        raise TimeoutError("of the watch")
+
+    with pytest.raises(TimeoutError, match="of the watch"):
+        await (await opened(Draining(watch_grace_period=1.0), failing))

@@ -69,6 +69,19 @@ class GenericFlags:
         "Time to delay the termination. During that time the server keeps serving requests normally. The endpoints "
         "/healthz and /livez return success, but /readyz immediately returns failure.",
     )
+    shutdown_send_retry_after: bool = flag(
+        "shutdown-send-retry-after",
+        False,
+        "If true, the server continues listening until all requests in flight that are not long-running have been "
+        "drained. During this window all incoming requests are rejected with a status code 429 and a 'Retry-After' "
+        "response header.",
+    )
+    shutdown_watch_termination_grace_period: float = flag(
+        "shutdown-watch-termination-grace-period",
+        0.0,
+        "The maximum amount of time the server takes to end active watches during its shutdown, so that their clients "
+        "do not all reconnect at once. If 0, watches end together.",
+    )
     external_hostname: str = flag(
         "external-hostname",
         "",

@@ -21,6 +21,10 @@ def check_generic(flags: GenericFlags) -> None:
         (flags.request_timeout, "--request-timeout can not be negative value"),
         (flags.min_request_timeout, "--min-request-timeout can not be negative value"),
         (flags.shutdown_delay_duration, "--shutdown-delay-duration can not be negative value"),
+        (
+            flags.shutdown_watch_termination_grace_period,
+            "shutdown-watch-termination-grace-period, if provided, can not be a negative value",
+        ),
     ):
         if value < 0:
             raise ValueError(text)

@@ -1,19 +1,30 @@
-"""Rejects new requests while the server shuts down, and waits for those in flight.
+"""Rejects new requests while the server shuts down, waits for those in flight, and ends watches.
 
-The response is a 503 with `Retry-After` and `Connection: close`. A service behind a front proxy adds a header, which
-says that the request was not processed. The front proxy can then send even a write to another replica
-(proxy/balanced_pool.py).
-Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go, with_retry_after.go
+The response is a 503 with `Retry-After` and `Connection: close`, or a 429 with --shutdown-send-retry-after. A service
+behind a front proxy adds a header, which says that the request was not processed. The front proxy can then send even a
+write to another replica (proxy/balanced_pool.py).
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go, with_retry_after.go, watch_termination.go
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
 from tetrapod.generic.http.peers import NOT_PROCESSED
-from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.requestinfo import is_long_running
+
+_Run: TypeAlias = Callable[[StreamWriter], Awaitable[None]]
+_SLOWEST: Final = 200.0
+"""Watches that are ended each second, if the grace period allows fewer. The number is upstream's."""
+_UNAVAILABLE: Final = (
+    b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"apiserver is shutting down",'
+    b'"reason":"ServiceUnavailable","code":503}\n\n'
+)
+_TOO_MANY: Final = b"The apiserver is shutting down, please try again later.\n"
 
 
 class Draining:
@@ -21,10 +32,21 @@ class Draining:
 
     Args:
         notify_aggregator: whether rejections carry the header for a front proxy that the request was not processed.
+        send_retry_after: whether rejections are a 429 instead of a 503, because the server goes on listening until the
+            requests in flight have ended (--shutdown-send-retry-after).
+        watch_grace_period: the seconds that `end_watches` takes at most (--shutdown-watch-termination-grace-period); 0
+            if it ends none.
     """
 
-    def __init__(self, *, notify_aggregator: bool = False) -> None:
+    def __init__(
+        self, *, notify_aggregator: bool = False, send_retry_after: bool = False, watch_grace_period: float = 0.0
+    ) -> None:
         self.notify_aggregator = notify_aggregator
+        self.send_retry_after = send_retry_after
+        self.watch_grace_period = watch_grace_period
+        self._watches: set[asyncio.Timeout] = set()
+        self._no_watches = asyncio.Event()
+        self._no_watches.set()
         self.active = False
         self.in_flight = 0
         self._idle = asyncio.Event()
@@ -51,22 +73,59 @@ class Draining:
         if not self.in_flight:
             self._idle.set()
 
+    async def end_watches(self) -> None:
+        """End the watches one after the other, so that their clients do not all connect to other servers at once.
+
+        Watches that still run after the grace period are left alone.
+        Upstream: RunWithContext in genericapiserver.go
+        """
+        grace_period = self.watch_grace_period
+        if not grace_period:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_period):
+                loop = asyncio.get_running_loop()
+                interval = 1 / max(_SLOWEST, len(self._watches) / grace_period)
+                for watch in list(self._watches):
+                    if watch in self._watches:
+                        watch.reschedule(loop.time())
+                        await asyncio.sleep(interval)
+                await self._no_watches.wait()
+
+    def endable(self, run: _Run) -> _Run:
+        """Return `run`, the function that writes a watch, such that `end_watches` ends it and completes its body."""
+
+        async def run_until_ended(writer: StreamWriter) -> None:
+            try:
+                async with asyncio.timeout(None) as watch:
+                    self._watches.add(watch)
+                    self._no_watches.clear()
+                    await run(writer)
+            except TimeoutError:
+                if not watch.expired():
+                    raise
+            finally:
+                self._watches.discard(watch)
+                if not self._watches:
+                    self._no_watches.set()
+
+        return run_until_ended
+
 
 def with_draining(handler: Handler, draining: Draining) -> Handler:
-    """Count the requests in `draining`, and reject them with a 503 while it is active, except for health checks."""
+    """Count the requests in `draining`, and reject them while it is active, except for health checks.
+
+    The server's own clients are not rejected either, so that its hooks can finish.
+    """
 
     async def drain(request: Request) -> Response:
-        if draining.active and not _is_probe(request.path):
-            headers = [
-                (b"retry-after", b"1"),
-                (b"connection", b"close"),
-                (b"content-type", b"text/plain; charset=utf-8"),
-            ]
-            if draining.notify_aggregator:
-                headers.append((NOT_PROCESSED, b"1"))
-            return Response(503, headers, b"apiserver is shutting down, please try again later.\n")
+        if draining.active and not _is_exempt(request):
+            return _rejection(draining)
         if is_long_running(request.info):
-            return await handler(request)
+            response = await handler(request)
+            if draining.watch_grace_period and isinstance(response, StreamResponse) and response.endless:
+                response.run = draining.endable(response.run)
+            return response
         draining.enter()
         try:
             return await handler(request)
@@ -76,5 +135,18 @@ def with_draining(handler: Handler, draining: Draining) -> Handler:
     return drain
 
 
-def _is_probe(path: str) -> bool:
-    return path.startswith(("/readyz", "/livez", "/healthz", "/metrics"))
+def _is_exempt(request: Request) -> bool:
+    if request.path.startswith(("/readyz", "/livez", "/healthz", "/metrics")):
+        return True
+    return any(name == b"user-agent" and value.startswith(b"kube-apiserver/") for name, value in request.headers)
+
+
+def _rejection(draining: Draining) -> Response:
+    headers: HeaderList = [(b"connection", b"close"), (b"x-content-type-options", b"nosniff")]
+    if draining.notify_aggregator:
+        headers.append((NOT_PROCESSED, b"1"))
+    if draining.send_retry_after:
+        headers += [(b"retry-after", b"5"), (b"content-type", b"text/plain; charset=utf-8")]
+        return Response(429, headers, _TOO_MANY)
+    headers += [(b"retry-after", b"1"), (b"content-type", b"application/json")]
+    return Response(503, headers, _UNAVAILABLE)
