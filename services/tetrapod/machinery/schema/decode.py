@@ -182,7 +182,13 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
 def _lazily(walks: dict[str, Walk], name: str, child: SchemaNode, parent: SchemaNode) -> Walk:
     """Return a decoder of a field that compiles the actual decoder when it is first called.
 
-    It stores the actual decoder in `walks`, in its own place.
+    It then replaces itself with the actual decoder in `walks`.
+
+    Args:
+        walks: the decoders of the struct's fields by name.
+        name: the name of the field.
+        child: the schema of the field.
+        parent: the schema of the struct.
     """
 
     def first(value: Any) -> Any:
@@ -224,6 +230,10 @@ def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
     """Return the decoder of a field.
 
     It decodes the type and applies the field's rule (`presence`) for empty and absent values.
+
+    Args:
+        child: the schema of the field.
+        parent: the schema of the struct that has the field.
     """
     if child.definition and (walk := special(child, field_walk)) is not None:
         return _pointer(walk) if child.presence != "=" else walk
@@ -329,9 +339,14 @@ def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
-    """Return the decoder of the elements of a list or map.
+    """Return the decoder of the elements of a list, or of the values of a map.
 
-    Elements are never dropped: empty ones are kept, and null becomes the zero value.
+    Elements are never dropped: empty ones are kept, and null becomes the zero value. The schema is compiled when the
+    first element is decoded.
+
+    Args:
+        node: the schema of an element.
+        parent: the schema of the struct that has the list or map as a field.
     """
     walk: Walk | None = None
 

@@ -127,12 +127,16 @@ _CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
 
 
 def _bytes(value: Any) -> Any:
-    """Return the canonical form of base64, decoded as Go's StdEncoding does (line ends are ignored).
+    """Return the value of a `[]byte` field as canonical base64, the text that Go writes after it has decoded the value.
 
-    A list of bytes is also accepted.
+    The result is `value` itself if that is canonical already.
+
+    Args:
+        value: base64 text, in which line ends are ignored; or, as in Go, a list of numbers from 0 to 255, in which null
+            is 0.
 
     Raises:
-        Mismatch: the value is neither a string nor a list of bytes.
+        Mismatch: the value is neither a string nor such a list.
         DecodeError: the text is not base64.
     """
     if value.__class__ is list:
