@@ -73,7 +73,7 @@ class HeldRules:
         self._prefix_lengths = sorted({len(prefix) for prefix in prefixes})
 
     def covering(self, key: str, value: str) -> int:
-        """Return the set of held rules that cover one value in a list of a granted rule, wildcards included.
+        """Return the held rules that cover one value in a list of a granted rule, as a bit set; wildcards are applied.
 
         Args:
             key: the name of the list, such as "verbs".

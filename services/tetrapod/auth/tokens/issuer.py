@@ -27,10 +27,13 @@ EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The objects that a token is bound to; the token becomes invalid when one is deleted.
+    """The object that a token is bound to: a pod, a Secret or a node, or none. Deleting it makes the token invalid.
 
     Attributes:
-        node: the name and uid of the node; the uid is "" if the Node does not exist. With a pod, it is the pod's node.
+        pod: the pod.
+        secret: the Secret.
+        node: the name and uid of the node. With a pod, it is the node on which the pod is scheduled, if any. The token
+            is not bound to that node and stays valid without it. The uid is then "" if the Node does not exist.
     """
 
     pod: Object | None = None
@@ -62,7 +65,7 @@ class TokenIssuer:
             account: the ServiceAccount.
             seconds: the lifetime.
             audiences: the `aud` claim.
-            bound: the pod, Secret or node that the token is bound to.
+            bound: the pod, Secret or node that the token is bound to, if any.
             warn_after: seconds until uses of the token are counted as stale; 0 for never.
         """
         now = int(self._clock())
