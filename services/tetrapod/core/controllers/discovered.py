@@ -41,7 +41,8 @@ class Discovered:
 
     Attributes:
         resources: all resources in all versions, in the order of discovery.
-        stale: the group-versions whose server did not answer, and "/api" or "/apis" if that document could not be read.
+        stale: the group-versions whose server did not answer, and "/api" or "/apis" if the server answered a request
+            for that document with an error status.
     """
 
     resources: tuple[DiscoveredResource, ...]
@@ -53,7 +54,11 @@ class Discovered:
 
 
 async def discover(client: Client) -> Discovered:
-    """Read the discovery documents and return all resources. `Discovery` is cheaper for repeated calls."""
+    """Read the discovery documents and return all resources. `Discovery` is cheaper for repeated calls.
+
+    Raises:
+        Unavailable: the server did not respond.
+    """
     return await Discovery(client).resources()
 
 
@@ -65,17 +70,28 @@ class Discovery:
         self._known: dict[str, tuple[bytes, Discovered]] = {}
 
     async def resources(self) -> Discovered:
-        """Read the discovery documents and return all resources. A document that cannot be read counts as stale."""
+        """Read the discovery documents and return all resources.
+
+        If the server answers with an error status, the document's path ("/api" or "/apis") is in `stale`.
+
+        Raises:
+            Unavailable: the server did not respond.
+        """
         documents = [await self._of(path) for path in ("/api", "/apis")]
         return Discovered(
             tuple(r for part in documents for r in part.resources), tuple(s for part in documents for s in part.stale)
         )
 
     async def _of(self, path: str) -> Discovered:
-        """Return the resources below `path`, or the path as stale if the document cannot be read.
+        """Return the resources and stale group-versions of one discovery document.
+
+        If the server answers with an error status, return no resources, and the path as stale.
 
         Args:
             path: "/api" or "/apis".
+
+        Raises:
+            Unavailable: the server did not respond.
         """
         code, body = await self._client.raw("GET", path, headers={"accept": _ACCEPT})
         if code != 200:
