@@ -72,7 +72,7 @@ def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list
         obj: the decoded object.
         shape: the schema.
         source: the text of the object if it is JSON, None if it is YAML. Strict errors of JSON are in the text's order.
-        duplicates: the repeated keys that the YAML parser found.
+        duplicates: the error texts of repeated keys, from the decoder of JSON or YAML.
         strict: whether unknown and repeated fields are errors.
 
     Raises:
