@@ -27,7 +27,10 @@ class Equivalent(NamedTuple):
 
 
 class Versions(Protocol):
-    """Converts the objects of a request to the version that a plugin needs (upstream: admission.ObjectInterfaces)."""
+    """Converts the objects of a request to the version that a plugin needs, and modified ones back.
+
+    Upstream: admission.ObjectInterfaces
+    """
 
     def equivalents(self) -> Sequence[Equivalent]:
         """Return all group-versions and kinds in which the objects of the request's resource are served.

@@ -69,15 +69,18 @@ class Params:
     async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
         """Return the parameters of a binding for a request in `namespace` ("" for cluster-scoped objects).
 
-        The result is [None] if the policy has no parameters. It is empty if no parameter matches and the binding allows
-        that. The call waits up to a second for the informer.
+        They are shallow copies with apiVersion and kind. The result is [None] if the policy has no paramKind or the
+        binding has no paramRef. It is empty if no parameter matches and the binding allows that.
 
         Args:
-            kind: the paramKind of the policy, which `add_kind` has added.
-            ref: the paramRef of the binding.
+            kind: the paramKind of the policy, which `add_kind` must have added; None if the policy has none.
+            ref: the paramRef of the binding; None if the binding has none.
+            namespace: the namespace of the request. It is used if the paramKind is namespaced and `ref` has no
+                namespace.
 
         Raises:
-            ConfigurationError: the binding is invalid, or its parameters are missing and it requires them.
+            ConfigurationError: the paramRef is invalid, its parameters are missing and it requires them, or the
+                informer has not read its objects within a second.
             StatusError: the API could not be read.
         """
         if kind is None or ref is None:

@@ -185,10 +185,16 @@ def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
 
 
 async def _apply(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
-    """Return a patched copy of the object; a large patch is applied in a thread.
+    """Return a patched copy of the object, which is not modified. A large patch is applied in a thread.
+
+    Args:
+        obj: the object as it was sent to the webhook.
+        operations: the decoded patch.
+        verdict: the response with the patch. Only the size of its patch is used.
 
     Raises:
-        StatusError: 500, an operation cannot be applied or the result is not an object.
+        StatusError: 500 if an operation cannot be applied, or if the result is not an object or has a malformed
+            apiVersion or kind.
     """
     copy = copy_object(obj)
     try:
