@@ -35,7 +35,10 @@ class Definition:
 
 
 class Form(Protocol):
-    """An encoding of Swagger documents, in JSON or protocol buffers."""
+    """The interface of encoders of Swagger documents. `JsonForm` and `ProtobufForm` implement it.
+
+    The caller encodes each path item and schema on its own, and then joins them with `document`.
+    """
 
     def path(self, path: str, item: Object) -> bytes:
         """Return the encoded path item of a path."""
@@ -60,7 +63,10 @@ class Form(Protocol):
 
 
 class FormV3(Protocol):
-    """An encoding of OpenAPI v3 documents, in JSON or protocol buffers."""
+    """The interface of encoders of OpenAPI v3 documents, in JSON (`JsonFormV3`) or protocol buffers.
+
+    The caller encodes each path item and schema on its own, and then joins them with `document`.
+    """
 
     def path(self, item: Object) -> bytes:
         """Return the encoded path item."""
@@ -82,7 +88,7 @@ class FormV3(Protocol):
 
 
 class JsonForm:
-    """The encoding of Swagger documents in JSON; implements `Form`."""
+    """The encoder of Swagger documents in JSON; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
         """Return the path item as JSON."""
@@ -126,7 +132,7 @@ def _exact(encoded: bytes) -> bytes:
 
 
 class JsonFormV3:
-    """The encoding of OpenAPI v3 documents in JSON; implements `FormV3`."""
+    """The encoder of OpenAPI v3 documents in JSON; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
         """Return the path item as JSON."""
@@ -169,7 +175,7 @@ def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[
 
 
 async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
-    """Return the pieces of the OpenAPI v3 document with this name in this form, or None if it does not exist.
+    """Return the pieces of the OpenAPI v3 document with this name, encoded by `form`, or None if it does not exist.
 
     If several parts have a path or schema, the first one is used.
     """

@@ -27,7 +27,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class ProtobufForm:
-    """The encoding of Swagger documents in protocol buffers; implements `Form`."""
+    """The encoder of Swagger documents in protocol buffers; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
         """Return the path item, encoded as the value of a (path, item) pair."""
