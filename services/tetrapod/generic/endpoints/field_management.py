@@ -222,18 +222,19 @@ def _converter(
 
 
 class _CustomScaleFieldManager(EndpointFieldManager):
-    """The field management of custom resources' Scale.
+    """The field management of the Scale of custom resources.
 
-    Upstream's converter does not support it, so an apply that changes one always fails.
+    Upstream's converter does not support it, so an apply that changes more than managedFields always fails with a 500.
     """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """Return the Scale if the apply changes nothing but managedFields.
+        """Return the merged Scale with updated managedFields, if nothing else changes; otherwise raise an error.
 
-        Otherwise, or if the Scale has no managedFields yet, raise the error of upstream's converter.
+        The arguments are those of `EndpointFieldManager.apply`.
 
         Raises:
-            StatusError: 500 because the Scale cannot be converted, or an earlier 400 or 409 of the apply.
+            StatusError: 500 with the text of upstream's converter, before anything is merged if `live` is None or has
+                no managedFields, or after the merge if another field changed. The merge may raise 400 or 409 first.
         """
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
