@@ -298,9 +298,10 @@ class Histogram(Metric):
 
 
 class HistogramFunction(Metric):
-    """A histogram that is read when it is scraped: `rows` returns the same as `Histogram.rows`.
+    """A histogram that is kept elsewhere and read at each scrape.
 
-    `buckets` are the upper bounds in ascending order. The other arguments are those of `Metric`.
+    `buckets` are the upper bounds in ascending order. `rows` is called at each scrape and returns what `Histogram.rows`
+    would. The other arguments are those of `Metric`.
     """
 
     kind = "histogram"
@@ -323,7 +324,12 @@ class HistogramFunction(Metric):
 
 
 class TimingHistogram(HistogramFunction):
-    """A histogram function whose counts are nanoseconds that a value lasted."""
+    """A histogram of a value over time: a bucket counts the nanoseconds for which the value was in its bounds.
+
+    The arguments are those of `HistogramFunction`. The counts in `rows` are nanoseconds, and the sum is that of each
+    value times its nanoseconds.
+    Upstream: staging/src/k8s.io/component-base/metrics/timing_histogram.go
+    """
 
     before = "EXPERIMENTAL: "
 

@@ -43,7 +43,10 @@ def extract(headers: HeaderList) -> Remote | None:
 
 
 def carried(headers: HeaderList) -> HeaderList:
-    """Return the `tracestate` and `baggage` headers, which are forwarded unchanged."""
+    """Return the `tracestate` and `baggage` headers of an incoming request, for `Trace.carried`.
+
+    `inject` adds them unchanged to the requests that the server sends while it handles this one.
+    """
     return [header for header in headers if header[0] in _CARRIED]
 
 
@@ -53,7 +56,15 @@ def traceparent(span: Span) -> str:
 
 
 def inject(headers: HeaderList, span: Span) -> HeaderList:
-    """Return a copy of the headers of a request that `span` sends, with `traceparent` and the forwarded headers."""
+    """Return a copy of the headers of an outgoing request with the trace headers that `span` requires.
+
+    `traceparent` names `span`; it replaces one in `headers`. The `tracestate` and `baggage` of the incoming request are
+    added, except those that `headers` has already.
+
+    Args:
+        headers: the headers of the outgoing request.
+        span: the span in which the request is sent.
+    """
     unrelated = [header for header in headers if header[0] != TRACEPARENT]
     known = {name for name, _ in unrelated}
     more = [header for header in span.trace.carried if header[0] not in known]
