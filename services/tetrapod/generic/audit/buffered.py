@@ -39,7 +39,10 @@ class BatchConfig:
 
 
 class Buffered:
-    """A backend that passes events to another one in batches, from a task of its own."""
+    """A backend that queues events in memory; a task sends them in batches to another backend.
+
+    The task starts with the first events. `close` sends the queued ones and closes the other backend too.
+    """
 
     def __init__(self, backend: Backend, config: BatchConfig) -> None:
         self._backend, self._config = backend, config

@@ -64,8 +64,8 @@ class ExpiringCache(Generic[K, V]):
         Args:
             seconds: how long entries are valid; 0 stores nothing.
             limit: the most entries.
-            size: the most bytes.
-            weigh_value: returns the bytes of a value.
+            size: the most bytes of all keys and values.
+            weigh_value: returns the number of bytes of a value.
             clock: returns the current time in seconds.
         """
         self.seconds = seconds

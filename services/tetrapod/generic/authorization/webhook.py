@@ -94,7 +94,7 @@ class WebhookAuthorizer:
         shared: the cache of responses that replicas share; None for none.
 
     Raises:
-        ValueError: the constructor does not support the version.
+        ValueError: `options.version` is not in `VERSIONS`.
     """
 
     def __init__(self, options: WebhookOptions, pool: BackendPool, shared: SharedCache | None = None) -> None:

@@ -44,8 +44,10 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
 def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
     """Decode a list response to a dictionary whose items have only the fields of `only`.
 
-    If a field of an item has another type, all items are decoded completely. The reader of the list then decides about
-    each item.
+    Of the list's other fields, the dictionary has only metadata.resourceVersion and metadata.continue.
+
+    If a field of an item is missing or does not have the type that `only` declares, the whole response is decoded. The
+    caller must then check each item.
 
     Raises:
         ValueError: the response is not JSON.
@@ -61,7 +63,8 @@ def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
 def decode_event(only: type[msgspec.Struct], line: bytes) -> Object:
     """Decode one line of a watch response to a dictionary whose object has only the fields of `only`.
 
-    The objects of ERROR and BOOKMARK events are decoded completely, and objects with a field of another type.
+    The object is decoded completely if the event is an ERROR or BOOKMARK, or if a field is missing or does not have the
+    type that `only` declares. The caller must check such an object.
 
     Raises:
         ValueError: the line is not JSON.

@@ -61,9 +61,14 @@ class UnreadResponses:
         self._total_of_user: dict[str, int] = {}
 
     def stalled(self, connection: LimitedConnection, now: float) -> None:
-        """Add a connection whose write buffer has become full, and close connections if a limit is exceeded.
+        """Add a connection whose write buffer has become full, and close stalled ones if a limit is exceeded.
 
-        `now` is the time of the event loop.
+        A connection that was added before is added anew, as stalled since `now`. The limits, and which connections are
+        closed, are described in the module's docstring. The new connection can be one of them.
+
+        Args:
+            connection: the connection.
+            now: the time of the event loop.
         """
         self.resumed(connection)
         entry = self._stalled[connection] = _Stalled(connection.user(), now, 0)
@@ -78,9 +83,12 @@ class UnreadResponses:
             self._resize(entry, 0)
 
     def check(self, now: float) -> None:
-        """Count the unread bytes again, and close connections if a limit is exceeded. Called every second.
+        """Count the unread bytes again, and close stalled connections if a limit is exceeded. Called every second.
 
         Counting again is needed because streams go on writing for a while.
+
+        Args:
+            now: the time of the event loop.
         """
         for connection, entry in self._stalled.items():
             self._resize(entry, connection.unread())

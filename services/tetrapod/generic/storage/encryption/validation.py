@@ -129,9 +129,13 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
 
 
 def _redacted(provider: Object) -> Object:
-    """Return the provider as an error text shows it: as Go prints its internal struct, but with secrets redacted.
+    """Return a new dictionary that an error text shows in place of a provider.
 
-    Upstream does not redact them.
+    Its keys are the Go field names of upstream's internal struct, and each secret is the text "REDACTED". Upstream
+    shows the secrets.
+
+    Args:
+        provider: an entry of `providers`, with defaults.
     """
     redacted: Object = {}
     for name, go in (("aesgcm", "AESGCM"), ("aescbc", "AESCBC"), ("secretbox", "Secretbox")):
