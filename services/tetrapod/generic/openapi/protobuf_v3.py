@@ -27,7 +27,7 @@ from tetrapod.machinery.protobuf.wire import varint
 
 
 class ProtobufFormV3:
-    """The encoding of OpenAPI v3 documents in protocol buffers; implements `FormV3`."""
+    """The encoder of OpenAPI v3 documents in protocol buffers; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
         """Return the path item, encoded as the value of a (path, item) pair."""
