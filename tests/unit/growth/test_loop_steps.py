@@ -10,6 +10,7 @@ import pytest
 
 from tetrapod.auth.rbac.index import RbacIndex
 from tetrapod.auth.reviews.access import validate_subject_spec
+from tetrapod.core.v1.services.allocation import Allocation
 from tetrapod.generic.endpoints import large_objects
 from tetrapod.generic.endpoints.watch import BATCH, FORMED_AT_ONCE, _Serving
 from tetrapod.generic.http.request import Request
@@ -133,6 +134,36 @@ async def test_large_objects_are_encoded_in_a_thread(monkeypatch: pytest.MonkeyP
     assert not called
     assert await writer.create("a", obj, 0, large=True) == plain
     assert called == ["_encode"]
+
+
+class _Ports:
+    """A node port allocator in which nothing is allocated."""
+
+    async def taken(self) -> set[int]:
+        return set()
+
+
+@pytest.mark.parametrize("update", [False, True], ids=["create", "update"])
+@pytest.mark.parametrize("requested", [False, True], ids=["any", "requested"])
+async def test_node_ports_of_a_dry_run_take_linear_time_and_many_steps(update: bool, requested: bool) -> None:
+    examined = 0
+
+    class Port(dict[str, Any]):
+        def get(self, *arguments: Any) -> Any:
+            nonlocal examined
+            examined += 1
+            return super().get(*arguments)
+
+    many = 4_000
+    ports = [Port(port=i, **({"nodePort": 30_000 + i} if requested else {})) for i in range(1, many)]
+    service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "clusterIP": "None", "ports": ports}}
+    allocation = Allocation(None, _Ports(), True)  # type: ignore[arg-type]
+    async with Steps() as steps:
+        await (allocation.update(service, service) if update else allocation._first_ports(service))
+    assert examined < 20 * many
+    assert steps.count >= 2
+    base = 30_000 if requested else 32_768
+    assert [port["nodePort"] for port in ports] == [base + i for i in range(1, many)]
 
 
 def test_an_access_review_creates_few_errors_for_many_mistakes() -> None:

@@ -13,6 +13,10 @@ from tetrapod.machinery.boundedcache import bounded
 _DEFAULT_DOMAIN: Final = "docker.io"
 _LEGACY_DOMAIN: Final = "index.docker.io"
 _PATH_LIMIT: Final = 255
+_LONGEST_PATH: Final = 1024
+"""Characters beyond which a path with tag and digest is invalid for certain: its parts have 255, 128 and about 140."""
+_LONGEST_DOMAIN: Final = 64 * 1024
+"""Characters beyond which a registry counts as invalid. Matching one of 3 MB takes 300 ms. Upstream has no limit."""
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 
 _LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -34,7 +38,10 @@ def tag_of(image: str) -> str:
     """
     if _identifier(image):
         return ""
-    match = _reference("/".join(_split(image)))
+    domain, path = _split(image)
+    if len(path) > _LONGEST_PATH or len(domain) > _LONGEST_DOMAIN:
+        return ""
+    match = _reference(f"{domain}/{path}")
     if match is None or len(match[1]) > _PATH_LIMIT:
         return ""
     _, tag, algorithm, encoded = match.groups()

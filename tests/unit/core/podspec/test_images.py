@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tetrapod.core.podspec import images
 from tetrapod.core.podspec.images import tag_of
 
 DIGEST = "sha256:" + "0" * 64
@@ -46,3 +47,11 @@ def test_a_name_means_a_tag(image: str, tag: str) -> None:
 )
 def test_an_invalid_image_name_has_no_tag(image: str) -> None:
     assert tag_of(image) == ""
+
+
+def test_long_images_are_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[int] = []
+    monkeypatch.setattr(images, "_reference", lambda text: matched.append(len(text)))
+    assert tag_of("a/" * 100_000 + "b") == ""
+    assert tag_of("a." * 100_000 + "b/c") == ""
+    assert not matched

@@ -8,7 +8,8 @@ Upstream: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
 from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts, PortError
@@ -26,6 +27,8 @@ from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, internal_error, invalid
 
 KIND: Final = GroupKind("", "Service")
+_PORTS_AT_ONCE: Final = 1000
+"""Ports of a Service that are examined in one step of the event loop."""
 _DUMMY_PORT_BASE: Final = 32768
 """A dry run numbers the node ports that it would allocate from the next number on."""
 
@@ -45,6 +48,10 @@ class Allocation:
         self._taken_ports: list[int] = []
         self._free_addresses: list[str] = []
         self._free_ports: list[int] = []
+        # In a dry run: the ports that are allocated (read once), those that would be, and the highest of the latter.
+        self._allocated_ports: set[int] | None = None
+        self._claimed_ports: set[int] = set()
+        self._highest_port = 0
 
     async def create(self, new: Object) -> None:
         """Allocate cluster IPs, node ports and the health check node port of a new Service, and set them in `new`.
@@ -133,14 +140,18 @@ class Allocation:
         """
         spec = new["spec"]
         ports, node_port_of = spec.get("ports") or [], dict[int, int]()
+        requested_of: dict[Any, int] = {}  # the first node port that is requested for each port
+        for port in ports:
+            if port.get("nodePort"):
+                requested_of.setdefault(port.get("port"), port["nodePort"])
         for i, port in enumerate(ports):
+            if i % _PORTS_AT_ONCE == _PORTS_AT_ONCE - 1:
+                await asyncio.sleep(0)
             requested, number = port.get("nodePort") or 0, port.get("port") or 0
             if not requested and not _makes_ports(spec):
                 continue
             if number not in node_port_of:
-                shared = next(
-                    (p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0
-                )
+                shared = requested_of.get(port.get("port"), 0)
                 if shared:
                     await self._take_node_port(new, i, shared)
                 node_port_of[number] = port["nodePort"] = shared or await self._any_node_port()
@@ -162,19 +173,23 @@ class Allocation:
         """
         spec = new["spec"]
         seen: set[tuple[str, int]] = set()
+        known = set(old_ports)
         for i, port in enumerate(spec.get("ports") or ()):
+            if i % _PORTS_AT_ONCE == _PORTS_AT_ONCE - 1:
+                await asyncio.sleep(0)
             requested = port.get("nodePort") or 0
             if not requested and not _makes_ports(spec):
                 continue
             if not requested:
                 port["nodePort"] = requested = await self._any_node_port()
-            elif requested not in old_ports and requested not in {number for _, number in seen}:
+            elif requested not in known:
                 await self._take_node_port(new, i, requested)
             key = (port.get("protocol") or "", requested)
             if key in seen:  # upstream returns this error without a status
                 raise StatusError(422, "Invalid", f"duplicate nodePort: {{{key[0]} {requested}}}")
             seen.add(key)
-        kept = node_ports_of(spec)
+            known.add(requested)
+        kept = set(node_ports_of(spec))
         self._free_ports += [port for port in old_ports if port not in kept]
 
     async def _health_port(self, spec: Object) -> None:
@@ -216,14 +231,24 @@ class Allocation:
         """
         if not self._dry_run:
             await self._ports.take(port)
-        elif port in self._taken_ports or port in await self._ports.taken():
+            self._taken_ports.append(port)
+            return
+        if self._allocated_ports is None:
+            self._allocated_ports = await self._ports.taken()
+        if port in self._claimed_ports or port in self._allocated_ports:
             raise PortError("provided port is already allocated")
-        self._taken_ports.append(port)
+        self._claimed_ports.add(port)
+        self._highest_port = max(self._highest_port, port)
 
     async def _any_port(self) -> int:
         """Allocate and return a free port, raising PortError if there is none; a dry run returns a placeholder."""
-        port = max(self._taken_ports, default=_DUMMY_PORT_BASE) + 1 if self._dry_run else await self._ports.take_any()
-        self._taken_ports.append(port)
+        if not self._dry_run:
+            port = await self._ports.take_any()
+            self._taken_ports.append(port)
+            return port
+        port = self._highest_port + 1 if self._highest_port else _DUMMY_PORT_BASE + 1
+        self._highest_port = port
+        self._claimed_ports.add(port)
         return port
 
 
