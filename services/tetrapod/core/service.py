@@ -58,6 +58,7 @@ class CoreConfig:
     Attributes:
         service_network: the CIDR of cluster IPs.
         node_ports: the range of node ports, such as "30000-32767".
+        kubernetes_node_port: the node port of the Service `kubernetes`; 0 for none.
         advertise_address: the address in the endpoints of the Service `kubernetes`.
         port: the port in those endpoints.
         ca: the PEM bundle that ConfigMaps `kube-root-ca.crt` and token Secrets contain.
@@ -80,6 +81,7 @@ class CoreConfig:
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
+    kubernetes_node_port: int = 0
     process_name: str = ""  # the name of this process if core runs as a separate service, else ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
@@ -138,7 +140,8 @@ class CoreService:
                 config.advertise_address,
                 config.port,
                 config.authentication,
-                config.process_name,
+                node_port=_kubernetes_node_port(config.kubernetes_node_port, ports),
+                process_name=config.process_name,
             ),
         )
         self._addresses, self._ports = addresses, ports
@@ -215,3 +218,19 @@ class CoreService:
             StorageVersionMigrator(client),
             ResourceQuotaController(client),
         ]
+
+
+def _kubernetes_node_port(port: int, ports: NodePorts) -> int:
+    """Return the node port of the Service `kubernetes`, 0 for none.
+
+    Upstream: cmd/kube-apiserver/app/options/validation.go, validateServiceNodePort
+
+    Raises:
+        ValueError: the port is out of range; the text is upstream's.
+    """
+    if not 0 <= port <= 65535:
+        text = "must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP"
+        raise ValueError(f"--kubernetes-service-node-port {port} {text}")
+    if port and not ports.low <= port <= ports.high:
+        raise ValueError(f"kubernetes service node port range {ports.range} doesn't contain {port}")
+    return port

@@ -21,12 +21,18 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
         "--default-not-ready-toleration-seconds=10",
         "--default-unreachable-toleration-seconds=20",
         "--service-account-max-token-expiration=2h",
+        "--kubernetes-service-node-port=30443",
     )
     with running(tmp_path, *flags) as server:
         client = HttpsClient(server.kubeconfig)
         for path in ("/debug/pprof", "/debug/pprof/goroutine", "/debug/flags/v"):
             assert client.call("GET", path).status == 404
         client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        service = client.until(
+            lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes"
+        )
+        assert service.body["spec"]["type"] == "NodePort"
+        assert [port["nodePort"] for port in service.body["spec"]["ports"]] == [30443]
         pod = client.call("POST", "/api/v1/namespaces/default/pods", POD)
         assert pod.status == 201, pod.message
         assert [t["tolerationSeconds"] for t in pod.body["spec"]["tolerations"]] == [10, 20]
@@ -50,3 +56,9 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
 def test_a_token_is_good_for_an_hour_at_least(tmp_path: Path) -> None:
     text = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
     assert text in complaint(tmp_path, "--service-account-max-token-expiration=59m")
+
+
+def test_node_port_of_the_kubernetes_service_must_be_in_the_range(tmp_path: Path) -> None:
+    text = "Error: kubernetes service node port range 30000-32767 doesn't contain 80"
+    assert complaint(tmp_path / "a", "--kubernetes-service-node-port=80") == text
+    assert "must be between 0 and 65535" in complaint(tmp_path / "b", "--kubernetes-service-node-port=65536")

@@ -35,7 +35,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
         "--emulated-version=1.36",
         "--enable-garbage-collector=false",
         "--etcd-servers-overrides=/events#http://127.0.0.1:2379",
-        "--kubernetes-service-node-port=30000",
         "--service-account-signing-endpoint=/run/signer",
         "--storage-backend=etcd2",
         "--runtime-config=api/all=false",

@@ -56,6 +56,12 @@ class WorkloadFlags:
         "30000-32767",
         "A port range to reserve for services with NodePort visibility. Inclusive at both ends of the range.",
     )
+    kubernetes_service_node_port: int = flag(
+        "kubernetes-service-node-port",
+        0,
+        "If non-zero, the Kubernetes service is of type NodePort when it is created, using this as the value of the "
+        "port. If zero, it is of type ClusterIP.",
+    )
     allow_privileged: bool = flag("allow-privileged", True, "If true, allow privileged containers.")
     event_ttl: float = flag("event-ttl", 3600.0, "Amount of time to retain events.")
 

@@ -36,6 +36,7 @@ def core_config(
     return CoreConfig(
         service_network=options.workloads.service_cluster_ip_range,
         node_ports=options.workloads.service_node_port_range,
+        kubernetes_node_port=options.workloads.kubernetes_service_node_port,
         advertise_address=address,
         port=options.serving.secure_port,
         ca=ca,

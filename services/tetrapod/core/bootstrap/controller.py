@@ -51,6 +51,7 @@ class BootstrapConfig:
         first_address: its first address, for the service `kubernetes`.
         advertise_address: the address under which other API servers reach this one.
         port: the port of the API server.
+        node_port: the node port of the service `kubernetes`; 0 for none.
     """
 
     service_network: str
@@ -58,6 +59,7 @@ class BootstrapConfig:
     advertise_address: str
     port: int
     authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
+    node_port: int = 0
     process_name: str = ""  # the name of this process if core runs as a separate service, else ""
 
 
@@ -166,17 +168,20 @@ class Bootstrap:
         The aggregators write its endpoints themselves (generic/server/kubernetes_service). While another replica is
         creating it, the cluster IP can be allocated before the service exists. The create then fails and is retried.
         """
+        port: Object = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self._config.port}
+        if self._config.node_port:
+            port["nodePort"] = self._config.node_port
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
             "spec": {
-                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": self._config.port}],
+                "ports": [port],
                 "clusterIP": self._config.first_address,
                 "ipFamilyPolicy": "SingleStack",
                 "sessionAffinity": "None",
-                "type": "ClusterIP",
+                "type": "NodePort" if self._config.node_port else "ClusterIP",
             },
         }
         if await get_or_none(self._client, SERVICES, "default", "kubernetes") is None:
