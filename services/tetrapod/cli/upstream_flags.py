@@ -33,7 +33,6 @@ SWITCHES: Final = frozenset(
         "log-json-split-stream",
         "log-text-split-stream",
         "permit-address-sharing",
-        "permit-port-sharing",
         "runtime-config-emulation-forward-compatible",
         "service-account-lookup",
         "watch-cache",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from integration.server.test_invalid_configuration import complaint
 from support.https_client import HttpsClient
 from support.server import running
+from support.waiting import until
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
@@ -51,6 +53,16 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
         ((expires,),) = database.execute(query).fetchall()
     database.close()
     assert 3600 < expires - time.time() <= 2 * 3600 + 300
+
+
+def test_two_servers_share_a_port_if_both_permit_it(tmp_path: Path) -> None:
+    with running(tmp_path / "a", "--permit-port-sharing") as one:
+        port = urlsplit(one.url).port
+        assert port is not None
+        with running(tmp_path / "b", "--permit-port-sharing", port=port) as other:
+            until(lambda: f"Tetrapod is ready: {one.url}" in other.log.read_text())
+        text = complaint(tmp_path / "c", f"--secure-port={port}")
+        assert text.endswith(f"listen tcp 127.0.0.1:{port}: bind: address already in use")
 
 
 def test_a_token_is_good_for_an_hour_at_least(tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ class ServingFlags:
     secure_port: int = flag(
         "secure-port", 6443, "The port on which to serve HTTPS with authentication and authorization."
     )
+    permit_port_sharing: bool = flag(
+        "permit-port-sharing",
+        False,
+        "If true, SO_REUSEPORT will be used when binding the port, which allows more than one instance to bind on the "
+        "same address and port.",
+    )
     cert_dir: str = flag(
         "cert-dir",
         "",

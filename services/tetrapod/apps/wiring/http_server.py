@@ -84,6 +84,7 @@ def build_http_server(
         contended=chain.contended,
         host=options.serving.bind_address,
         port=options.serving.secure_port,
+        share_port=options.serving.permit_port_sharing,
         tls=tls,
         step_warning=options.tetrapod.event_loop_warning_threshold,
     )

@@ -46,6 +46,7 @@ class HttpServer:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        share_port: bool = False,
         tls: ServingTLS | None = None,
         sock: socket.socket | None = None,
         contended: Callable[[], bool] = bool,
@@ -57,6 +58,7 @@ class HttpServer:
             handler: receives the requests.
             host: the IP address to listen on.
             port: the port to listen on; 0 for one that the kernel chooses.
+            share_port: whether other sockets may listen on the same address and port, if they allow it too.
             tls: the TLS configuration; None for plain HTTP.
             sock: a listening socket to use instead of `host` and `port`.
             contended: returns whether requests compete for the event loop. If so, the handling of a request starts as
@@ -67,6 +69,7 @@ class HttpServer:
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
         self._sock = sock
+        self._share_port = share_port
         self._ticker: asyncio.Task[None] | None = None
         config = uvicorn.Config(
             _unused_application,
@@ -116,7 +119,9 @@ class HttpServer:
         """
         self._tick(0)
         config = self._server.config
-        sockets = [self._sock] if self._sock is not None else _bind(config.host, config.port)
+        sockets = (
+            [self._sock] if self._sock is not None else _bind(config.host, config.port, share_port=self._share_port)
+        )
         await self._server.startup(sockets)
         self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
 
@@ -202,10 +207,12 @@ class HttpServer:
         self.state.connections.clear()
 
 
-def _bind(host: str, port: int) -> list[socket.socket]:
+def _bind(host: str, port: int, *, share_port: bool) -> list[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if share_port:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if family is socket.AF_INET6:
         listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     try:
