@@ -29,3 +29,9 @@ async def test_only_the_checks_as_a_whole_are_open(path: str, open_to_all: bool)
 async def test_a_resource_with_that_name_is_not_a_health_check() -> None:
     answer = await HealthPaths().authorize(Attributes(ANONYMOUS, "get", resource_request=True, path="/livez"))
     assert answer.decision is Decision.NO_OPINION
+
+
+@pytest.mark.parametrize(("verb", "decision"), [("get", Decision.ALLOW), ("head", Decision.NO_OPINION)])
+async def test_the_verbs_can_be_limited(verb: str, decision: Decision) -> None:
+    answer = await HealthPaths(frozenset({"get"})).authorize(Attributes(ANONYMOUS, verb, path="/readyz"))
+    assert answer.decision is decision

@@ -6,6 +6,8 @@ resolves RBAC rules.
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.authentication import anonymous_access
 from tetrapod.apps.wiring.authentication_trust import header_names
@@ -25,6 +27,9 @@ from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthor
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
+
+_PROBED: Final = frozenset({"get"})
+"""The verbs that RBAC allows anonymous users on health paths, before the rules have been read."""
 
 
 def delegated_authenticator(
@@ -69,5 +74,5 @@ def delegated_authorizer(auth: RestClient, storage: StorageFactory, lifecycle: L
 
     lifecycle.on_start("start-authorization-informers", follow_rules)
     return UnionAuthorizer(
-        [Named("", HealthPaths()), Named("", DelegatingAuthorizer(rules, SubjectAccessReviewer(auth)))]
+        [Named("", HealthPaths(_PROBED)), Named("", DelegatingAuthorizer(rules, SubjectAccessReviewer(auth)))]
     )

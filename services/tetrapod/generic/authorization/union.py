@@ -82,10 +82,18 @@ class HealthPaths:
     Paths of single checks, such as /livez/ping, are not allowed. Probes have no identity, and their result must not
     depend on authentication.
     Upstream: server/options/authorization.go, AlwaysAllowPaths
+
+    Args:
+        verbs: the allowed verbs; None allows all, as upstream.
     """
 
+    def __init__(self, verbs: frozenset[str] | None = None) -> None:
+        self._verbs = verbs
+
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        return _ALLOW if not attributes.resource_request and attributes.path in _HEALTH else _NO_OPINION
+        if attributes.resource_request or attributes.path not in _HEALTH:
+            return _NO_OPINION
+        return _ALLOW if self._verbs is None or attributes.verb in self._verbs else _NO_OPINION
 
 
 class AlwaysAllow:
