@@ -41,6 +41,24 @@ async def test_unknown_fields_are_pruned_and_defaults_set(cluster: Cluster) -> N
     assert answer.warnings == ['unknown field "spec.size"']
 
 
+async def test_defaults_of_unknown_metadata_fields_are_pruned_from_embedded_resources(cluster: Cluster) -> None:
+    fields = {"name": {"type": "string", "default": "n"}, "unknown": {"type": "string", "default": "u"}}
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "properties": {
+            "apiVersion": {"type": "string", "default": "v1"},
+            "kind": {"type": "string", "default": "Pod"},
+            "metadata": {"type": "object", "properties": fields},
+        },
+    }
+    schema = {"type": "object", "properties": {"embedded": embedded}}
+    await cluster.define(definition("Widget", version(schema=schema)))
+    created = await cluster.create(WIDGETS, widget(embedded={"metadata": {}}))
+    assert created["embedded"] == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n"}}
+    assert (await cluster.call("GET", f"{WIDGETS}/w")).json["embedded"] == created["embedded"]
+
+
 async def test_status_is_separate_if_it_is_a_subresource(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", version(schema=SCHEMA, subresources={"status": {}})))
     created = await cluster.create(WIDGETS, widget(spec={"replicas": 1}, status={"replicas": 5}))

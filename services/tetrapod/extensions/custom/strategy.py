@@ -20,7 +20,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta_update
-from tetrapod.machinery.schema import defaulting, pruning
+from tetrapod.machinery.schema import custom_resources, pruning
 
 
 class CustomStrategy(Strategy):
@@ -95,7 +95,7 @@ class CustomStrategy(Strategy):
         """
         integral(obj)
         pruning.prune(self.stored.node, obj)
-        defaulting.apply(self.stored.node, obj)
+        custom_resources.set_defaults(self.stored.node, obj)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})

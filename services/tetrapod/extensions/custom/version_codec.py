@@ -63,7 +63,7 @@ class VersionCodec:
         if written is None:
             raise UnknownStoredVersion(f"request to convert CR from an invalid group/version: {api_version}")
         pruning.prune(written.node, obj)
-        defaulting.apply(written.node, obj)
+        custom_resources.set_defaults(written.node, obj)
         defaulting.drop_nulls(written.node, obj)
 
     def prune_for_request(self, obj: Object) -> None:

@@ -6,6 +6,8 @@ unstructuredSchemaCoercer.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import defaulting, objectmeta, pruning
 from tetrapod.machinery.schema_node import SchemaNode
@@ -48,6 +50,16 @@ def coerce(node: SchemaNode, obj: Object) -> None:
     pruning.prune(node, obj)
     defaulting.drop_nulls(node, obj)
     objectmeta.coerce_embedded(node, obj)
+
+
+def set_defaults(node: SchemaNode, obj: Object) -> None:
+    """Set the defaults of a valid custom resource in place, without unknown metadata fields of embedded resources.
+
+    Malformed metadata of embedded resources is kept, because an object that is stored must be readable.
+    """
+    defaulting.apply(node, obj)
+    with suppress(objectmeta.CoerceError):
+        objectmeta.coerce_embedded(node, obj)
 
 
 def decode_unknown(obj: Object) -> list[str]:
