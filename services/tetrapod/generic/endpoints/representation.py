@@ -46,6 +46,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import StatusError, not_acceptable
 from tetrapod.machinery.table import TableConvertor
@@ -276,7 +277,7 @@ class Representation:
 
 
 def _write(body: bytes, accepted: Accepted) -> Response:
-    return document(orjson.loads(body), accepted)
+    return document(loads(body), accepted)
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:

@@ -48,11 +48,24 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
     """Return a value as upstream's serializer writes it: compact JSON with a final newline.
 
-    With `pretty` it is indented and has no final newline.
+    With `pretty` it is indented and has no final newline. The items of a list are indented one by one, so that other
+    threads can run.
     """
+    if pretty and isinstance(document, dict) and document:
+        name, members = next(reversed(document.items()))
+        if isinstance(members, list) and len(members) > 1:
+            return _indented_list(document, name, members)
     return without_exponents(
         orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
     )
+
+
+def _indented_list(document: Object, name: str, members: list[Any]) -> bytes:
+    """Return an indented object whose last field, `name`, is a list of the members."""
+    outer = without_exponents(orjson.dumps({**document, name: []}, option=orjson.OPT_INDENT_2))
+    parts = [without_exponents(orjson.dumps(member, option=orjson.OPT_INDENT_2)) for member in members]
+    indented = b",\n".join([b"    " + part.replace(b"\n", b"\n    ") for part in parts])
+    return outer.removesuffix(b"[]\n}") + b"[\n" + indented + b"\n  ]\n}"
 
 
 def takes_status(request: Request) -> bool:
