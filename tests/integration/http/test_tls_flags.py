@@ -104,6 +104,22 @@ async def test_no_other_suite_is_spoken_than_the_flag_says(tmp_path: Path) -> No
             await greeted(port, client(only_12))
 
 
+async def test_only_the_groups_of_the_flag_are_used(tmp_path: Path) -> None:
+    def with_curve(name: str) -> ssl.SSLContext:
+        context = client()
+        context.set_ecdh_curve(name)
+        return context
+
+    async with listening(tmp_path, tls_curve_preferences=("24", "25")) as port:
+        for name in ("secp384r1", "secp521r1"):
+            assert (await greeted(port, with_curve(name)))[2] == "default"
+        for name in ("prime256v1", "X25519"):
+            with pytest.raises(REFUSED):
+                await greeted(port, with_curve(name))
+    async with listening(tmp_path) as port:
+        assert (await greeted(port, with_curve("prime256v1")))[2] == "default"
+
+
 async def test_a_certificate_is_chosen_by_the_name_that_the_client_asks_for(tmp_path: Path) -> None:
     named, wild = pair(tmp_path, "named", "named.example.com"), pair(tmp_path, "wild", "unused")
     flags = (f"{named.certificate},{named.key}", f"{wild.certificate},{wild.key}:*.wild.example.com,other.example.com")

@@ -85,6 +85,10 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"tls_cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)},
         "Cipher suite TLS_RSA_WITH_RC4_128_SHA is broken and not offered",
     ),
+    ({"tls_curve_preferences": ("0",)}, "curve preference 0 is out of range (must be 1-65535)"),
+    ({"tls_curve_preferences": ("23", "29", "23")}, "duplicate curve preference 23"),
+    ({"tls_curve_preferences": ("22",)}, "curve preference 22 is not supported by OpenSSL"),
+    ({"tls_curve_preferences": ("x",)}, 'invalid argument "x" for "--tls-curve-preferences" flag'),
     ({"tls_sni_cert_key": ("{d}/one.crt",)}, "expected comma separated certificate and key file paths"),
     ({"tls_sni_cert_key": ("{d}/one.crt,{d}/one.key:",)}, "empty names list is not allowed"),
     (

@@ -62,6 +62,13 @@ class ServingFlags:
         (),
         "Comma-separated list of cipher suites for the server, by Go's names. It does not affect TLS 1.3.",
     )
+    tls_curve_preferences: tuple[str, ...] = flag(
+        "tls-curve-preferences",
+        (),
+        "Comma-separated list of numeric Go crypto/tls CurveID values, as the allowed key exchange mechanisms for the "
+        "server. The supported values depend on the OpenSSL version used. The order of the list is ignored. If "
+        "omitted, the default curves of OpenSSL will be used.",
+    )
     tls_sni_cert_key: tuple[str, ...] = flag(
         "tls-sni-cert-key",
         (),

@@ -14,6 +14,7 @@ from pathlib import Path
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.cipher_suites import openssl_ciphers, tls_version
+from tetrapod.generic.http.key_exchange import openssl_groups
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -40,7 +41,7 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
         ciphers = f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
     check_pair(pair, "tls-cert-file", "tls-private-key-file")
     named = [named_pair(value) for value in flags.tls_sni_cert_key]
-    return ServingTLS([pair, *named], client_cas, version, ciphers)
+    return ServingTLS([pair, *named], client_cas, version, ciphers, openssl_groups(flags.tls_curve_preferences))
 
 
 def named_pair(value: str) -> CertificatePair:

@@ -16,6 +16,9 @@ from typing import Any, Final
 _LAYOUT_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info[:2] <= (3, 14)
 """In these versions the SSL_CTX is the first member of an SSLContext (PySSLContext of Modules/_ssl.c)."""
 
+_SET_GROUPS_LIST: Final = 92
+"""SSL_CTRL_SET_GROUPS_LIST: OpenSSL offers SSL_CTX_set1_groups_list as a macro only."""
+
 
 @cache
 def library() -> Any:
@@ -35,6 +38,7 @@ def library() -> Any:
 def _declare_functions(openssl: Any, c_types: Any) -> None:
     for name, result, arguments in (
         ("OpenSSL_version", c_types.c_char_p, (c_types.c_int,)),
+        ("ERR_clear_error", None, ()),
         ("X509_verify_cert_error_string", c_types.c_char_p, (c_types.c_long,)),
         ("X509_STORE_CTX_get_error", c_types.c_int, (c_types.c_void_p,)),
         ("SSL_CTX_get_num_tickets", c_types.c_size_t, (c_types.c_void_p,)),
@@ -70,6 +74,24 @@ def address_of(context: ssl.SSLContext) -> int | None:
     finally:
         context.num_tickets = configured
     return address
+
+
+def set_groups(context: ssl.SSLContext, groups: str) -> bool:
+    """Allow only some groups for the key exchange in handshakes of this context.
+
+    Args:
+        context: the context of a server.
+        groups: OpenSSL's names, joined by colons.
+
+    Returns:
+        Whether it succeeded. It fails if OpenSSL cannot be reached or does not know a group.
+    """
+    openssl, address = library(), address_of(context)
+    if openssl is None or address is None:
+        return False
+    succeeded: bool = openssl.SSL_CTX_ctrl(address, _SET_GROUPS_LIST, 0, groups.encode()) == 1
+    openssl.ERR_clear_error()  # another function would report the error as its own
+    return succeeded
 
 
 def name_authorities(context: ssl.SSLContext, bundles: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from tetrapod.generic.certificates.verification import DirectTLS, verify_as_go
 from tetrapod.generic.http.client_verification import DeferredVerificationConnection, defer_verification
-from tetrapod.generic.http.openssl import name_authorities
+from tetrapod.generic.http.openssl import name_authorities, set_groups
 from tetrapod.generic.metrics.collectors import Counter
 
 _HANDSHAKE_ERRORS: Final = Counter(
@@ -46,12 +46,14 @@ class ServingTLS:
             Authentication determines which of them signed.
         minimum_version: the lowest TLS version.
         ciphers: OpenSSL's names of the cipher suites up to TLS 1.2; "" for the default.
+        groups: OpenSSL's names of the groups for the key exchange; "" for the default.
     """
 
     certificates: Sequence[CertificatePair]
     client_cas: Sequence[str] = ()
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
+    groups: str = ""
 
 
 _PLAIN_HTTP: Final = (
@@ -119,6 +121,8 @@ class ServingContext:
         context.set_alpn_protocols(["http/1.1"])
         if config.ciphers:
             context.set_ciphers(config.ciphers)
+        if config.groups:
+            set_groups(context, config.groups)
         context.load_cert_chain(pair.certificate, pair.key)
         if config.client_cas:
             verify_as_go(context)
