@@ -45,7 +45,10 @@ class SeparateAggregator(SeparateService):
         }
         for name, replicas in urls.items():
             self.balance(replicas, name)
-        peers = {name: PeerService(name, self.pool, replicas[0], tls) for name, replicas in urls.items()}
+        peers = {
+            name: PeerService(name, self.pool, replicas[0], tls, self.resource_config)
+            for name, replicas in urls.items()
+        }
         delegation = RemoteDelegation(server, peers)
         client = delegation.client("kube-apiserver")
         self.hold_identity(client, SERVER)

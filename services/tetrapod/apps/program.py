@@ -29,6 +29,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
+from tetrapod.generic.server.resource_config import resource_config
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
@@ -38,6 +39,7 @@ class Program:
     """A server process. A subclass creates its services in its constructor, and calls `listen`.
 
     Attributes:
+        resource_config: the built-in resources to serve.
         clients: the CAs of client certificates of users; set by the subclass.
         proxies: the CAs of front proxies; set by the subclass.
         http: the listener with the filter chain; set by `listen`.
@@ -65,6 +67,8 @@ class Program:
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         check_generic(options.generic)
         feature_gates.configure(options.generic.feature_gates)
+        flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
+        self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)
         self.options = options
         self._flags = options.flags()
         self.lifecycle = Lifecycle(options.generic.livez_grace_period)
@@ -115,6 +119,7 @@ class Program:
             authorizer=authorizer,
             fallback=fallback,
             profiling=self.options.features.profiling,
+            resource_config=self.resource_config,
         )
         server.flags = self._flags
         return server

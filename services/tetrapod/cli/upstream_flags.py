@@ -52,31 +52,11 @@ REJECTED: Final[dict[str, Rejected]] = {
 }
 ACCEPTED: Final = frozenset(files(__package__).joinpath("upstream_flags.txt").read_text().split())
 """All flags of kube-apiserver without effect, the rejected ones included."""
-_PATTERNS: Final = {"api/all": "", "api/ga": "", "api/beta": "beta", "api/alpha": "alpha"}
 
 
 def rejection(name: str, value: str) -> str:
     """Return the error text if a flag of kube-apiserver is rejected with this value, or "" if it is accepted."""
-    if name == "runtime-config":
-        return next(filter(None, map(_runtime_config_rejection, filter(None, value.split(",")))), "")
     rejected = REJECTED.get(name)
     if rejected is None or value in rejected.accepted_values:
         return ""
     return f"--{name} is not supported by Tetrapod: {rejected.alternative}"
-
-
-def _runtime_config_rejection(setting: str) -> str:
-    """Return the error text if an entry of --runtime-config is rejected, or "".
-
-    APIs can neither be disabled nor added.
-    """
-    from tetrapod.machinery.types import groups
-
-    api, _, value = setting.partition("=")
-    served = {f"{group.name}/{version}".removeprefix("/") for group in groups() for version in group.versions}
-    if value in ("", "true"):
-        known = api in served or api in _PATTERNS
-        return "" if known else f"--runtime-config: {api} is not served by Tetrapod"
-    stage = _PATTERNS.get(api)
-    affected = {name for name in served if stage in name.rpartition("/")[2]} if stage is not None else served & {api}
-    return f"--runtime-config: {api} cannot be turned off in Tetrapod" if affected else ""

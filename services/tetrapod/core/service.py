@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
 from tetrapod.core.allocators import metrics as allocator_metrics
@@ -85,6 +86,15 @@ class CoreConfig:
     process_name: str = ""  # the name of this process if core runs as a separate service, else ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
+
+
+_RESOURCES_OF_CONTROLLERS: Final = {
+    "certificatesigningrequest-cleaner-controller": ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+    "podcertificaterequest-cleaner-controller": ("certificates.k8s.io", "v1", "podcertificaterequests"),
+    "storage-version-migrator-controller": ("storagemigration.k8s.io", "v1", "storageversionmigrations"),
+    "ttl-after-finished-controller": ("batch", "v1", "jobs"),
+}
+"""The controllers of resources that --runtime-config may disable. They do not run then."""
 
 
 class CoreService:
@@ -190,7 +200,13 @@ class CoreService:
         """
         namespaces = Informer(self._controller_client, NAMESPACES)
         enabled = selected(self.controllers(namespaces), self._config.controllers)
+        enabled = [controller for controller in enabled if self._has_resources(controller.name)]
         return [Shared("namespaces", namespaces), *enabled, WebhookHazards(self._controller_client, namespaces)]
+
+    def _has_resources(self, controller: str) -> bool:
+        """Return whether the resource of a controller is served. The others need resources that always are."""
+        resource = _RESOURCES_OF_CONTROLLERS.get(controller)
+        return resource is None or self.server.resource_config.enabled(*resource)
 
     def controllers(self, namespaces: Informer) -> list[Controller]:
         """Create all controllers that `--controllers` can select; they do not run yet.

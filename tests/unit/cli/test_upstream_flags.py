@@ -37,10 +37,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
         "--etcd-servers-overrides=/events#http://127.0.0.1:2379",
         "--service-account-signing-endpoint=/run/signer",
         "--storage-backend=etcd2",
-        "--runtime-config=api/all=false",
-        "--runtime-config=apps/v1=false",
-        "--runtime-config=v1=true,example.com/v1=true",
-        "--runtime-config batch/v2alpha1",
     ],
 )
 def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
@@ -54,8 +50,6 @@ def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
         "--emulated-version=kube=1.37",
         "--enable-garbage-collector=true",
         "--storage-backend=etcd3",
-        "--runtime-config=api/all=true,apps/v1,api/alpha=false,example.com/v1alpha1=false",
-        "--runtime-config=",
     ],
 )
 def test_flags_that_match_the_behaviour_are_accepted(line: str) -> None:

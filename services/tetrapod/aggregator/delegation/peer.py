@@ -20,6 +20,7 @@ from tetrapod.generic.observability.tracing.spans import current, start
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.forward import forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_PEERS, Unsendable, forwarded_headers
+from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups as builtin_groups
@@ -35,6 +36,9 @@ _LONG_INTERVAL: Final = 30.0
 class PeerService:
     """One of the other services: a handler that forwards requests to it, and a `DiscoverySource`.
 
+    Args:
+        resources: the built-in resources that the service serves.
+
     Attributes:
         name: the name of the service, such as "core".
         generation: grows with each change of its discovery.
@@ -43,15 +47,19 @@ class PeerService:
         documents: its OpenAPI documents.
     """
 
-    def __init__(self, name: str, pool: BackendPool, url: str, tls: ClientTLS) -> None:
+    def __init__(
+        self, name: str, pool: BackendPool, url: str, tls: ClientTLS, resources: ResourceConfig = EVERYTHING
+    ) -> None:
         self.name = name
         self._connection = PeerConnection(name, pool, url, tls)
         self._pool, self._endpoint = pool, self._connection.endpoint
         self._items: dict[bool, list[Object]] = {True: [], False: []}
         self._etags: dict[bool, str] = {}
-        self._builtin = [
-            group for group in builtin_groups() if group.name != AGGREGATOR_GROUP and service_of(group.name) == name
-        ]
+        self._builtin: dict[str, list[str]] = {}  # the served versions of each group
+        for group in builtin_groups():
+            versions = [version for version in group.versions if resources.serves(group.name, version)]
+            if versions and group.name != AGGREGATOR_GROUP and service_of(group.name) == name:
+                self._builtin[group.name] = versions
         self.generation = 0
         self.discovered = asyncio.Event()
         self.documents = PeerDocuments(self._connection)
@@ -115,14 +123,14 @@ class PeerService:
 
     def core_versions(self) -> list[str]:
         """Return the versions of the core group if this service serves it, else []."""
-        return [version for group in self._builtin if not group.name for version in group.versions]
+        return list(self._builtin.get("", ()))
 
     def groups(self) -> list[Object]:
         """Return the APIGroup objects of the service's built-in groups.
 
         Groups of custom resources are registered one by one as APIServices.
         """
-        return [documents.api_group(group.name, group.versions, typed=False) for group in self._builtin if group.name]
+        return [documents.api_group(name, versions, typed=False) for name, versions in self._builtin.items() if name]
 
     def resources(self, group: str, version: str) -> Object | None:
         """Return None, because requests for the resources of a version are forwarded to the service."""

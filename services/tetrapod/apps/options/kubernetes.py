@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tetrapod.apps.options.flag import AGGREGATOR, CORE, flag
+from tetrapod.apps.options.flag import AGGREGATOR, CORE, Kind, flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,21 @@ class AdmissionFlags:
         "Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every "
         "pod that does not already have such a toleration.",
         programs=CORE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class APIEnablementFlags:
+    """The flags that select the API versions to serve."""
+
+    runtime_config: tuple[str, ...] = flag(
+        "runtime-config",
+        (),
+        "A set of key=value pairs that enable or disable built-in APIs. Supported options are: v1=true|false for the "
+        "core API group; GROUP/VERSION=true|false for a specific API group and version (e.g. apps/v1=true), and "
+        "GROUP/VERSION/RESOURCE=true|false for a resource of it; api/all=true|false controls all API versions, and "
+        "api/ga, api/beta and api/alpha those of the form v[0-9]+, v[0-9]+beta[0-9]+ and v[0-9]+alpha[0-9]+.",
+        kind=Kind.SETTINGS,
     )
 
 

@@ -26,6 +26,7 @@ from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFla
 from tetrapod.apps.options.kubernetes import (
     AdmissionFlags,
     AggregationFlags,
+    APIEnablementFlags,
     EndpointFlags,
     KubeletFlags,
     WorkloadFlags,
@@ -62,6 +63,7 @@ class Options:
     features: FeatureFlags = group(FeatureFlags(), "Features flags")
     tracing: TracingFlags = group(TracingFlags(), "Traces flags")
     audit: AuditFlags = group(AuditFlags(), "Auditing flags", programs=AGGREGATOR)
+    api: APIEnablementFlags = group(APIEnablementFlags(), "API enablement flags")
     admission: AdmissionFlags = group(AdmissionFlags(), "Admission flags")
     workloads: WorkloadFlags = group(WorkloadFlags(), _MISC, programs=CORE)
     aggregation: AggregationFlags = group(AggregationFlags(), _MISC)

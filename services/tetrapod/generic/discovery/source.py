@@ -23,9 +23,9 @@ class DefinitionSource:
         return self._generation
 
     def install(self, definition: ResourceDefinition) -> None:
-        """Add a resource with all its versions."""
+        """Add a resource with its served versions, of which there must be one."""
         versions = self._versions.setdefault(definition.group, [])
-        for version in definition.versions:
+        for version in definition.served_versions:
             if version not in versions:
                 versions.append(version)
             self._definitions.setdefault(GroupVersion(definition.group, version), []).append(definition)

@@ -49,7 +49,7 @@ class AdmissionVersions:
 
     def _all(self) -> Iterator[Equivalent]:
         for definition in (self._definition, *self._definition.equivalents()):
-            for version in definition.versions:
+            for version in definition.served_versions:
                 resource = GroupVersionResource(definition.group, version, definition.resource)
                 if self._declared is None:
                     yield Equivalent(resource, definition.gvk(version))

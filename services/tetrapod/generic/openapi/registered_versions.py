@@ -7,6 +7,8 @@ contains a few more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from tetrapod.machinery.gvk import Object
@@ -42,6 +44,12 @@ _OF_SERVERS: Final = {
     "apiregistration.k8s.io": "v1 v1beta1",
     "imagepolicy.k8s.io": "v1alpha1",
 }
+
+
+@cache
+def registered_versions() -> Mapping[str, Sequence[str]]:
+    """Return the versions of each group in the scheme of the server. Do not modify the result."""
+    return {group: versions.split() for group, versions in (_VERSIONS | _OF_SERVERS).items()}
 
 
 def kinds_in_all_groups(kind: str, *, servers: bool = False) -> list[Object]:

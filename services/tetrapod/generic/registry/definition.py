@@ -66,6 +66,7 @@ class ResourceDefinition:
     # `convert_many` replaces `convert` (webhooks).
     convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None
     custom: bool = False
+    disabled_versions: frozenset[str] = frozenset()  # not served (--runtime-config), but known for conversions
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
     hidden_annotations: frozenset[str] = frozenset()  # fields upstream; omitted from Tables and PartialObjectMetadata
@@ -82,6 +83,11 @@ class ResourceDefinition:
     def group_kind(self) -> GroupKind:
         """The group and the kind, as error texts of validation use them."""
         return GroupKind(self.group, self.kind)
+
+    @property
+    def served_versions(self) -> list[str]:
+        """The versions without the disabled ones, in order of preference."""
+        return [version for version in self.versions if version not in self.disabled_versions]
 
     def gvk(self, version: str) -> GroupVersionKind:
         """Return group, version and kind for a version."""

@@ -9,6 +9,7 @@ Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go; handler.go, director
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import orjson
 
@@ -24,6 +25,7 @@ from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.server.health import Health
+from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig
 from tetrapod.generic.server.routes import Routes, health_handler, metrics, not_found, slis, version
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import status
@@ -41,6 +43,7 @@ class GenericAPIServer:
         authorizer: the authorizer for checks inside endpoints; None to allow these.
         fallback: serves resource and discovery paths of groups that are not installed; None to respond with 404.
         profiling: whether to serve /debug/pprof and /debug/flags.
+        resource_config: the built-in resources to serve.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class GenericAPIServer:
         authorizer: Authorizer | None = None,
         fallback: Handler | None = None,
         profiling: bool = True,
+        resource_config: ResourceConfig = EVERYTHING,
     ) -> None:
         self.name = name
         self.storage = storage
@@ -70,6 +74,7 @@ class GenericAPIServer:
         self.flags: Mapping[str, str] = {}
         """The command-line flags, for /flagz."""
         self.fallback = fallback
+        self.resource_config = resource_config
         self._profiling = profiling
         self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
         self._groups: set[str] = set()
@@ -96,10 +101,16 @@ class GenericAPIServer:
         self.routes.add("/index.html", self._index, listed=False)
 
     def install(self, definitions: Iterable[ResourceDefinition]) -> None:
-        """Add resources, which are then served in all their versions. Their storage is created at once."""
-        for definition in definitions:
+        """Add resources, which are then served in all their versions that `resource_config` enables.
+
+        Their storage is created at once, even if they are not served, because other parts of the server read it.
+        """
+        for declared in definitions:
+            definition = self._without_disabled(declared)
             store = self._store(definition)
-            for served in definition.versions:
+            if not definition.served_versions:
+                continue
+            for served in definition.served_versions:
                 key = (definition.group, served)
                 router = self._routers.get(key)
                 if router is None:
@@ -109,6 +120,11 @@ class GenericAPIServer:
                 router.install(definition, store)
             self._groups.add(definition.group)
             self.source.install(definition)
+
+    def _without_disabled(self, definition: ResourceDefinition) -> ResourceDefinition:
+        group, resource = definition.group, definition.resource
+        disabled = frozenset(v for v in definition.versions if not self.resource_config.enabled(group, v, resource))
+        return replace(definition, disabled_versions=disabled) if disabled else definition
 
     def _store(self, definition: ResourceDefinition) -> Store | None:
         if definition.rest is not None:

@@ -1,0 +1,229 @@
+"""The built-in group-versions and resources that are served, as --runtime-config selects them.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/api_enablement.go, pkg/server/resourceconfig/helpers.go and
+pkg/server/storage/resource_config.go; pkg/controlplane/instance.go, DefaultAPIResourceConfigSource.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tetrapod.generic.openapi.registered_versions import registered_versions
+from tetrapod.machinery.golang.booleans import parse_bool
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource
+from tetrapod.machinery.types import groups, resource_facts
+
+log = logging.getLogger(__name__)
+
+_PATTERNS: Final[Mapping[str, Callable[[str], object]]] = {
+    "api/all": re.compile("").match,
+    "api/ga": re.compile(r"v[0-9]+").fullmatch,
+    "api/beta": re.compile(r"v[0-9]+beta[0-9]+").fullmatch,
+    "api/alpha": re.compile(r"v[0-9]+alpha[0-9]+").fullmatch,
+}
+"""The keys that select group-versions by their version, in the order in which they are applied."""
+_FLOW_CONTROL: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
+_OFF_BY_DEFAULT: Final = {
+    "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
+    "authentication.k8s.io": ("v1beta1", "v1alpha1"),
+    "certificates.k8s.io": ("v1beta1", "v1alpha1"),
+    "coordination.k8s.io": ("v1beta1", "v1alpha2"),
+    "flowcontrol.apiserver.k8s.io": ("v1beta1", "v1beta2", "v1beta3"),
+    "internal.apiserver.k8s.io": ("v1alpha1",),
+    "lifecycle.k8s.io": ("v1alpha1",),
+    "networking.k8s.io": ("v1beta1",),
+    "resource.k8s.io": ("v1beta1", "v1beta2", "v1alpha3"),
+    "scheduling.k8s.io": ("v1beta1", "v1alpha3"),
+    "storage.k8s.io": ("v1beta1", "v1alpha1"),
+    "storagemigration.k8s.io": ("v1beta1",),
+}
+"""The group-versions that upstream serves only if they are enabled. None of them is implemented here."""
+_FREE: Final[Mapping[str, frozenset[str]]] = {
+    "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
+    "admissionregistration.k8s.io": frozenset(),
+    "apiextensions.k8s.io": frozenset(),
+    "apiregistration.k8s.io": frozenset(),
+    "authentication.k8s.io": frozenset({"selfsubjectreviews"}),
+    "authorization.k8s.io": frozenset(
+        {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"}
+    ),
+    "coordination.k8s.io": frozenset(),
+    "discovery.k8s.io": frozenset(),
+    "events.k8s.io": frozenset(),
+    "flowcontrol.apiserver.k8s.io": frozenset(),
+    "networking.k8s.io": frozenset({"ingressclasses", "ingresses", "networkpolicies"}),
+    "rbac.authorization.k8s.io": frozenset(),
+    "scheduling.k8s.io": frozenset(),
+}
+"""The groups that the server itself needs, each with the resources that it does not need.
+
+All resources of other groups can be disabled.
+"""
+
+
+class RuntimeConfigError(ValueError):
+    """An invalid value of --runtime-config."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceConfig:
+    """The built-in resources that are served: all except those that are disabled.
+
+    Attributes:
+        versions: the group-versions that are enabled or disabled; others are enabled.
+        resources: the resources that are enabled or disabled, whatever their group-version is.
+    """
+
+    versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
+    resources: Mapping[GroupVersionResource, bool] = field(default_factory=dict)
+
+    def enabled(self, group: str, version: str, resource: str) -> bool:
+        """Return whether a resource is served in a version."""
+        single = self.resources.get(GroupVersionResource(group, version, resource))
+        return self.versions.get(GroupVersion(group, version), True) if single is None else single
+
+    def serves(self, group: str, version: str) -> bool:
+        """Return whether any built-in resource is served in a group-version."""
+        if not self.versions and not self.resources:
+            return True  # without reading the facts of all resources
+        return any(self.enabled(group, version, facts.name) for facts in resource_facts(group, version))
+
+
+EVERYTHING: Final = ResourceConfig()
+
+
+def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> ResourceConfig:
+    """Return the resources to serve for the values of --runtime-config.
+
+    Args:
+        settings: pairs such as `api/beta=false`, `autoscaling/v1=false`, `apps/v1/deployments=true`. `KEY` alone means
+            `KEY=true`.
+        flow_control: whether the process has API priority and fairness, which needs its group.
+
+    Raises:
+        RuntimeConfigError: a setting is invalid (with upstream's text), enables a group-version that is not
+            implemented, or disables a resource that the server needs.
+    """
+    overrides = _overrides(settings)
+    if not overrides:
+        return EVERYTHING
+    _validate(overrides, flow_control=flow_control)
+    served = [GroupVersion(group.name, version) for group in groups() for version in group.versions]
+    versions: dict[GroupVersion, bool] = {}
+    for pattern, matches in _PATTERNS.items():
+        value = overrides.get(pattern)
+        if value is None:
+            continue
+        if value not in ("true", "false"):
+            raise RuntimeConfigError(f"invalid value {pattern}={value}")
+        versions |= {gv: value == "true" for gv in served if matches(gv.version)}
+        if value == "true":
+            _log_missing(pattern)
+    resources: dict[GroupVersionResource, bool] = {}
+    for key, value in overrides.items():
+        if key not in _PATTERNS:
+            gv, resource = _parse(key)
+            on = _bool(key, value)
+            if resource:
+                resources[GroupVersionResource(*gv, resource)] = on
+            else:
+                versions[gv] = on
+    _check_implemented(versions, resources)
+    config = ResourceConfig(versions, resources)
+    _check_needed(config)
+    return config
+
+
+def _overrides(settings: Sequence[str]) -> dict[str, str]:
+    """Return the values by key. The forms of the core group (`v1`, `api/v1`) become `/v1`, also for its resources.
+
+    Upstream: pkg/controlplane/apiserver/options/options.go, Complete
+    """
+    overrides: dict[str, str] = {}
+    for setting in settings:
+        key, _, value = (part.strip() for part in setting.partition("="))
+        if key in ("v1", "api/v1") or key.startswith(("v1/", "api/v1/")):
+            key = "/v1"
+        if key != "api/legacy":
+            overrides[key] = value
+    return overrides
+
+
+def _validate(overrides: Mapping[str, str], *, flow_control: bool) -> None:
+    """Check the keys. Upstream: APIEnablementOptions.Validate and validateAPIPriorityAndFairness."""
+    errors = []
+    if flow_control:
+        text = ",".join(f"{key}={value}" for key, value in sorted(overrides.items()))
+        decisive = next((key for key in _FLOW_CONTROL if f"{key}=false" in text or f"{key}=true" in text), None)
+        if decisive is not None and f"{decisive}=false" in text:
+            errors.append(f"--runtime-config={decisive}=false conflicts with --enable-priority-and-fairness=true")
+    if overrides == {"api/all": "false"}:
+        errors.append("invalid runtime-config with only api/all=false")
+    else:
+        malformed = next((key for key in overrides if key not in _PATTERNS and key.count("/") not in (1, 2)), None)
+        unknown = {str(gv) for gv in _named(overrides) if gv.group not in registered_versions()}
+        if malformed is not None:
+            errors.append(f"runtime-config invalid key {malformed}")
+        elif unknown:
+            errors.append(f"unknown api groups {','.join(sorted(unknown))}")
+    if errors:
+        raise RuntimeConfigError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+def _named(overrides: Mapping[str, str]) -> list[GroupVersion]:
+    return [GroupVersion(*key.split("/")[:2]) for key in overrides if key not in _PATTERNS and "/" in key]
+
+
+def _parse(key: str) -> tuple[GroupVersion, str]:
+    """Return the group-version and the resource, or "", that a key names."""
+    group, version, *rest = key.split("/")
+    resource = rest[0] if rest else ""
+    if version not in registered_versions()[group]:
+        raise RuntimeConfigError(f"group version {GroupVersion(group, version)} that has not been registered")
+    if resource != resource.lower():
+        problem = f"group/version/resource and resource is always lowercase plural, not {go_quote(resource)}"
+        raise RuntimeConfigError(f"invalid key {key}: {problem}")
+    return GroupVersion(group, version), resource
+
+
+def _bool(key: str, value: str) -> bool:
+    try:
+        return not value or parse_bool(value)
+    except ValueError as error:
+        raise RuntimeConfigError(f"invalid value of {key}: {value}, err: {error}") from None
+
+
+def _log_missing(pattern: str) -> None:
+    matches = _PATTERNS[pattern]
+    missing = [f"{group}/{v}" for group, versions in _OFF_BY_DEFAULT.items() for v in versions if matches(v)]
+    if missing:
+        log.warning("--runtime-config=%s=true: not implemented and not served: %s", pattern, ", ".join(missing))
+
+
+def _check_implemented(versions: Mapping[GroupVersion, bool], resources: Mapping[GroupVersionResource, bool]) -> None:
+    """Reject group-versions that upstream would serve and that are not implemented."""
+    asked = [gv for gv, on in versions.items() if on]
+    asked += [GroupVersion(gvr.group, gvr.version) for gvr, on in resources.items() if on]
+    missing = [str(gv) for gv in dict.fromkeys(asked) if gv.version in _OFF_BY_DEFAULT.get(gv.group, ())]
+    if missing:
+        raise RuntimeConfigError(f"--runtime-config: not implemented by Tetrapod: {', '.join(missing)}")
+
+
+def _check_needed(config: ResourceConfig) -> None:
+    """Reject a configuration that disables resources which the server needs."""
+    disabled = [
+        f"{GroupVersion(group.name, version)}/{facts.name}"
+        for group in groups()
+        if group.name in _FREE
+        for version in group.versions
+        for facts in resource_facts(group.name, version)
+        if facts.name not in _FREE[group.name] and not config.enabled(group.name, version, facts.name)
+    ]
+    if disabled:
+        shown = ", ".join(disabled[:3]) + (f" and {len(disabled) - 3} more" if len(disabled) > 3 else "")
+        raise RuntimeConfigError(f"--runtime-config: {shown} cannot be disabled, because the server itself needs it")
