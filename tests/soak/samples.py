@@ -18,7 +18,9 @@ WATCHED: Final[Mapping[str, tuple[str, ...]]] = {
     "tasks": ("_asyncio.Task", "asyncio.tasks.Task", "builtins.coroutine"),
     "connections": (
         "tetrapod.generic.http.protocol.HttpProtocol",
-        "tetrapod.generic.http.exchange.Exchange",
+        "tetrapod.generic.http.http1_exchange.Http1Exchange",
+        "tetrapod.generic.http.h2.protocol.Http2Protocol",
+        "tetrapod.generic.http.h2.stream.Stream",
         "tetrapod.generic.http.tls._Connection",
         "tetrapod.generic.http.tls._DeferredVerificationConnection",
         "tetrapod.generic.proxy.connection.BackendConnection",

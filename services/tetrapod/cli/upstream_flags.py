@@ -26,7 +26,6 @@ class Rejected(NamedTuple):
 SWITCHES: Final = frozenset(
     {
         "contention-profiling",
-        "disable-http2-serving",
         "emulation-forward-compatible",
         "enable-garbage-collector",
         "enable-logs-handler",

@@ -11,7 +11,8 @@ from typing import Any
 import hpack
 import pytest
 
-from tetrapod.generic.rpc import Channel, Code, RpcError, frames, keepalive
+from tetrapod.generic.http2 import frames
+from tetrapod.generic.rpc import Channel, Code, RpcError, keepalive
 
 Frame = tuple[int, int, int, bytes]
 OK = [(":status", "200"), ("content-type", "application/grpc")]

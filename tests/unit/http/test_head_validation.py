@@ -6,18 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from tetrapod.generic.http.exchange import Connection, Exchange
 from tetrapod.generic.http.head_validation import framing_lines, validate_headers
+from tetrapod.generic.http.http1_exchange import Connection, Http1Exchange
 from tetrapod.generic.http.request import HeaderList, Request
 
 _HOST = (b"host", b"x")
 _DATE = b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
 
 
-def exchange(*headers: tuple[bytes, bytes], version: str = "1.1") -> Exchange:
+def exchange(*headers: tuple[bytes, bytes], version: str = "1.1") -> Http1Exchange:
     request = Request("POST", "/", headers=list(headers))
     request.http_version = version
-    return Exchange(cast("Connection", None), request, keep_alive=True, http10=version == "1.0")
+    return Http1Exchange(cast("Connection", None), request, keep_alive=True, http10=version == "1.0")
 
 
 def test_length_and_expectation_are_taken_from_valid_headers() -> None:

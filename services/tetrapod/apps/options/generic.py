@@ -63,6 +63,16 @@ class GenericFlags:
         (),
         "List of directives for HSTS, comma separated. If this list is empty, HSTS directives are not added.",
     )
+    goaway_chance: float = flag(
+        "goaway-chance",
+        0.0,
+        "To prevent HTTP/2 clients from getting stuck on a single apiserver, randomly close a connection (GOAWAY). The "
+        "client's other in-flight requests won't be affected, and the client will reconnect, likely landing on a "
+        "different apiserver after going through the load balancer again. This argument sets the fraction of requests "
+        "that will be sent a GOAWAY. Clusters with single apiservers, or which don't use a load balancer, should NOT "
+        "enable this. Min is 0 (off), Max is .02 (1/50 requests); .001 (1/1000) is a recommended starting point.",
+        kind=Kind.NUMBER,
+    )
     shutdown_delay_duration: float = flag(
         "shutdown-delay-duration",
         0.0,

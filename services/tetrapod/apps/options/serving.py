@@ -77,3 +77,13 @@ class ServingFlags:
         "foo.crt,foo.key:*.foo.com,foo.com.",
         kind=Kind.REPEATED,
     )
+    disable_http2_serving: bool = flag(
+        "disable-http2-serving", False, "If true, HTTP/2 serving will be disabled and clients are served HTTP/1.1."
+    )
+    http2_max_streams_per_connection: int = flag(
+        "http2-max-streams-per-connection",
+        0,
+        "The limit that the server gives to clients for the maximum number of streams in an HTTP/2 connection. Zero "
+        "means to use the default of 100.",
+        minimum=0,
+    )

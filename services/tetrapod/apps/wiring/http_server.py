@@ -60,7 +60,7 @@ def build_http_server(
         lifecycle: runs the exporter of traces.
 
     Raises:
-        ValueError: the configuration of tracing is invalid.
+        ValueError: the configuration of tracing is invalid, or a flag is out of range.
     """
     chain = ChainConfig(
         authenticator=config.authenticator,
@@ -76,6 +76,7 @@ def build_http_server(
         notify_aggregator=bool(config.service),
         scheduler=FairScheduler(FairScheduling(enabled=options.tetrapod.fair_scheduling)),
         cors_allowed_origins=options.generic.cors_allowed_origins,
+        goaway_chance=_goaway_chance(options),
         strict_transport_security=options.generic.strict_transport_security_directives,
         server_name=config.server_name,
     )
@@ -112,3 +113,10 @@ def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> 
     exporter = Exporter(configuration.endpoint, {"service.name": name, "service.instance.id": apiserver_id()})
     exporter.follow(lifecycle)
     return Tracing(configuration, exporter)
+
+
+def _goaway_chance(options: Options) -> float:
+    """Return the chance of a GOAWAY, raising ValueError beyond upstream's limit."""
+    if not 0 <= options.generic.goaway_chance <= 0.02:
+        raise ValueError("--goaway-chance can not be less than 0 or greater than 0.02")
+    return 0.0 if options.serving.disable_http2_serving else options.generic.goaway_chance

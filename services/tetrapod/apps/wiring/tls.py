@@ -41,7 +41,15 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
         ciphers = f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
     check_pair(pair, "tls-cert-file", "tls-private-key-file")
     named = [named_pair(value) for value in flags.tls_sni_cert_key]
-    return ServingTLS([pair, *named], client_cas, version, ciphers, openssl_groups(flags.tls_curve_preferences))
+    return ServingTLS(
+        [pair, *named],
+        client_cas,
+        version,
+        ciphers,
+        openssl_groups(flags.tls_curve_preferences),
+        http2=not flags.disable_http2_serving,
+        max_streams=flags.http2_max_streams_per_connection,
+    )
 
 
 def named_pair(value: str) -> CertificatePair:

@@ -6,10 +6,9 @@ The connection appends the pieces of the body, and the handler reads them.
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections import deque
-from typing import Final, Protocol
-
-from uvicorn.protocols.http.flow_control import FlowControl
+from typing import Final
 
 from tetrapod.generic.http.request import ClientGone
 from tetrapod.machinery.status import StatusError, request_entity_too_large
@@ -24,13 +23,6 @@ _MALFORMED: Final = "malformed chunked encoding"
 """Upstream answers with the same text and code 500, because it treats every failure to read the body as an internal
 error.
 """
-
-
-class Carrier(Protocol):
-    """The parts of a connection that the body of a request uses."""
-
-    transport: asyncio.Transport
-    flow: FlowControl
 
 
 class IncomingBody:
@@ -50,10 +42,8 @@ class IncomingBody:
         "gone",
         "keep_alive",
         "length",
-        "protocol",
     )
 
-    protocol: Carrier
     length: int
     """Content-Length of the request; -1 if the header is missing."""
     complete: bool
@@ -71,6 +61,16 @@ class IncomingBody:
     _chunks: deque[bytes | bytearray]
     _pending: int
     _waiter: asyncio.Future[None] | None
+
+    # --- from the subclasses
+
+    @abstractmethod
+    def _pause_reading(self) -> None:
+        """Ask for no more data, because the handler is slower than the client."""
+
+    @abstractmethod
+    def _request_more(self) -> None:
+        """Ask the client for more data, first with `100 Continue` if it expects that."""
 
     # --- from the connection
 
@@ -90,7 +90,7 @@ class IncomingBody:
             self._chunks.append(data)
         self._pending += len(data)
         if self._pending > HIGH_WATER:
-            self.protocol.flow.pause_reading()
+            self._pause_reading()
         self._wake()
 
     def end_of_body(self) -> None:
@@ -165,10 +165,7 @@ class IncomingBody:
             raise ClientGone
         if self.broken:
             raise StatusError(500, "", _MALFORMED)
-        if self.expects_continue:
-            self.expects_continue = False
-            self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.protocol.flow.resume_reading()
+        self._request_more()
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
         if self.gone and not self._chunks and not self.complete:

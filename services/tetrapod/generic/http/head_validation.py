@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from tetrapod.generic.http.error_responses import bad_request, expectation_failed
-from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.http1_exchange import Http1Exchange
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.http.request_target import valid_host
 
@@ -18,7 +18,7 @@ _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
-def validate_headers(exchange: Exchange, date: bytes) -> bytes | None:
+def validate_headers(exchange: Http1Exchange, date: bytes) -> bytes | None:
     """Set `length` and `expects_continue` of an exchange from the headers of its request.
 
     Args:

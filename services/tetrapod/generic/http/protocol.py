@@ -31,8 +31,8 @@ from tetrapod.generic.http.connection_state import (
     ConnectionState,
 )
 from tetrapod.generic.http.error_responses import bad_request, too_large
-from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.head_validation import escape_target, framing_lines, replace_method, validate_headers
+from tetrapod.generic.http.http1_exchange import Http1Exchange
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Handler, Hijacked, Request, Response
@@ -78,8 +78,8 @@ class HttpProtocol(HttpToolsProtocol):
         self.verification = VerificationResult()
         self.last_user = ""  # the user whose request was answered last
         # The requests: one is handled, others wait.
-        self.exchange: Exchange | None = None
-        self.waiting: deque[Exchange] = deque()
+        self.exchange: Http1Exchange | None = None
+        self.waiting: deque[Http1Exchange] = deque()
         self.idle_since = self.loop.time()
         # Bytes that are not parsed, depending on the state.
         self.backlog = b""  # BACKLOGGED: pipelined requests
@@ -364,7 +364,7 @@ class HttpProtocol(HttpToolsProtocol):
         request.http_version = version
         request.peer_certificates, request.certificate_error = self.verification
         request.cancel_when_gone = method in ("GET", "HEAD")
-        exchange = Exchange(
+        exchange = Http1Exchange(
             self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0"
         )
         if (rejection := validate_headers(exchange, self.state.date)) is not None:
@@ -393,12 +393,12 @@ class HttpProtocol(HttpToolsProtocol):
 
     # --- exchanges
 
-    def _start(self, exchange: Exchange) -> None:
+    def _start(self, exchange: Http1Exchange) -> None:
         self.exchange = exchange
         if not self.parsing:
             self._begin(exchange)
 
-    def _begin(self, exchange: Exchange) -> None:
+    def _begin(self, exchange: Http1Exchange) -> None:
         if exchange.request.path == "*" and exchange.request.method == "OPTIONS":
             handler: Handler = _server_options
         else:
@@ -408,7 +408,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    def finished(self, exchange: Exchange) -> None:
+    def finished(self, exchange: Http1Exchange) -> None:
         """Start the next request, or close the connection, after the response of `exchange` was written.
 
         While the client has not read enough of the response, the next request waits.
@@ -498,6 +498,15 @@ class HttpProtocol(HttpToolsProtocol):
         self.loop.call_later(LINGER, self.transport.close)
 
     # --- the server's side
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is handled."""
+        return self.exchange is None
+
+    def requests(self) -> list[Request]:
+        """Return the request that is handled, if there is one."""
+        return [self.exchange.request] if self.exchange is not None else []
 
     def check_idle(self, now: float) -> None:
         """Close the connection if it had no request for IDLE_TIMEOUT, or if a head is incomplete after HEAD_TIMEOUT.

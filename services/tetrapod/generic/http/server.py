@@ -17,6 +17,8 @@ from typing import Any, Final
 import uvicorn
 
 from tetrapod.generic.http.buffered_protocol import Buffered
+from tetrapod.generic.http.h2.protocol import Http2Protocol
+from tetrapod.generic.http.negotiated_protocol import NegotiatedProtocol
 from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server_state import HttpServerState
@@ -65,7 +67,7 @@ class HttpServer:
                 soon as it arrives, and not after the current step of the event loop.
             step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 to log none.
         """
-        self.state = HttpServerState(handler, contended, step_warning)
+        self.state = HttpServerState(handler, contended, step_warning, tls.max_streams if tls is not None else 0)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
         self._sock = sock
@@ -139,7 +141,7 @@ class HttpServer:
         if count % IDLE_CHECK == 0:
             self.state.forget_closed()
             for connection in list(self.state.connections):
-                if isinstance(connection, HttpProtocol):
+                if isinstance(connection, HttpProtocol | Http2Protocol):
                     connection.check_idle(now)
         if self._tls is not None and count % CERTIFICATE_CHECK == 0 and count:
             try:
@@ -171,7 +173,7 @@ class HttpServer:
             if result is not None:
                 await result
         for connection in list(self.state.connections):
-            if not (isinstance(connection, HttpProtocol) and connection.exchange is None):
+            if not (isinstance(connection, HttpProtocol) and connection.idle):
                 connection.shutdown()
         await self._wait_for_clients_to_close(linger)
         for connection in list(self.state.connections):
@@ -228,8 +230,10 @@ def _bind(host: str, port: int, *, share_port: bool) -> list[socket.socket]:
     return [listener]
 
 
-def _connection(*args: Any, **kwargs: Any) -> Buffered:
-    return Buffered(HttpProtocol(*args, **kwargs))
+def _connection(config: uvicorn.Config, server_state: HttpServerState, *args: Any, **kwargs: Any) -> Buffered:
+    return NegotiatedProtocol(
+        lambda: HttpProtocol(config, server_state, *args, **kwargs), lambda: Http2Protocol(server_state)
+    )
 
 
 async def _unused_application(scope: Any, receive: Any, send: Any) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from uvicorn.server import ServerState
 
 from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.request import Handler, Request
 from tetrapod.generic.http.unread_responses import UnreadResponses
+
+DEFAULT_STREAMS: Final = 100
+"""Requests that a client may have open on an HTTP/2 connection. Clients assume this number until they know.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, Serve.
+"""
 
 
 class HttpServerState(ServerState):
@@ -19,9 +26,10 @@ class HttpServerState(ServerState):
         handler: receives the requests.
         contended: returns whether requests compete for the event loop.
         step_warning: seconds from which on a step of the event loop is logged; 0 to log none.
+        max_streams: requests that a client may have open on an HTTP/2 connection; 0 for the default of 100.
     """
 
-    def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float) -> None:
+    def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float, max_streams: int) -> None:
         super().__init__()
         self.handler = handler
         self.monitor = LoopMonitor(step_warning, self.in_flight)
@@ -33,6 +41,7 @@ class HttpServerState(ServerState):
         self.upgraded: set[asyncio.BaseTransport] = set()
         """The transports of hijacked connections, which the server closes when it stops."""
         self.unread = UnreadResponses()
+        self.max_streams = max_streams or DEFAULT_STREAMS
 
     def forget_closed(self) -> None:
         """Remove upgraded connections that have ended from `upgraded`: each has a buffer of 256 kB."""
@@ -40,7 +49,6 @@ class HttpServerState(ServerState):
 
     def in_flight(self) -> list[Request]:
         """Return the requests that are being handled, the oldest first."""
-        exchanges = (getattr(connection, "exchange", None) for connection in self.connections)
-        return sorted(
-            (exchange.request for exchange in exchanges if exchange is not None), key=lambda request: request.received
-        )
+        connections: Iterable[Any] = self.connections  # of our own classes, whatever uvicorn declares
+        requests = (request for connection in connections for request in connection.requests())
+        return sorted(requests, key=lambda request: request.received)

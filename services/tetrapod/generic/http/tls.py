@@ -47,6 +47,8 @@ class ServingTLS:
         minimum_version: the lowest TLS version.
         ciphers: OpenSSL's names of the cipher suites up to TLS 1.2; "" for the default.
         groups: OpenSSL's names of the groups for the key exchange; "" for the default.
+        http2: whether clients are offered HTTP/2.
+        max_streams: requests that a client may have open on an HTTP/2 connection; 0 for the default of 100.
     """
 
     certificates: Sequence[CertificatePair]
@@ -54,6 +56,8 @@ class ServingTLS:
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
     groups: str = ""
+    http2: bool = True
+    max_streams: int = 0
 
 
 _PLAIN_HTTP: Final = (
@@ -118,7 +122,7 @@ class ServingContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.sslobject_class = _Connection
         context.minimum_version = config.minimum_version
-        context.set_alpn_protocols(["http/1.1"])
+        context.set_alpn_protocols(["h2", "http/1.1"] if config.http2 else ["http/1.1"])
         if config.ciphers:
             context.set_ciphers(config.ciphers)
         if config.groups:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.generic.rpc import frames
+from tetrapod.generic.http2 import frames
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import LARGEST, HeaderReader
 from tetrapod.generic.rpc.keepalive import Keepalive

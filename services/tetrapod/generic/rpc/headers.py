@@ -12,37 +12,15 @@ from typing import Final
 
 import hpack
 
-from tetrapod.generic.rpc.frames import COMPRESSION_ERROR, ProtocolError
+from tetrapod.generic.http2.frames import COMPRESSION_ERROR, ProtocolError
+from tetrapod.generic.http2.header_encoding import indexed, literal
 
 LARGEST: Final = 256 * 1024
-_POST: Final = 3
-_SCHEMES: Final = {"http": 6, "https": 7}
-_AUTHORITY: Final = 1
-_PATH: Final = 4
-_CONTENT_TYPE: Final = 31
-_USER_AGENT: Final = 58
-
-
-def _integer(value: int, bits: int, first: int) -> bytes:
-    limit = (1 << bits) - 1
-    if value < limit:
-        return bytes([first | value])
-    out = [first | limit]
-    value -= limit
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode("ascii")
-    return _integer(len(raw), 7, 0) + raw
-
-
-def _literal(name: int | str, value: str) -> bytes:
-    start = _integer(name, 4, 0) if isinstance(name, int) else b"\0" + _string(name)
-    return start + _string(value)
+_POST: Final = indexed(3)
+_SCHEMES: Final = {"http": indexed(6), "https": indexed(7)}
+_ALWAYS: Final = (
+    literal(b"content-type", b"application/grpc") + literal(b"user-agent", b"tetrapod") + literal(b"te", b"trailers")
+)
 
 
 @lru_cache(maxsize=256)
@@ -58,14 +36,15 @@ def request_block(
         timeout: the deadline that the server is told, in seconds; None for none.
         metadata: further headers, with lower-case names.
     """
-    block = _integer(_POST, 7, 0x80) + _integer(_SCHEMES[scheme], 7, 0x80)
-    block += _literal(_PATH, path) + _literal(_AUTHORITY, authority)
-    block += (
-        _literal(_CONTENT_TYPE, "application/grpc") + _literal(_USER_AGENT, "tetrapod") + _literal("te", "trailers")
-    )
+    fields = [(":path", path), (":authority", authority), *metadata]
     if timeout is not None:
-        block += _literal("grpc-timeout", f"{max(1, round(timeout * 1000))}m")
-    return block + b"".join(_literal(name, value) for name, value in metadata)
+        fields.append(("grpc-timeout", f"{max(1, round(timeout * 1000))}m"))
+    return (
+        _POST
+        + _SCHEMES[scheme]
+        + b"".join(literal(name.encode("ascii"), value.encode("ascii")) for name, value in fields)
+        + _ALWAYS
+    )
 
 
 class HeaderReader:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Final, Protocol
 
-from tetrapod.generic.rpc import frames
+from tetrapod.generic.http2 import frames
 from tetrapod.generic.rpc.errors import Code, RpcError, error_from_http_status, error_from_reset, error_from_trailers
 from tetrapod.machinery.failure import Failure
 

@@ -12,16 +12,19 @@ END_HEADERS: Final = 0x4
 PADDED: Final = 0x8
 PRIORITY_FLAG: Final = 0x20
 
-HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = range(1, 6)
+HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE = (
+    range(1, 7)
+)
 
-NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR = 0, 1, 2, 3
-FRAME_SIZE_ERROR, CANCEL, COMPRESSION_ERROR = 6, 8, 9
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR, SETTINGS_TIMEOUT, STREAM_CLOSED = range(6)
+FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL, COMPRESSION_ERROR, _, ENHANCE_YOUR_CALM = range(6, 12)
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEAD_SIZE: Final = 9
 DEFAULT_WINDOW: Final = 65_535
 LARGEST_WINDOW: Final = (1 << 31) - 1
 DEFAULT_FRAME: Final = 16_384
+LARGEST_FRAME: Final = (1 << 24) - 1
 
 _head = struct.Struct(">IBI")
 _setting = struct.Struct(">HI")
@@ -83,9 +86,14 @@ def reset(stream: int, code: int) -> bytes:
     return frame(RST_STREAM, 0, stream, _number.pack(code))
 
 
-def goaway(code: int) -> bytes:
-    """Return a GOAWAY frame, which ends the connection. It says that no stream of the peer was processed."""
-    return frame(GOAWAY, 0, 0, _two.pack(0, code))
+def goaway(code: int, last: int = 0, text: bytes = b"") -> bytes:
+    """Return a GOAWAY frame, which ends the connection.
+
+    Args:
+        last: the last stream of the peer that was or may be processed; 0 for none.
+        text: debug data for the peer's log.
+    """
+    return frame(GOAWAY, 0, 0, _two.pack(last, code) + text)
 
 
 def read_number(payload: bytes) -> int:

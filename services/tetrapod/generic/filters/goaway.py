@@ -1,0 +1,33 @@
+"""Asks some HTTP/2 clients to open another connection, which a load balancer may give to another replica.
+
+`--goaway-chance` sets the fraction of requests. The HTTP server sends GOAWAY for the header `Connection: close`.
+Requests in flight are not affected.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/goaway.go
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tetrapod.generic.http.request import Handler, Request, Response
+
+
+def with_probabilistic_goaway(handler: Handler, chance: float, number: Callable[[], float] = random.random) -> Handler:
+    """Mark a fraction of the responses to HTTP/2 requests.
+
+    Args:
+        chance: the fraction; 0 marks none.
+        number: returns a random number from 0 to 1.
+    """
+    if not chance:
+        return handler
+
+    async def goaway(request: Request) -> Response:
+        response = await handler(request)
+        if request.http_version == "2.0" and number() < chance:
+            response.headers.append((b"connection", b"close"))
+        return response
+
+    return goaway

@@ -1,0 +1,190 @@
+"""`Outgoing`: the frames that a connection sends, within the windows of flow control and as fast as the client reads.
+
+Frames without flow control are written in the order in which they were made. The data of streams is taken in turns, one
+frame from each stream that may send, so that a small response waits for one frame of each large one. All frames of a
+step of the event loop are written at once: a TLS record and a system call for many events of many watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from tetrapod.generic.http2 import frames
+
+WRITE_BUFFER: Final = 64 << 10
+"""Bytes that wait in a transport before writing pauses."""
+_BATCH: Final = 128 << 10
+"""Bytes that are passed to the transport at once."""
+_BATCHES: Final = 8
+"""Batches that are written in one step of the event loop."""
+MOST_CONTROL_BYTES: Final = 256 << 10
+"""Bytes of frames without flow control that may wait for a client that does not read. Go's server permits 10,000
+frames.
+"""
+
+
+class Sender(Protocol):
+    """A stream that has data to send."""
+
+    id: int
+    window: int
+    pending: deque[memoryview]
+    queued: bool
+
+    def took(self, size: int) -> bool:
+        """Record that `size` bytes of the pending data are sent. Return whether the stream ends with them."""
+        ...
+
+    def blocked(self, now: float) -> None:
+        """Record that the pending data cannot be sent now."""
+        ...
+
+
+class Outgoing:
+    """The sending half of a connection.
+
+    Args:
+        overflow: called if too many frames wait for a client that does not read.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, overflow: Callable[[], None]
+    ) -> None:
+        self.window = frames.DEFAULT_WINDOW
+        self.largest_frame = frames.DEFAULT_FRAME
+        self.paused = False
+        self._loop = loop
+        self._transport = transport
+        self._overflow = overflow
+        self._frames: list[bytes | memoryview] = []
+        self._size = 0
+        self._senders: deque[Sender] = deque()
+        self._scheduled = False
+
+    def write(self, frame: bytes) -> None:
+        """Write a frame without flow control, at the end of this step of the event loop."""
+        self._frames.append(frame)
+        self._size += len(frame)
+        if self.paused:
+            if self._size > MOST_CONTROL_BYTES:
+                self.discard()
+                self._overflow()
+        elif not self._scheduled:
+            self._schedule()
+
+    def write_data(self, stream: int, flags: int, data: bytes | memoryview) -> None:
+        """Write a DATA frame, for which there must be room in both windows."""
+        size = len(data)
+        self.window -= size
+        self._frames += (frames.head(frames.DATA, flags, stream, size), data)
+        self._size += size + frames.HEAD_SIZE
+        if not self._scheduled:
+            self._schedule()
+
+    def may_send(self, size: int) -> bool:
+        """Return whether a frame with `size` bytes of data may be written now."""
+        return (
+            size <= self.window
+            and size <= self.largest_frame
+            and not self.paused
+            and not self._senders
+            and self._size < _BATCH
+        )
+
+    def enqueue(self, sender: Sender) -> None:
+        """Send the pending data of a stream as the windows and the transport allow."""
+        if sender.queued:
+            return
+        if sender.window <= 0:
+            sender.blocked(self._loop.time())
+            return
+        sender.queued = True
+        self._senders.append(sender)
+        if not self._scheduled:
+            self._schedule()
+
+    def resume(self) -> None:
+        """Go on after the window of the connection has grown."""
+        if self._senders and not self._scheduled:
+            self._schedule()
+
+    def buffered(self) -> int:
+        """Return the bytes that are written, but not sent by the transport."""
+        return self._size + self._transport.get_write_buffer_size()
+
+    def discard(self) -> None:
+        """Forget everything, because the connection is closed."""
+        self._frames.clear()
+        self._senders.clear()
+        self._size = 0
+
+    def hold(self) -> bool:
+        """Let frames wait for a call of `flush` that follows at once, unless one is scheduled already.
+
+        Measured: 8 of the 34 µs of a small response are for the additional step of the event loop.
+        """
+        if self._scheduled or self.paused:
+            return False
+        self._scheduled = True
+        return True
+
+    def _schedule(self) -> None:
+        self._scheduled = True
+        self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Write frames, and data as long as the transport takes it. While it is paused, everything waits."""
+        self._scheduled = False
+        for _ in range(_BATCHES):
+            if self.paused:
+                break
+            self._collect()
+            if not self._frames:
+                break
+            data = b"".join(self._frames)
+            self._frames.clear()
+            self._size = 0
+            self._transport.write(data)
+        else:
+            if self._senders and not self.paused and self.window > 0:
+                self._schedule()
+                return
+        if self._senders:
+            now = self._loop.time()
+            for sender in list(self._senders):
+                sender.blocked(now)
+
+    def _collect(self) -> None:
+        """Take frames from the streams in turns, at most a batch."""
+        senders = self._senders
+        while senders and self.window > 0 and self._size < _BATCH and not self.paused:
+            sender = senders.popleft()
+            sender.queued = False
+            if not sender.pending:
+                continue
+            piece = sender.pending[0]
+            size = min(len(piece), sender.window, self.window, self.largest_frame)
+            if size <= 0:
+                sender.blocked(self._loop.time())
+                continue
+            if size == len(piece):
+                sender.pending.popleft()
+            else:
+                sender.pending[0] = piece[size:]
+            stream = sender.id
+            sender.window -= size
+            self.window -= size
+            self._frames += (b"", piece[:size])
+            at = len(self._frames) - 2
+            self._size += size + frames.HEAD_SIZE
+            last = sender.took(size)
+            self._frames[at] = frames.head(frames.DATA, frames.END_STREAM if last else 0, stream, size)
+            if sender.pending:
+                if sender.window > 0:
+                    sender.queued = True
+                    senders.append(sender)
+                else:
+                    sender.blocked(self._loop.time())

@@ -1,0 +1,175 @@
+"""Validation of the header list of a request, so that no request means something else to an HTTP/1.1 server.
+
+A malformed request resets its stream (RFC 9113, 8.1.1). A request that is well-formed HTTP/2 and that the HTTP/1.1
+server would reject is answered in the same way as there.
+
+Upstream: readMetaFrame, newWriterAndRequest and checkValidHTTP2RequestHeaders in golang.org/x/net/http2. Go answers
+connection-specific headers with 400; RFC 9113 and h2spec require a reset.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tetrapod.generic.http.error_responses import status_response, text_response
+from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
+from tetrapod.generic.http.limits import excess
+from tetrapod.generic.http.request import HeaderList, Request, Response
+from tetrapod.generic.http.request_target import parse_target, valid_host
+from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.status import StatusError
+
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
+_METHOD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_VALUE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_BAD_TARGET: Final = re.compile(rb"[\x00-\x20\x7f]")
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
+_PSEUDO: Final = frozenset({b":method", b":scheme", b":authority", b":path"})
+_SPACES: Final = b" \t"
+
+
+class MalformedRequest(Exception):
+    """A header list that is no valid HTTP/2 request. The stream is reset with PROTOCOL_ERROR."""
+
+
+@dataclass(slots=True)
+class RequestHead:
+    """A request without its body.
+
+    Attributes:
+        length: the value of Content-Length; -1 if the header is missing.
+        expects_continue: the client waits for `100 Continue`.
+        rejection: the response to a request that is rejected without calling a handler.
+    """
+
+    request: Request
+    length: int = -1
+    expects_continue: bool = False
+    rejection: Response | None = None
+
+
+def parse_request(fields: HeaderList, *, has_body: bool) -> RequestHead:
+    """Return the request with these fields. Its headers have the form that they have in HTTP/1.1.
+
+    A body without a Content-Length gets the header `Transfer-Encoding: chunked`, by which handlers know of it.
+
+    Args:
+        fields: the decoded header list.
+        has_body: whether the request goes on after its headers.
+
+    Raises:
+        MalformedRequest: the stream must be reset.
+    """
+    pseudo: dict[bytes, bytes] = {}
+    headers: HeaderList = []
+    for name, value in fields:
+        if name[:1] == b":":
+            if headers or name not in _PSEUDO or name in pseudo or _BAD_VALUE.search(value):
+                raise MalformedRequest
+            pseudo[name] = value
+        else:
+            headers.append(_header(name, value))
+    head = RequestHead(_request(pseudo))
+    head.request.headers = _framed(head, headers, pseudo.get(b":authority"))
+    if has_body and head.length < 0:
+        head.request.headers.append((b"transfer-encoding", b"chunked"))
+    elif not has_body and head.length > 0:
+        raise MalformedRequest
+    path = pseudo.get(b":path", b"")
+    if (beyond := excess(path, head.request.headers)) is not None:
+        head.rejection = status_response(StatusError(beyond[0], "", beyond[1]))
+    _set_target(head, path)
+    return head
+
+
+def parse_trailers(fields: HeaderList) -> None:
+    """Validate trailers, which are then ignored, as in HTTP/1.1.
+
+    Raises:
+        MalformedRequest: the stream must be reset.
+    """
+    for name, value in fields:
+        _header(name, value)
+
+
+def _header(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """Return a header without spaces around its value."""
+    if not _permitted_name(name) or _BAD_VALUE.search(value) or (name == b"te" and value.strip(_SPACES) != b"trailers"):
+        raise MalformedRequest
+    return name, value.strip(_SPACES)
+
+
+@bounded(count=1024, size=256 << 10, largest=512)
+def _permitted_name(name: bytes) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in CONNECTION_SPECIFIC
+
+
+def _request(pseudo: dict[bytes, bytes]) -> Request:
+    method, path = pseudo.get(b":method", b""), pseudo.get(b":path", b"")
+    if not _METHOD.fullmatch(method):
+        raise MalformedRequest
+    if method == b"CONNECT":
+        if b":path" in pseudo or b":scheme" in pseudo or not pseudo.get(b":authority"):
+            raise MalformedRequest
+    elif not path or pseudo.get(b":scheme") not in (b"https", b"http"):
+        raise MalformedRequest
+    request = Request(method.decode("ascii"), "")
+    request.http_version = "2.0"
+    return request
+
+
+def _framed(head: RequestHead, headers: HeaderList, authority: bytes | None) -> HeaderList:
+    """Return the headers with one Host header in front and one Cookie header.
+
+    Sets `length`, `expects_continue` and `rejection`.
+    """
+    host = authority
+    framed: HeaderList = []
+    cookies: list[bytes] = []
+    for name, value in headers:
+        if name == b"host":
+            if host is not None and host.lower() != value.lower():
+                head.rejection = _bad_request("Host and :authority differ")
+            host = value if host is None else host
+            continue
+        if name == b"cookie":
+            cookies.append(value)
+            continue
+        if name == b"content-length":
+            if not value.isdigit() or len(value) > 18 or head.length not in (-1, int(value)):
+                raise MalformedRequest
+            if head.length >= 0:
+                continue
+            head.length = int(value)
+        elif name == b"expect" and value:
+            head.expects_continue = b"100-continue" in value.lower()
+            if not head.expects_continue:
+                head.rejection = Response(417, [])
+        framed.append((name, value))
+    if cookies:
+        framed.append((b"cookie", b"; ".join(cookies)))
+    if host is None:
+        head.rejection = _bad_request("missing required Host header")
+    elif not valid_host(host):
+        head.rejection = _bad_request("malformed Host header")
+    else:
+        framed.insert(0, (b"host", host))
+    return framed
+
+
+def _set_target(head: RequestHead, path: bytes) -> None:
+    """Set the path and the query of a request, or reject it."""
+    if _BAD_TARGET.search(path) or not (path.startswith(b"/") or path == b"*"):
+        target = None
+    else:
+        target = parse_target(_BEYOND_ASCII.sub(lambda match: b"%%%02X" % match[0][0], path))
+    if target is None:
+        head.rejection = head.rejection or _bad_request("")
+        return
+    head.request.path, head.request.raw_path, head.request.query_string = target
+
+
+def _bad_request(detail: str) -> Response:
+    return text_response(400, f"400 Bad Request: {detail}".removesuffix(": ").encode())

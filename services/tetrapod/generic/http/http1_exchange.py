@@ -1,0 +1,267 @@
+"""`Http1Exchange`: an exchange that writes its response in HTTP/1.1, and hands over the connection for upgrades."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Final, Protocol
+
+from uvicorn.protocols.http.flow_control import FlowControl
+
+from tetrapod.generic.http.error_responses import panic_response
+from tetrapod.generic.http.exchange import SEND_PIECE, Exchange, ServedConnection
+from tetrapod.generic.http.request import (
+    ClientGone,
+    HeaderList,
+    Hijacked,
+    Request,
+    Response,
+    UpgradeResponse,
+)
+from tetrapod.generic.http.response_head import render, render_trailers
+
+log = logging.getLogger(__name__)
+
+UNCOPIED: Final = 32768
+"""Pieces of more than this many bytes are passed to TLS uncopied: copying costs more than a separate TLS record for the
+chunk framing.
+"""
+
+_last_chunk: tuple[bytes, bytes] = (b"", b"")
+
+
+def _chunk(data: bytes) -> bytes:
+    """Return `data` as an HTTP chunk. The last chunk is cached, because one event is sent to many watches in a row."""
+    global _last_chunk
+    cached_data, chunk = _last_chunk
+    if cached_data is not data:
+        chunk = b"%x\r\n%b\r\n" % (len(data), data)
+        _last_chunk = (data, chunk)
+    return chunk
+
+
+class Connection(ServedConnection, Protocol):
+    """The parts of a connection (HttpProtocol) that its exchanges use."""
+
+    transport: asyncio.Transport
+    flow: FlowControl
+
+    def finished(self, exchange: Http1Exchange) -> None:
+        """Start the next request of the connection, or close it, after the response of `exchange` was written."""
+        ...
+
+    def hijack(self) -> Hijacked:
+        """Detach the raw connection from the protocol and return it."""
+        ...
+
+
+class Http1Exchange(Exchange):
+    """An exchange on an HTTP/1.1 connection (protocol.py)."""
+
+    __slots__ = ("_chunked", "_head", "_remaining", "http10")
+
+    protocol: Connection
+
+    def __init__(self, protocol: Connection, request: Request, *, keep_alive: bool, http10: bool) -> None:
+        super().__init__(request, keep_alive=keep_alive)
+        self.protocol = protocol
+        self.http10 = http10
+        self._head = b""
+        self._chunked = False
+        self._remaining = -1  # remaining bytes of a streamed response with Content-Length
+
+    # --- the request body
+
+    def _pause_reading(self) -> None:
+        self.protocol.flow.pause_reading()
+
+    def _request_more(self) -> None:
+        if self.expects_continue:
+            self.expects_continue = False
+            self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.protocol.flow.resume_reading()
+
+    # --- StreamWriter
+
+    def write(self, data: bytes) -> None:
+        """Write a piece of a streamed body, preceded by the head if it is the first.
+
+        Do nothing after the client has gone.
+        """
+        if self.gone or not data:
+            return
+        head, self._head = self._head, b""
+        size = len(data)
+        if size > UNCOPIED:
+            transport = self.protocol.transport
+            if self._chunked:
+                transport.writelines((b"%b%x\r\n" % (head, size), data, b"\r\n"))
+            else:
+                self._remaining -= size
+                transport.writelines((head, data) if head else (data,))
+            return
+        if self._chunked:
+            data = _chunk(data)
+        elif self._remaining >= 0:
+            self._remaining -= size
+        self.protocol.transport.write(head + data if head else data)
+
+    def buffered(self) -> int:
+        """Return the number of bytes that are written but not yet passed to the operating system."""
+        return self.protocol.transport.get_write_buffer_size() + len(self._head)
+
+    async def drain(self) -> None:
+        """Wait until the write buffer has drained enough. Raises ClientGone if the client has closed the connection."""
+        if self.protocol.flow.write_paused and not self.gone:
+            await self.protocol.flow.drain()
+        if self.gone:
+            raise ClientGone
+
+    # --- responses
+
+    async def _send_any(self, response: Response) -> None:
+        """Send a response of any size and end the exchange. A large body is written as fast as the client reads it."""
+        if (head := self._send(response)) and await self._write_pieces(head, response.body):
+            self._finish_response()
+
+    def _send(self, response: Response) -> bytes:
+        """Send a response whose body has at most SEND_PIECE bytes, end the exchange, and return b"".
+
+        For a larger body, send nothing and return the encoded head.
+        """
+        status, body = response.status, response.body
+        empty = status < 200 or status in (204, 304)
+        length = b"" if empty else b"Content-Length: %d\r\n" % len(body)
+        has_connection_header = False
+        for name, _ in response.headers:
+            if name == b"content-length":
+                length = b""
+            elif name == b"connection":
+                has_connection_header, self.keep_alive = True, False
+        head = render(
+            status, self.protocol.state.date, response.headers, length + self._connection_header(has_connection_header)
+        )
+        if self.head_only or empty:
+            self.protocol.transport.write(head)
+        elif len(body) <= SEND_PIECE:
+            self.protocol.transport.write(head + body)
+        else:
+            return head
+        self._finish_response()
+        return b""
+
+    def _finish_response(self) -> None:
+        self.done = True
+        self.protocol.finished(self)
+
+    async def _write_pieces(self, head: bytes, body: bytes) -> bool:
+        """Write the head and a large body as fast as the client reads it.
+
+        Return False if the client closed the connection.
+        """
+        view = memoryview(body)
+        self.unsent = len(body)
+        self.protocol.transport.write(head)
+        try:
+            for start in range(0, len(body), SEND_PIECE):
+                piece = view[start : start + SEND_PIECE]
+                self.unsent -= len(piece)
+                self.protocol.transport.write(piece)
+                await self.drain()
+        except ClientGone:
+            return False
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        return True
+
+    def _connection_header(self, has_header: bool) -> bytes:
+        """Return the line `Connection: close` if it is needed, else b"", and update `keep_alive`.
+
+        The connection closes if the request body is incomplete, the server stops, or the handler has set the header
+        itself.
+
+        Args:
+            has_header: the handler has set a Connection header, so no line is needed.
+        """
+        if not self.complete or self.protocol.state.closing:
+            self.keep_alive = False
+        return b"" if self.keep_alive or has_header else b"Connection: close\r\n"
+
+    def _start_stream(self, response: Response) -> None:
+        extra = b""
+        has_connection_header = False
+        for name, value in response.headers:
+            if name == b"content-length":
+                self._remaining = int(value)
+            elif name == b"connection":
+                has_connection_header, self.keep_alive = True, False
+        if self._remaining < 0:
+            if self.http10:
+                self.keep_alive = False
+            elif response.status >= 200 and response.status not in (204, 304):
+                self._chunked = not self.head_only
+                extra = b"Transfer-Encoding: chunked\r\n"
+        self._head = render(
+            response.status,
+            self.protocol.state.date,
+            response.headers,
+            extra + self._connection_header(has_connection_header),
+        )
+
+    def _flush_head(self) -> None:
+        """Send the head of a stream now, if it has not been sent with the first write."""
+        if self._head and not self.gone:
+            head, self._head = self._head, b""
+            self.protocol.transport.write(head)
+
+    def _end_stream(self, trailers: HeaderList) -> None:
+        if self.gone:
+            return
+        if self._remaining > 0 and not self.head_only:
+            log.error(
+                "response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining
+            )
+            self.abort()
+            return
+        head, self._head = self._head, b""
+        tail = head + render_trailers(trailers) if self._chunked else head
+        if tail:
+            self.protocol.transport.write(tail)
+        self.done = True
+        self.streaming = False
+        self.protocol.finished(self)
+
+    async def _upgrade(self, response: UpgradeResponse) -> None:
+        if self.request.upgrade is None:
+            await self._send_any(panic_response())
+            return
+        hijacked = self.hijack()
+        try:
+            await response.run(hijacked)
+        except ClientGone:
+            pass
+        except Exception:
+            log.exception("upgraded connection of %s %s failed", self.request.method, self.request.raw_path)
+        finally:
+            with contextlib.suppress(Exception):
+                hijacked.transport.close()
+
+    def hijack(self) -> Hijacked:
+        """Detach the raw connection from the HTTP protocol and return it, for an upgrade.
+
+        No response is sent by the exchange.
+        """
+        self.hijacked = self.done = True
+        self._flush_head()
+        return self.protocol.hijack()
+
+    def abort(self) -> None:
+        """Abort the connection, so that the client does not mistake a partial response for a complete one.
+
+        Do nothing if the client has gone or the connection was hijacked.
+        """
+        self.done = True
+        if not self.gone and not self.hijacked:
+            self.protocol.transport.abort()

@@ -1,0 +1,156 @@
+"""`HeaderDecoder`: decodes the header blocks of one connection (RFC 7541), with bounds on work and memory.
+
+hpack's decoder copies the rest of the block for each literal, so that a block of 512 kB with many literals takes
+seconds. This one takes time in proportion to the block and to the decoded list. Huffman coding and the static table are
+hpack's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hpack.exceptions import HPACKDecodingError
+from hpack.huffman_table import decode_huffman
+
+from tetrapod.generic.http2.frames import COMPRESSION_ERROR, ProtocolError
+from tetrapod.generic.http2.header_encoding import STATIC_TABLE
+
+Headers = list[tuple[bytes, bytes]]
+
+TABLE_SIZE: Final = 4096
+"""The size of the dynamic table, which is HTTP/2's default (RFC 9113, 6.5.2)."""
+OVERHEAD: Final = 32
+"""Bytes that an entry counts beyond its name and value (RFC 7541, 4.1)."""
+_STATIC: Final = len(STATIC_TABLE)
+_KNOWN_BLOCKS: Final = 32
+"""Blocks of indexed fields whose meaning is kept, as long as the dynamic table does not change."""
+_LONGEST_KNOWN: Final = 256
+_MOST_BYTES_OF_AN_INTEGER: Final = 5
+
+
+class OversizedHeaders(Exception):
+    """A header list that is longer than the limit. The connection cannot decode further blocks."""
+
+
+class HeaderDecoder:
+    """The decoder of one connection.
+
+    Args:
+        limit: the greatest size of a header list, where each header counts 32 bytes more than its name and value.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._table: Headers = []  # the newest entry is the last
+        self._table_size = 0
+        self._table_limit = TABLE_SIZE
+        self._known: dict[bytes, Headers] = {}
+
+    def decode(self, block: bytes) -> Headers:
+        """Return the headers of a complete block. The caller must not change the list.
+
+        Raises:
+            ProtocolError: the block is malformed.
+            OversizedHeaders: the list exceeds the limit.
+        """
+        known = self._known.get(block)
+        if known is not None:
+            return known
+        try:
+            headers, changed = self._decode(block)
+        except (IndexError, HPACKDecodingError) as error:
+            raise ProtocolError(COMPRESSION_ERROR, f"a header block cannot be read: {error}") from None
+        if changed:
+            self._known.clear()
+        elif len(block) <= _LONGEST_KNOWN:
+            if len(self._known) >= _KNOWN_BLOCKS:
+                self._known.clear()
+            self._known[block] = headers
+        return headers
+
+    def _decode(self, block: bytes) -> tuple[Headers, bool]:
+        headers: Headers = []
+        changed = False
+        left = self._limit
+        at, end = 0, len(block)
+        while at < end:
+            first = block[at]
+            if first & 0x80:
+                index, at = _integer(block, at, 0x7F)
+                header = self._entry(index)
+            elif first & 0xE0 == 0x20:
+                if headers:
+                    raise ProtocolError(COMPRESSION_ERROR, "a table size update follows a header")
+                limit, at = _integer(block, at, 0x1F)
+                self._resize(limit)
+                changed = True
+                continue
+            else:
+                index, at = _integer(block, at, 0x3F if first & 0x40 else 0x0F)
+                if index:
+                    name = self._entry(index)[0]
+                else:
+                    name, at = _string(block, at)
+                value, at = _string(block, at)
+                header = (name, value)
+                if first & 0x40:
+                    self._add(header)
+                    changed = True
+            left -= OVERHEAD + len(header[0]) + len(header[1])
+            if left < 0:
+                raise OversizedHeaders
+            headers.append(header)
+        return headers, changed
+
+    def _entry(self, index: int) -> tuple[bytes, bytes]:
+        """Return the entry of an index in the static table, or behind it in the dynamic one."""
+        if index > _STATIC:
+            return self._table[len(self._table) - (index - _STATIC)] if index - _STATIC <= len(self._table) else _none()
+        return STATIC_TABLE[index - 1] if index else _none()
+
+    def _add(self, header: tuple[bytes, bytes]) -> None:
+        self._table.append(header)
+        self._table_size += OVERHEAD + len(header[0]) + len(header[1])
+        self._evict()
+
+    def _resize(self, limit: int) -> None:
+        if limit > TABLE_SIZE:
+            raise ProtocolError(COMPRESSION_ERROR, "a table size update exceeds the limit")
+        self._table_limit = limit
+        self._evict()
+
+    def _evict(self) -> None:
+        """Remove the oldest entries until the table is within its limit. It has at most 128."""
+        while self._table_size > self._table_limit:
+            name, value = self._table.pop(0)
+            self._table_size -= OVERHEAD + len(name) + len(value)
+
+
+def _none() -> tuple[bytes, bytes]:
+    raise ProtocolError(COMPRESSION_ERROR, "a header has an index outside the tables")
+
+
+def _integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
+    """Return an integer whose prefix has the bits of `mask`, and the offset behind it."""
+    value = block[at] & mask
+    at += 1
+    if value < mask:
+        return value, at
+    for shift in range(0, 7 * _MOST_BYTES_OF_AN_INTEGER, 7):
+        byte = block[at]
+        at += 1
+        value += (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise ProtocolError(COMPRESSION_ERROR, "an integer is too long")
+
+
+def _string(block: bytes, at: int) -> tuple[bytes, int]:
+    """Return a string and the offset behind it."""
+    huffman = block[at] & 0x80
+    size, at = _integer(block, at, 0x7F)
+    end = at + size
+    text = block[at:end]
+    if len(text) != size:
+        raise ProtocolError(COMPRESSION_ERROR, "a header block ends within a string")
+    return (bytes(decode_huffman(text)) if huffman else text), end
