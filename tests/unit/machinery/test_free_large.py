@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.machinery.copying import free_large
+from tetrapod.machinery.freeing import free_large
 
 
 def test_shared_parts_are_left_as_they_are() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import in_thread
-from tetrapod.machinery.copying import free_large
+from tetrapod.machinery.freeing import free_large
 
 _STATE_KEY: Final = "large objects"
 

@@ -19,8 +19,9 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
-from tetrapod.machinery.copying import copy_large, copy_object, free_large
+from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
