@@ -20,6 +20,7 @@ from tetrapod.generic.authentication.requestheader import HeaderNames, RequestHe
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
+from tetrapod.generic.configuration.feature_gates import configure
 from tetrapod.generic.http.request import Request
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo
@@ -113,6 +114,14 @@ async def test_a_certificate_names_user_groups_and_uid() -> None:
     user = await who(request(certificate=USERS.client("alice", "a", "b", uid="u-1")))
     assert (user.name, user.uid, user.groups) == ("alice", "u-1", ("a", "b", "system:authenticated"))
     assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
+
+
+async def test_the_uid_of_a_certificate_is_ignored_without_its_feature_gate() -> None:
+    configure(["AllowParsingUserUIDFromCertAuth=false"])
+    try:
+        assert (await who(request(certificate=USERS.client("alice", "a", uid="u-1")))).uid == ""
+    finally:
+        configure(())
 
 
 async def test_certificates_cannot_grant_the_servers_own_groups() -> None:

@@ -20,10 +20,13 @@ from tetrapod.generic.authorization.rbac_storage import (
     ROLE_BINDINGS,
     ROLES,
 )
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import Object
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+
+_GATES_OF_PATHS: Final = {"/flagz": "ComponentFlagz", "/statusz": "ComponentStatusz"}
 
 
 class Policy(NamedTuple):
@@ -98,7 +101,16 @@ def _metadata(entry: dict[str, Any]) -> Object:
 def _role(entry: dict[str, Any]) -> Object:
     if "aggregationRule" in entry:
         return {"aggregationRule": entry["aggregationRule"], "rules": None}
-    return {"rules": entry["rules"]}
+    return {"rules": [_without_disabled(rule) for rule in entry["rules"]]}
+
+
+def _without_disabled(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule without the paths of disabled feature gates."""
+    urls = rule.get("nonResourceURLs", ())
+    if not any(url in _GATES_OF_PATHS for url in urls):
+        return rule
+    kept = [url for url in urls if url not in _GATES_OF_PATHS or feature_gates.enabled(_GATES_OF_PATHS[url])]
+    return {**rule, "nonResourceURLs": kept}
 
 
 def _binding(entry: dict[str, Any]) -> Object:

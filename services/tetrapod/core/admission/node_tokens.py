@@ -12,6 +12,7 @@ from tetrapod.core.admission.node_identity import node_of, synthetic
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.authorization.rules import aggregate
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
@@ -61,6 +62,8 @@ class NodeTokens:
             raise forbidden(attributes, _UID_MISMATCH.format(ref["uid"]))
         if node_of(pod) != node:
             raise forbidden(attributes, "node requested token bound to a pod scheduled on a different node")
+        if not feature_gates.enabled("ServiceAccountNodeAudienceRestriction"):
+            return
         if reason := await self._audience_error(attributes, pod, spec.get("audiences") or []):
             raise forbidden(attributes, reason)
 

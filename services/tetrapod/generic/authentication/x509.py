@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.machinery.boundedcache import BoundedCache
@@ -80,7 +81,7 @@ def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()
     """
     subject = certificate.subject
     names = _texts(subject, NameOID.COMMON_NAME)
-    uids = _texts(subject, UID_OID)
+    uids = _texts(subject, UID_OID) if feature_gates.enabled("AllowParsingUserUIDFromCertAuth") else []
     if len(uids) > 1 or uids == [""]:
         raise ValueError("x509: the subject must name one uid at most, and none that is empty")
     groups = tuple(g for g in _texts(subject, NameOID.ORGANIZATION_NAME) if g not in reserved_groups)

@@ -15,6 +15,7 @@ import orjson
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
@@ -89,8 +90,10 @@ class GenericAPIServer:
         self.routes.add_rest("/version", version)
         self.routes.add("/metrics", metrics)
         self.routes.add("/metrics/slis", slis)
-        self.routes.add("/statusz", zpages.statusz(self.paths))
-        self.routes.add("/flagz", zpages.flagz(lambda: self.flags))
+        if feature_gates.enabled("ComponentStatusz"):
+            self.routes.add("/statusz", zpages.statusz(self.paths))
+        if feature_gates.enabled("ComponentFlagz"):
+            self.routes.add("/flagz", zpages.flagz(lambda: self.flags))
         if self._profiling:
             self.routes.add("/debug/pprof", profiles.redirect, listed=False)
             self.routes.add_prefix(profiles.PREFIX, profiles.handle)

@@ -14,6 +14,7 @@ from tetrapod.core.subresources.locations import Backends, kubelet_at, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.core.v1.pods.logs import choose_container
 from tetrapod.generic.authorization.interface import Authorizer, Decision
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
@@ -56,8 +57,11 @@ class _StreamRest(Rest):
     async def _may_create(self, request: Request) -> None:
         """Authorize the verb `create` of a request with another verb, raising StatusError 403 unless it is allowed.
 
-        A WebSocket starts with a GET, and users who may only read must not open a stream.
+        A WebSocket starts with a GET, and users who may only read must not open a stream. The feature gate
+        AuthorizePodWebsocketUpgradeCreatePermission switches the check off.
         """
+        if not feature_gates.enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
+            return
         if request.info is None or request.info.verb == "create" or self._authorizer is None:
             return
         result = await self._authorizer.authorize(attributes_of(request)._replace(verb="create"))
