@@ -23,10 +23,13 @@ from tetrapod.core.validation.names import (
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
+from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
+
+_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 
 
 def definition() -> ResourceDefinition:
@@ -37,6 +40,7 @@ def definition() -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         revalidates_generate_name=True,
+        warnings=warnings,
     )
     return builtin(
         "",
@@ -64,6 +68,22 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated Endpoints object. Addresses that the stored object contains may keep a legacy format."""
     return _subsets(new, _addresses(old))
+
+
+def warnings(new: Object, old: Object | None) -> list[str]:
+    """Return warnings about addresses in a discouraged notation.
+
+    Objects of the Endpoints controller have none, because it writes addresses in their canonical form.
+    """
+    if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) == "endpoint-controller":
+        return []
+    return [
+        warning
+        for i, subset in enumerate(new.get("subsets") or ())
+        for key in ("addresses", "notReadyAddresses")
+        for j, endpoint in enumerate(subset.get(key) or ())
+        for warning in ip_warnings(f"subsets[{i}].{key}[{j}].ip", endpoint.get("ip") or "")
+    ]
 
 
 def _addresses(obj: Object) -> list[str]:
