@@ -63,15 +63,18 @@ class _Pods:
 class _Budgets:
     """A store of one PodDisruptionBudget, which allows no disruption."""
 
+    def __init__(self, **budget_status: Any) -> None:
+        self._budget = {**_BUDGET, "status": {**_BUDGET["status"], **budget_status}}
+
     async def list(self, ctx: Context, query: object) -> Any:
         return type("Page", (), {"entries": [await self.get(ctx, "b")]})
 
     async def get(self, ctx: Context, name: str) -> StoredEntry:
-        return StoredEntry.from_served("ns/b", orjson.dumps(_BUDGET), 1)
+        return StoredEntry.from_served("ns/b", orjson.dumps(self._budget), 1)
 
 
-async def evict(pods: _Pods, **delete_options: Any) -> None:
-    stores = cast(Stores, {PODS: pods, BUDGETS: _Budgets()})
+async def evict(pods: _Pods, budgets: _Budgets | None = None, **delete_options: Any) -> None:
+    stores = cast(Stores, {PODS: pods, BUDGETS: budgets or _Budgets()})
     eviction = {"metadata": {"name": "p"}, "deleteOptions": delete_options}
     await EvictionRest(stores, cast(Client, None)).create(Context(namespace="ns"), "p", eviction, None, {})
 
@@ -121,3 +124,39 @@ async def test_a_version_that_the_client_names_is_checked_once(state: Object) ->
         await evict(pods, preconditions={"resourceVersion": "1"})
     assert error.value.code == 409
     assert pods.deleted is None
+
+
+def _denied(reason: str) -> list[Object]:
+    return [{"type": "DisruptionAllowed", "status": "False", "reason": reason, "message": "no"}]
+
+
+@pytest.mark.parametrize(
+    ("budget_status", "code", "cause"),
+    [
+        ({}, 429, "needs 1 healthy pods and has 1 currently"),
+        ({"currentHealthy": 2}, 429, "does not allow evicting pods currently"),
+        (
+            {"currentHealthy": 2, "conditions": _denied("InsufficientPods")},
+            429,
+            "does not allow evicting pods currently (InsufficientPods): no",
+        ),
+        (
+            {"conditions": _denied("SyncFailed")},
+            429,
+            "does not allow evicting pods currently because it failed sync: no",
+        ),
+        (
+            {"disruptionsAllowed": -1},
+            403,
+            "does not allow evicting pods currently: pdb disruptions allowed is negative",
+        ),
+    ],
+)
+async def test_a_rejected_eviction_names_the_reason(budget_status: Object, code: int, cause: str) -> None:
+    with pytest.raises(StatusError) as error:
+        await evict(_Pods(_READY), _Budgets(**budget_status))
+    assert error.value.code == code
+    details = error.value.details or {}
+    assert details["causes"] == [{"reason": "DisruptionBudget", "message": f"The disruption budget b {cause}"}]
+    if code == 403:
+        assert error.value.message.startswith('poddisruptionbudget.policy "b" is forbidden: ')

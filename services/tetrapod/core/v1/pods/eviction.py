@@ -26,6 +26,7 @@ _SEVERAL_BUDGETS: Final = (
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 )
 _MAX_DISRUPTED: Final = 2000
+_BUDGET_IN_ERRORS: Final = GroupResource("policy", "poddisruptionbudget")
 _BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 _KIND: Final = GroupKind("policy", "Eviction")
 _POD_RECORD: Final = GroupResource("", "Pod")
@@ -272,18 +273,49 @@ def _take(budget: Object, pod: str) -> None:
         raise _still_processed(name)
     allowed = budget_status.get("disruptionsAllowed") or 0
     if allowed < 0:
-        raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
+        text = "pdb disruptions allowed is negative"
+        raise _forbidden(name, text, text)
     if len(budget_status.get("disruptedPods") or {}) > _MAX_DISRUPTED:
-        raise status.forbidden(
-            BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise _forbidden(
+            name,
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+            "too many pending evictions not confirmed by PDB controller",
         )
     if allowed == 0:
-        text = f"The disruption budget {name} needs {budget_status.get('desiredHealthy', 0)} healthy pods and has "
-        raise _too_many_requests(f"{text}{budget_status.get('currentHealthy', 0)} currently", 0)
+        raise _too_many_requests(f"The disruption budget {name} {_why_none_is_allowed(budget_status)}", 0)
     budget_status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _deny(budget)
     budget_status.setdefault("disruptedPods", {})[pod] = now_rfc3339()
+
+
+def _why_none_is_allowed(budget_status: Object) -> str:
+    """Return the reason why the status of a budget allows no disruption, as the predicate of a sentence."""
+    needed, healthy = (budget_status.get(name) or 0 for name in ("desiredHealthy", "currentHealthy"))
+    denial = next(
+        (
+            condition
+            for condition in budget_status.get("conditions") or ()
+            if condition.get("type") == "DisruptionAllowed"
+        ),
+        {},
+    )
+    message = denial.get("message") if denial.get("status") == "False" else ""
+    if message and denial.get("reason") == "SyncFailed":
+        return f"does not allow evicting pods currently because it failed sync: {message}"
+    if healthy <= needed:
+        return f"needs {needed} healthy pods and has {healthy} currently"
+    if message:
+        return f"does not allow evicting pods currently ({denial.get('reason', '')}): {message}"
+    return "does not allow evicting pods currently"
+
+
+def _forbidden(budget: str, reason: str, cause: str) -> StatusError:
+    """Return the error 403 for a budget whose status allows no eviction until the controller has corrected it."""
+    error = status.forbidden(_BUDGET_IN_ERRORS, budget, reason)
+    text = f"The disruption budget {budget} does not allow evicting pods currently: {cause}"
+    error.details = {**(error.details or {}), "causes": [{"reason": "DisruptionBudget", "message": text}]}
+    return error
 
 
 class _Unchecked(Strategy):
