@@ -86,3 +86,15 @@ def test_watches_of_both_groups_receive_their_own_version(server: Server) -> Non
         assert client("POST", NEW, named("seen")).status == 201
         assert said(json.loads(new.readline())["object"]) == AS_NEW
         assert said(json.loads(old.readline())["object"]) == AS_OLD
+
+
+@pytest.mark.parametrize(
+    ("path", "api_version", "expected"), [(NEW, "v1", "events.k8s.io/v1"), (OLD, "events.k8s.io/v1", "v1")]
+)
+def test_an_event_of_the_other_group_has_the_wrong_version(
+    server: Server, path: str, api_version: str, expected: str
+) -> None:
+    with Client(server) as client:
+        answer = client("POST", path, {"kind": "Event", "apiVersion": api_version, "metadata": {"name": "e"}})
+    text = f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+    assert (answer.status, json.loads(answer.body)["message"]) == (400, text)

@@ -112,6 +112,8 @@ def same_family(group_version: GroupVersion, group: str, kind: str) -> bool:
     """Return whether objects of `kind` in `group_version` can be converted to the same kind in `group`."""
     if kind == "Scale":
         return group_version.group in (group, "extensions", "apps")
+    if kind == "Event":
+        return group_version.group in (group, "", "events.k8s.io")
     return group_version.group == group or (
         group_version.group == "extensions" and group in ("apps", "networking.k8s.io", "policy")
     )
