@@ -201,7 +201,7 @@ def too_many_requests(message: str, retry_after: int) -> StatusError:
         message: the message.
         retry_after: seconds after which the client should retry; 0 leaves them out.
     """
-    return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else {})
+    return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else None)
 
 
 def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
@@ -212,7 +212,7 @@ def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
         retry_after: seconds; 0 leaves them out. Set it only if the request has certainly had no effect, because
             client-go then repeats it for every method.
     """
-    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else {})
+    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else None)
 
 
 def method_not_supported(resource: GroupResource, action: str) -> StatusError:
