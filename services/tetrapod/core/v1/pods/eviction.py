@@ -292,7 +292,7 @@ def _take(budget: Object, pod: str) -> None:
 def _why_none_is_allowed(budget_status: Object) -> str:
     """Return the reason why the status of a budget allows no disruption, as the predicate of a sentence."""
     needed, healthy = (budget_status.get(name) or 0 for name in ("desiredHealthy", "currentHealthy"))
-    denial = next(
+    denial: Object = next(
         (
             condition
             for condition in budget_status.get("conditions") or ()
