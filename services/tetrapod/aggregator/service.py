@@ -150,6 +150,7 @@ class AggregatorService:
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Register the post-start hooks and checks, with upstream's names and in its order, and a shutdown hook."""
+        lifecycle.paths_known.append(self._informer.synced)
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start(

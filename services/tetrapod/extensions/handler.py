@@ -18,7 +18,7 @@ from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.server.routes import not_found
+from tetrapod.generic.server.routes import not_found, unknown_path_response
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.machinery.failure import result_of
@@ -55,12 +55,12 @@ class CustomResourceHandler:
         if info is None:
             raise ValueError("the custom resource handler needs the request info")
         if not info.is_resource_request:
-            return self._discovery.answer(request) or not_found()
+            return self._discovery.answer(request) or unknown_path_response(self._lifecycle)
         if info.api_prefix != "apis":
             return not_found()
         crd = await self._find(info)
         if crd is None:
-            return not_found()
+            return unknown_path_response(self._lifecycle)
         serving = await self.serving(crd)
         return await serving.handle(request, info.api_version)
 

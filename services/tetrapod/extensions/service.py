@@ -75,6 +75,7 @@ class ExtensionsService:
         The server is ready only when all stored definitions have been read.
         """
         lifecycle = self._lifecycle
+        lifecycle.paths_known.append(self.crds.synced)
 
         async def start_informers() -> None:
             lifecycle.background("informer/customresourcedefinitions", self.crds.run())

@@ -56,6 +56,8 @@ class Lifecycle:
         pre_shutdown: the hooks that run last when the server stops.
         checks: the health checks in order, each with the endpoints that show it.
         shutting_down: set once the server begins to stop.
+        paths_known: events that are set once the informers which decide about paths have their first list, those of
+            APIServices and CustomResourceDefinitions.
     """
 
     def __init__(self, livez_grace_period: float = 0.0) -> None:
@@ -69,6 +71,7 @@ class Lifecycle:
         self._livez_checks: dict[str, Check] = {}
         """The checks that /livez has in place of those in `checks`."""
         self.shutting_down = asyncio.Event()
+        self.paths_known: list[asyncio.Event] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._followed: list[tuple[str, Followed]] = []
 
@@ -143,6 +146,13 @@ class Lifecycle:
         waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
+
+    def has_all_paths(self) -> bool:
+        """Return whether the server knows all paths, so that a path that it does not know does not exist.
+
+        Upstream: genericapiserver.go, MuxAndDiscoveryCompleteSignals
+        """
+        return all(event.is_set() for event in self.paths_known)
 
     def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run `work` in a task until it ends or `stop` cancels it, and return the task.

@@ -25,6 +25,11 @@ def service_of(group: str) -> str:
     return "extensions"
 
 
+def is_custom(group: str) -> bool:
+    """Return whether a group is not built in: it is that of custom resources or of an external API server."""
+    return group not in _BUILTIN
+
+
 def group_of(request: Request) -> str | None:
     """Return the API group of a request, "" for the core group, or None if its path names none (/apis, /version).
 

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, group_of, service_of
+from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, group_of, is_custom, service_of
 from tetrapod.aggregator.delegation.peer import PeerService
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.server.routes import paths_incomplete
 from tetrapod.generic.server.server import GenericAPIServer
 
 _START_TIMEOUT: Final = 20.0
@@ -42,7 +43,11 @@ class RemoteDelegation:
         self.director: Handler = server.director
 
     async def handle(self, request: Request) -> Response:
-        """Pass a request to the service of its group and return the response. OpenID discovery is forwarded to auth."""
+        """Pass a request to the service of its group and return the response. OpenID discovery is forwarded to auth.
+
+        Raises:
+            StatusError: 503, the group is not built in, and the APIServices have not been read yet.
+        """
         group = group_of(request)
         if group is None:
             if request.path.startswith(("/.well-known/openid-configuration", "/openid/")):
@@ -50,6 +55,9 @@ class RemoteDelegation:
             return await self._server.director(request)
         if group == AGGREGATOR_GROUP:
             return await self._server.director(request)
+        if is_custom(group) and not self._server.lifecycle.has_all_paths():
+            # An APIService may name another server for the group. The extensions service would respond with 404.
+            raise paths_incomplete()
         return await self._peers[service_of(group)].handle(request)
 
     def client(self, user_agent: str) -> RestClient:

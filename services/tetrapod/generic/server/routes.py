@@ -14,9 +14,11 @@ import orjson
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.server.health import Health
 from tetrapod.machinery import status
+from tetrapod.machinery.status import StatusError
 
 
 class Routes:
@@ -89,6 +91,26 @@ NOT_FOUND_HEADERS: HeaderList = [
 def not_found() -> Response:
     """Return a new plain-text 404, the response for a path that is not served."""
     return Response(404, list(NOT_FOUND_HEADERS), b"404 page not found\n")
+
+
+def unknown_path_response(lifecycle: Lifecycle) -> Response:
+    """Return the response for a path that no handler serves, a plain-text 404.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/util/notfoundhandler/not_found_handler.go
+
+    Raises:
+        StatusError: 503, because the server does not know all paths yet. A 404 would make the garbage collector and the
+            namespace controller delete objects.
+    """
+    if not lifecycle.has_all_paths():
+        raise paths_incomplete()
+    return not_found()
+
+
+def paths_incomplete() -> StatusError:
+    """Return the 503 for a path that may exist although the server does not know it yet."""
+    text = "the request has been made before all known HTTP paths have been installed, please try again"
+    return status.service_unavailable(text, 5)
 
 
 def health_handler(health: Health) -> Handler:

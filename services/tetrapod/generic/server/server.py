@@ -27,7 +27,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.server.health import Health
 from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig
-from tetrapod.generic.server.routes import Routes, health_handler, metrics, not_found, slis, version
+from tetrapod.generic.server.routes import Routes, health_handler, metrics, slis, unknown_path_response, version
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -176,7 +176,7 @@ class GenericAPIServer:
                 return await router.handle(request)
             if info.api_group in self._groups:
                 raise status.unknown_path()
-            return await self.fallback(request) if self.fallback else not_found()
+            return await self.fallback(request) if self.fallback else unknown_path_response(self.lifecycle)
         return await self._non_resource(request)
 
     async def _non_resource(self, request: Request) -> Response:
@@ -189,7 +189,7 @@ class GenericAPIServer:
                 return answer
             if self.fallback is not None:
                 return await self.fallback(request)
-        return not_found()
+        return unknown_path_response(self.lifecycle)
 
     def openapi(self) -> BuiltinSource:
         """Return a source of the OpenAPI documents of the installed resources, also of those installed later.
