@@ -49,6 +49,17 @@ def test_disabled_gates_have_their_effects(tmp_path: Path) -> None:
         connection.close()
 
 
+@pytest.mark.parametrize(("value", "encoding"), [("true", "gzip"), ("false", None)])
+def test_watch_lists_are_compressed_only_with_their_gate(tmp_path: Path, value: str, encoding: str | None) -> None:
+    with running(tmp_path, f"--feature-gates=WatchListCompression={value}") as server:
+        connection = server.connect()
+        connection.request("GET", f"{WATCH_LIST}&allowWatchBookmarks=true", headers={"Accept-Encoding": "gzip"})
+        response = connection.getresponse()
+        assert (response.status, response.getheader("Content-Encoding")) == (200, encoding)
+        assert response.read()
+        connection.close()
+
+
 def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     connection = server.connect()
     connection.request(method, path, json.dumps(body), {"Content-Type": "application/json", **headers})

@@ -93,14 +93,18 @@ def test_unknown_and_missing_versions_prevent_the_start(tmp_path: Path) -> None:
 
 
 def test_four_services_serve_the_same_apis(tmp_path: Path) -> None:
-    flags = (f"--runtime-config={OFF}",)
+    flags = (f"--runtime-config={OFF}", "--feature-gates=StorageVersionHash=false")
     with running_services(tmp_path, **dict.fromkeys(NAMES, flags)) as services:
         client = HttpsClient(services.kubeconfig)
         assert client.call("GET", "/apis/autoscaling/v2/horizontalpodautoscalers").status == 200
         for path in ("/apis/autoscaling/v1/horizontalpodautoscalers", "/apis/apps/v1/daemonsets"):
             reply = client.call("GET", path)
             assert (reply.status, reply.message) == (404, NOT_FOUND), path
-        assert client.call("GET", "/apis/batch/v1/jobs").status == 404
+        reply = client.call("GET", "/apis/batch/v1/jobs")
+        assert (reply.status, reply.body) == (404, "404 page not found\n")
+        for path in ("/api/v1", "/apis/apps/v1", "/apis/apiextensions.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1"):
+            resources = client.call("GET", path).body["resources"]
+            assert resources and not any("storageVersionHash" in resource for resource in resources), path
         groups = {group["name"]: group for group in client.call("GET", "/apis").body["groups"]}
         assert not {"batch", "policy", "node.k8s.io", "resource.k8s.io", "storage.k8s.io"} & groups.keys()
         assert [version["version"] for version in groups["autoscaling"]["versions"]] == ["v2"]
