@@ -185,10 +185,10 @@ def _still_open(brackets: bytes) -> bytes:
     for bracket in brackets.replace(b"[]", b"").replace(b"{}", b""):
         if bracket in b"[{":
             opened.append(bracket)
+            if len(opened) > _MAX_DEPTH:
+                raise NotInPiecesError("exceeded max depth")
         elif not opened or opened.pop() != bracket - 2:  # in ASCII, ] comes two after [, and } two after {
             raise NotInPiecesError("unbalanced brackets")
-    if len(opened) > _MAX_DEPTH:
-        raise NotInPiecesError("exceeded max depth")
     return bytes(opened)
 
 

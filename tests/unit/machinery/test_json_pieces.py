@@ -143,3 +143,12 @@ def test_no_call_encodes_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_pieces, "orjson", SimpleNamespace(dumps=recording))
     json_pieces.dumps({"spec": {"template": {"spec": {"containers": [{"name": f"c{i}"} for i in range(50_000)]}}}})
     assert max(sizes) < 4096
+
+
+def test_a_document_that_nests_too_deeply_is_rejected_before_it_is_decoded(decoded_sizes: list[int]) -> None:
+    data = b'{"u":[%b]}' % b",".join([b'{"a":' * 500 + b"1" + b"}" * 500] * 1000)
+    with pytest.raises(NotInPiecesError):
+        loads(data)
+    with pytest.raises(DecodeError, match="exceeded max depth"):
+        json_serializer.decode(data)
+    assert not decoded_sizes
