@@ -12,6 +12,7 @@ from typing import Any, Final
 from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
+from tetrapod.machinery.sorting import sort_large
 from tetrapod.machinery.table import Column
 from tetrapod.machinery.timestamps import parse
 
@@ -70,7 +71,7 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     """Return labels as `a=b,c=d`, sorted by key, or "<none>" if there are none."""
     if not labels:
         return NONE
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    return ",".join(f"{key}={labels[key]}" for key in sort_large(labels))
 
 
 def selector_text(selector: Object | None) -> str:

@@ -18,6 +18,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.sorting import sort_large
 from tetrapod.machinery.table import Column, TableConvertor
 
 TABLE: Final = TableConvertor(
@@ -37,12 +38,12 @@ def validate(obj: Object) -> list[FieldError]:
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     errors: list[FieldError] = []
     size = 0
-    for key in sorted(data):
+    for key in sort_large(data):
         errors += errors_from(is_config_map_key, key, f"data[{key}]")
         if key in binary:
             errors.append(field.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
         size += len(data[key].encode("utf-8", "surrogatepass"))
-    for key in sorted(binary):
+    for key in sort_large(binary):
         errors += errors_from(is_config_map_key, key, f"binaryData[{key}]")
         size += decoded_size(binary[key])
     if size > MAX_SIZE:

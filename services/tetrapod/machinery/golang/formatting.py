@@ -10,6 +10,7 @@ from typing import Any
 
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.sorting import sort_large
 
 
 class GoValue:
@@ -33,7 +34,7 @@ def plain(value: Any) -> str:
         case float():
             return go_float(value)
         case dict():
-            return f"map[{' '.join(f'{k}:{plain(value[k])}' for k in sorted(value))}]"
+            return f"map[{' '.join(f'{k}:{plain(value[k])}' for k in sort_large(value))}]"
         case list():
             return f"[{' '.join(map(plain, value))}]"
         case _:
@@ -48,7 +49,7 @@ def as_text(value: Any) -> str:
         case str():
             return value
         case dict():
-            return f"map[{' '.join(f'{k}:{as_text(value[k])}' for k in sorted(value))}]"
+            return f"map[{' '.join(f'{k}:{as_text(value[k])}' for k in sort_large(value))}]"
         case list():
             return f"[{' '.join(map(as_text, value))}]"
         case _:
@@ -68,7 +69,9 @@ def syntax(value: Any) -> str:
             return go_quote(value)
         case dict():
             return (
-                "map[string]interface {}{" + ", ".join(f"{go_quote(k)}:{syntax(value[k])}" for k in sorted(value)) + "}"
+                "map[string]interface {}{"
+                + ", ".join(f"{go_quote(k)}:{syntax(value[k])}" for k in sort_large(value))
+                + "}"
             )
         case list():
             return "[]interface {}{" + ", ".join(map(syntax, value)) + "}"

@@ -14,6 +14,7 @@ import yaml
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.yaml_scalars import resolve
+from tetrapod.machinery.sorting import sort_large
 
 _STR: Final = "tag:yaml.org,2002:str"
 _base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII).fullmatch
@@ -130,7 +131,7 @@ def _string(dumper: Any, text: str) -> Any:
 def _mapping(dumper: Any, value: Object) -> Any:
     plain = all(map(str.isalpha, value))
     return dumper.represent_mapping(
-        "tag:yaml.org,2002:map", [(key, value[key]) for key in sorted(value, key=None if plain else _by_go)]
+        "tag:yaml.org,2002:map", [(key, value[key]) for key in sort_large(value, None if plain else _by_go)]
     )
 
 

@@ -16,6 +16,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.sorting import sort_large
 
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DOCKER_KEYS: Final = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
@@ -26,7 +27,7 @@ def validate(obj: Object) -> list[FieldError]:
     """Validate a Secret: its keys, the total size of its values (at most 1 MiB) and the keys that its type requires."""
     data = obj.get("data") or {}
     errors: list[FieldError] = []
-    for key in sorted(data):
+    for key in sort_large(data):
         errors += errors_from(is_config_map_key, key, f"data[{key}]")
     if sum(map(decoded_size, data.values())) > MAX_SIZE:
         errors.append(field.too_long("data", MAX_SIZE))
