@@ -49,6 +49,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.server.controllers import KNOWN, enabled
 from tetrapod.generic.server.server import GenericAPIServer
 
 
@@ -178,7 +179,8 @@ class CoreService:
         lifecycle.on_shutdown("core-backends", self.backends.close)
 
         async def start() -> None:
-            lead("core", self._leadership, self._led, lifecycle)
+            elected = any(enabled(controller, self._config.controllers) for controller in KNOWN)
+            lead("core", self._leadership if elected else ALONE, self._led, lifecycle)
 
         async def repair() -> None:
             services = Informer(self._client, SERVICES)
@@ -199,9 +201,9 @@ class CoreService:
         warns about webhooks that could block the control plane.
         """
         namespaces = Informer(self._controller_client, NAMESPACES)
-        enabled = selected(self.controllers(namespaces), self._config.controllers)
-        enabled = [controller for controller in enabled if self._has_resources(controller.name)]
-        return [Shared("namespaces", namespaces), *enabled, WebhookHazards(self._controller_client, namespaces)]
+        controllers = selected(self.controllers(namespaces), self._config.controllers)
+        controllers = [controller for controller in controllers if self._has_resources(controller.name)]
+        return [Shared("namespaces", namespaces), *controllers, WebhookHazards(self._controller_client, namespaces)]
 
     def _has_resources(self, controller: str) -> bool:
         """Return whether the resource of a controller is served. The others need resources that always are."""
