@@ -26,6 +26,7 @@ from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.metrics.collectors import disable_metrics
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
@@ -66,6 +67,7 @@ class Program:
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         check_generic(options.generic)
+        disable_metrics(options.metrics.disabled)
         feature_gates.configure(options.generic.feature_gates)
         flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)

@@ -24,12 +24,18 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
         "--default-unreachable-toleration-seconds=20",
         "--service-account-max-token-expiration=2h",
         "--kubernetes-service-node-port=30443",
+        "--disabled-metrics=apiserver_request_total,process_max_fds,kubernetes_healthcheck",
     )
     with running(tmp_path, *flags) as server:
         client = HttpsClient(server.kubeconfig)
         for path in ("/debug/pprof", "/debug/pprof/goroutine", "/debug/flags/v"):
             assert client.call("GET", path).status == 404
         client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        metrics = client.call("GET", "/metrics").body + client.call("GET", "/metrics/slis").body
+        shown = {line.split()[2] for line in metrics.splitlines() if line.startswith("# TYPE ")}
+        assert {"apiserver_request_sli_duration_seconds", "process_open_fds", "kubernetes_healthchecks_total"} <= shown
+        assert not {"apiserver_request_total", "process_max_fds", "kubernetes_healthcheck"} & shown
+        assert "\ndisabled_metrics_total 3\n" in metrics
         service = client.until(
             lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes"
         )

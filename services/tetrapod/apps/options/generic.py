@@ -124,6 +124,18 @@ class TracingFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsFlags:
+    """The flags of metrics. Upstream: staging/src/k8s.io/component-base/metrics/options.go."""
+
+    disabled: tuple[str, ...] = flag(
+        "disabled-metrics",
+        (),
+        "This flag provides an escape hatch for misbehaving metrics. You must provide the fully qualified metric name "
+        "in order to disable it.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LoggingFlags:
     """The flags of the server's log."""
 

@@ -22,7 +22,7 @@ from tetrapod.apps.options.flag import (
     group,
     with_values,
 )
-from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, TracingFlags
+from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, MetricsFlags, TracingFlags
 from tetrapod.apps.options.kubernetes import (
     AdmissionFlags,
     AggregationFlags,
@@ -81,6 +81,7 @@ class Options:
     tetrapod: TetrapodFlags = group(TetrapodFlags(), _TETRAPOD)
     redis: RedisFlags = group(RedisFlags(), _TETRAPOD, programs=SEPARATE)
     peers: PeerFlags = group(PeerFlags(), _TETRAPOD)
+    metrics: MetricsFlags = group(MetricsFlags(), "Metrics flags")
     logging: LoggingFlags = group(LoggingFlags(), "Logs flags")
     verbosity: int = flag("v", 1, "Number for the log level verbosity.", section="Global flags")
     ignored: tuple[str, ...] = field(default=(), repr=False)

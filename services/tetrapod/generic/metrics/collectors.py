@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
@@ -22,6 +22,8 @@ _BETA: Final = frozenset(BETA.split())
 _UNMARKED: Final = ("process_", "go_", "python_")
 SLIS: Final[list[Metric]] = []
 """The metrics of /metrics/slis."""
+DISABLED: Final = set[str]()
+"""The names of the metrics that are not shown (--disabled-metrics)."""
 BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
 """Functions to await before metrics are rendered."""
 RESETS: Final[list[Callable[[], None]]] = []
@@ -477,6 +479,15 @@ def shown_help(metric: Metric) -> str:
     return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
 
 
+def disable_metrics(names: Iterable[str]) -> None:
+    """Hide exactly the metrics with these names, also those that are created later.
+
+    Upstream: staging/src/k8s.io/component-base/metrics/options.go, SetDisabledMetrics
+    """
+    DISABLED.clear()
+    DISABLED.update(filter(None, names))
+
+
 def every() -> list[Metric]:
-    """Return a new list of all metrics except those of /metrics/slis."""
-    return list(_ALL)
+    """Return a new list of all metrics that are not disabled, except those of /metrics/slis."""
+    return [metric for metric in _ALL if metric.name not in DISABLED]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.configuration.feature_gates import gate_states
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
-from tetrapod.generic.metrics.collectors import Counter, CounterFunction, GaugeFunction, every, stability
+from tetrapod.generic.metrics.collectors import DISABLED, Counter, CounterFunction, GaugeFunction, every, stability
 
 _BUILD: Final = {
     "major": "major",
@@ -134,6 +134,6 @@ CounterFunction(
     ("stability_level", "deprecated_version"),
     _levels,
 )
-# Upstream's hidden metrics are not kept, and metrics cannot be disabled.
+# Upstream's hidden metrics are not kept.
 Counter("hidden_metrics_total", "The count of hidden metrics.")
-Counter("disabled_metrics_total", "The count of disabled metrics.")
+CounterFunction("disabled_metrics_total", "The count of disabled metrics.", (), lambda: [((), float(len(DISABLED)))])

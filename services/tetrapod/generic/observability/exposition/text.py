@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import CounterFunction, GaugeFunction, Metric, shown_help
+from tetrapod.generic.metrics.collectors import DISABLED, CounterFunction, GaugeFunction, Metric, shown_help
 from tetrapod.machinery.golang.floats import go_float
 
 _IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
@@ -51,14 +51,14 @@ def _number(value: float) -> str:
 def all_families(metrics: Sequence[Metric], collectors: Sequence[Any]) -> list[Metric]:
     """Return the metrics and those of prometheus-client's collectors, sorted by name.
 
-    If both have a name, that of `metrics` is used.
+    Disabled metrics are left out. If both have a name, that of `metrics` is used.
     """
     by_name = {metric.name: metric for metric in metrics}
     for collector in collectors:
         for family in collector.collect():
             metric = _convert(family)
             by_name.setdefault(metric.name, metric)
-    return [by_name[name] for name in sorted(by_name)]
+    return [by_name[name] for name in sorted(by_name.keys() - DISABLED)]
 
 
 def _convert(family: Any) -> Metric:
