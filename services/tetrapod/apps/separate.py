@@ -182,9 +182,9 @@ class SeparateService(Program):
 
 
 def separate_service(name: str, options: Options) -> Callable[[], SeparateService]:
-    """Return a function that creates the service `name`.
+    """Import the module of the service `name`, and return a function that creates the service.
 
-    Only its own module is imported: core has no code of auth in memory.
+    The modules of the other services are not imported: core has no code of auth in memory.
     """
     module = importlib.import_module(f"tetrapod.apps.{name}")
     service: type[SeparateService] = module.SERVICE

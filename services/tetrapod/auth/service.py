@@ -61,11 +61,17 @@ SecretSigner = Callable[[str, str, str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class TokenWebhook:
-    """The webhook that is asked about tokens which no other authenticator accepts."""
+    """The webhook that is asked about tokens which no other authenticator accepts.
+
+    Attributes:
+        target: the webhook, as its kubeconfig names it.
+        version: --authentication-token-webhook-version: the version of TokenReview.
+        ttl: --authentication-token-webhook-cache-ttl in seconds.
+    """
 
     target: Target
-    version: str = "v1beta1"  # --authentication-token-webhook-version
-    ttl: float = 120.0  # --authentication-token-webhook-cache-ttl
+    version: str = "v1beta1"
+    ttl: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,19 @@ _POINTERS: Final = ("deletionGracePeriodSeconds",)
 
 
 class GoField(NamedTuple):
-    """One field of a Go struct, as the table of a `StructTypes` declares it."""
+    """One field of a Go struct, as the table of a `StructTypes` declares it.
+
+    Attributes:
+        name: its Go name.
+        key: its JSON name.
+        kind: how it is printed: the suffix after the colon ("int", "ptr"), "" for a string, or one of `* = [] +` for
+            another type.
+        type: the name of that other type; "" without one.
+    """
 
     name: str
-    key: str  # its JSON name
-    kind: str  # "", "int", "bool", "ptr" …, or one of * = [] + before a type
+    key: str
+    kind: str
     type: str = ""
 
     @property

@@ -54,8 +54,8 @@ class Flag:
         name: the name without dashes.
         help: the help text.
         kind: the type of its value.
-        programs: the programs that accept it; None for those of its group.
-        section: its heading in `--help`; "" for that of its group.
+        programs: the programs that accept it; None for those of the `group` of flags that contains it.
+        section: its heading in `--help`; "" for that of the `group`.
         choices: the permitted values; empty for any.
         minimum: the smallest permitted integer; None for any.
     """

@@ -64,7 +64,15 @@ class NodeRestriction(Plugin):
             await check(self, attributes, node)
 
     async def pod(self, attributes: Attributes, node: str) -> None:
-        """Check a write of a pod by the method for its subresource; only `status` and `eviction` are allowed."""
+        """Check a write of a pod by the method for its subresource: none, `status` or `eviction`; others are rejected.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         check = _POD_CHECKS.get(attributes.subresource)
         if check is None:
             message = (
@@ -174,7 +182,15 @@ class NodeRestriction(Plugin):
     # --- volume claims, tokens, certificates
 
     async def volume_claim(self, attributes: Attributes, node: str) -> None:
-        """Allow only updates of a PersistentVolumeClaim's status that change capacity, conditions or resize status."""
+        """Allow only updates of a PersistentVolumeClaim's status that change capacity, conditions or resize status.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         if attributes.subresource != "status":
             raise forbidden(attributes, "may only update PVC status")
         if attributes.operation != "UPDATE":
@@ -188,7 +204,15 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
-        """Check token requests; other writes of service accounts are left to the authorizer."""
+        """Check token requests; other writes of service accounts are left to the authorizer.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         if attributes.operation == "CREATE" and attributes.subresource == "token":
             await self._tokens.check(attributes, node)
 
@@ -197,7 +221,15 @@ class NodeRestriction(Plugin):
         await self._certificate_requests.check(attributes, node)
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:
-        """Check writes of CertificateSigningRequests; see `check_signing_request`."""
+        """Check writes of CertificateSigningRequests; see `check_signing_request`.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         check_signing_request(attributes)
 
     # --- leases, CSI nodes, resource slices

@@ -188,7 +188,10 @@ class Bootstrap:
             await self._create(SERVICES, "default", service)
 
     async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
-        """Create those of the cluster-scoped objects that do not exist, concurrently."""
+        """Create those of the cluster-scoped objects in `wanted` that do not exist; existing ones are not changed.
+
+        They are created concurrently.
+        """
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}
         missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]

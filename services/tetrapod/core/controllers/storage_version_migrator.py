@@ -90,9 +90,14 @@ class StorageVersionMigrator:
 
         The steps are:
 
-        1. Find the resource in discovery. The migration fails if it is not there after 60 seconds.
+        1. Find the resource in discovery. The migration fails if the resource lacks verbs that it needs, or is missing
+           60 seconds after the migration was created.
         2. Record in the migration's status the resource version up to which objects are migrated.
         3. Migrate.
+
+        Args:
+            resource: the resource to migrate.
+            migration: the StorageVersionMigration, whose status is modified in step 2.
         """
         discovered = await self._find(resource)
         if discovered is None:

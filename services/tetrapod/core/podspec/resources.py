@@ -112,7 +112,12 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
 def pod_resources(spec: Object, path: str) -> list[FieldError]:
     """Validate the pod-level requirements in spec.resources; a pod without them is valid.
 
-    Requests must cover the total requests of the containers, and no container may have a higher limit.
+    Requests must cover the total requests of the containers, and limits of huge pages their total limits. No container
+    may have a higher limit than the pod. Claims are forbidden, and Windows pods must not have these requirements.
+
+    Args:
+        spec: the PodSpec.
+        path: the field path of its `resources`, for errors.
     """
     resources = spec.get("resources")
     if resources is None:

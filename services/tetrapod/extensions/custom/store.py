@@ -23,7 +23,15 @@ class DryRunStorage(ResourceStorage, Protocol):
 
 
 class CustomStore(Store):
-    """The store of one custom resource, or of one of its versions."""
+    """A `Store` for the objects of a custom resource, whose watches can be ended when its definition changes.
+
+    The storage converts, defaults and prunes the objects. If all versions can share one storage, the resource has one
+    store; otherwise each version has its own. A dry run returns the object as it would be read back.
+
+    Args:
+        definition: the custom resource; if it has a store for each version, as that version needs it.
+        storage: reads and writes the objects in the version that the definition stores or serves.
+    """
 
     def __init__(self, definition: ResourceDefinition, storage: DryRunStorage) -> None:
         super().__init__(definition, storage)
@@ -39,6 +47,6 @@ class CustomStore(Store):
         return await self._dry_run_storage.dry_run(entry) if ctx.dry_run else entry
 
     def end_watches(self) -> None:
-        """End all watches. Clients watch again, and get objects by the new definition."""
+        """End all open watches of this store. Clients then watch again, and get objects by the new definition."""
         for watch in list(self._watches):
             watch.close()

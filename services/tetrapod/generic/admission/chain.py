@@ -16,7 +16,14 @@ from tetrapod.generic.observability.tracing.spans import NOTHING, current, detai
 
 
 class _Step(NamedTuple):
-    """One plugin in one phase (mutating or validating). `call` is its method `admit` or `validate`."""
+    """One plugin in one phase (mutating or validating).
+
+    Attributes:
+        name: the name of the plugin.
+        operations: the operations that it handles, such as CREATE.
+        handles: returns whether it handles a request with such an operation.
+        call: its method `admit` or `validate`.
+    """
 
     name: str
     operations: frozenset[str]

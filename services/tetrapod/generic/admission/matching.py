@@ -74,14 +74,23 @@ def exempt_from_policies(attributes: Attributes) -> bool:
 
 
 class Rule(NamedTuple):
-    """A rule that names the requests which a webhook or policy handles; "*" in a set means everything."""
+    """A rule that names the requests which a webhook or policy handles; "*" in a set means everything.
+
+    Attributes:
+        operations: the operations, such as CREATE.
+        groups: the API groups.
+        versions: the API versions.
+        resources: pairs of resource and subresource; the second is "" for the resource itself.
+        scope: "Cluster", "Namespaced" or "*".
+        names: the names of the objects; empty for any. Only policies have them.
+    """
 
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
-    resources: tuple[tuple[str, str], ...]  # resource and subresource
+    resources: tuple[tuple[str, str], ...]
     scope: str
-    names: frozenset[str] = frozenset()  # policies only; empty: any
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def from_object(cls, rule: Object) -> Rule:

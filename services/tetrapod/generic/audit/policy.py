@@ -39,7 +39,13 @@ STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
 
 
 class Auditing(NamedTuple):
-    """The decision of the policy for one request."""
+    """The decision of the policy for one request.
+
+    Attributes:
+        level: how much is recorded.
+        omit_stages: the stages, such as RequestReceived, of which no event is sent.
+        omit_managed_fields: whether managedFields are removed from recorded objects.
+    """
 
     level: Level
     omit_stages: frozenset[str] = frozenset()
@@ -76,7 +82,17 @@ class GroupResources:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of the policy; every field that is not empty must match the request. `auditing` is the decision."""
+    """A rule of the policy; every field that is not empty must match the request.
+
+    Attributes:
+        auditing: the decision for requests that match.
+        users: user names.
+        groups: groups of the user, of which one must match.
+        verbs: verbs.
+        resources: resources of which one must match; a path such as /healthz matches none.
+        namespaces: namespaces; "" for cluster-scoped requests.
+        urls: paths such as "/healthz*", of which one must match; a resource request matches none.
+    """
 
     auditing: Auditing
     users: frozenset[str] = frozenset()

@@ -54,6 +54,8 @@ class SharedCache:
     async def get(self, purpose: str, request: bytes) -> CachedValue | None:
         """Return the value that a replica stored for a request, or None if it is missing, expired or forged.
 
+        It is also None if redis cannot be reached: nothing is raised.
+
         Args:
             purpose: the kind of request, such as `token`. Equal requests of different purposes have different values.
             request: the encoded request whose answer is cached, such as a SubjectAccessReview.

@@ -153,10 +153,15 @@ class _Keeper:
 
 
 def _write_etcd_certificates(out: Path, keeper: _Keeper, hosts: Sequence[str]) -> None:
-    """Write the certificates of etcd, and each service's client certificate for etcd.
+    """Issue the missing or expiring certificates of etcd, and each service's client certificate for etcd.
 
     OUT/etcd has those of etcd's listener, peers and health check. Each service gets etcd-ca.crt, etcd-client.crt and
     its key.
+
+    Args:
+        out: the directory OUT; the CA of etcd is in OUT/ca.
+        keeper: issues a certificate unless a valid one exists.
+        hosts: further DNS names and IP addresses of etcd's members, besides `etcd` and the local ones.
     """
     authority = _etcd_authority(out / "ca")
     directory = out / "etcd"

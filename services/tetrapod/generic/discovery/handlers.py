@@ -45,7 +45,7 @@ class DiscoverySource(Protocol):
         ...
 
     def resources(self, group: str, version: str) -> Object | None:
-        """Return the APIResourceList of a group-version, or None if it is not served."""
+        """Return the APIResourceList of a group-version as an object, or None if it is not served here."""
         ...
 
     def aggregated(self, core: bool) -> list[Object]:

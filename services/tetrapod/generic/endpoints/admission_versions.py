@@ -95,9 +95,9 @@ class AdmissionVersions:
 
 
 def _served(definition: ResourceDefinition, name: str, version: str) -> Subresource | None:
-    """Return the declaration of a subresource in one version, or None if the version does not have it.
+    """Return the declaration of the subresource `name` in one version, or None if the version does not have it.
 
-    A custom resource declares `scale` for each version.
+    A custom resource declares `scale` for each version, because the field paths may differ.
     """
     for declared in definition.subresources:
         if declared.name == name and (not declared.versions or version in declared.versions):

@@ -116,11 +116,24 @@ class Patching(PatchMechanism):
         raise NotImplementedError
 
     def apply(self, current: Object) -> Object:
-        """Return the patched object, which shares no parts with `current`."""
+        """Return the patched object, which shares no parts with `current` and may have any shape.
+
+        `current` is not modified.
+
+        Raises:
+            StatusError: the patch does not fit the object (400 or 422) or makes it too large (413).
+        """
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the text that error messages quote: the patched object, or the patch."""
+        """Return the text that error messages quote: the patched object, or the patch.
+
+        Args:
+            current: the object before the patch.
+
+        Raises:
+            StatusError: as in `apply`.
+        """
         raise NotImplementedError
 
     def revise(self, current: Object) -> Object:
@@ -204,7 +217,13 @@ class DocumentPatching(Patching):
         raise NotImplementedError
 
     def _apply_patch(self, document: Any) -> Any:
-        """Return the patched document. Values that the patch inserts keep their order of members and duplicates."""
+        """Return the patched document, which may share parts with `document` and the patch.
+
+        Values that the patch inserts keep their order of members and duplicates.
+
+        Raises:
+            StatusError: the patch does not fit the document (400 or 422) or makes it too large (413).
+        """
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:

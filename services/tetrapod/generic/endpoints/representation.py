@@ -237,9 +237,17 @@ class Representation:
             raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
 
     async def _page_of_messages(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
-        """Return a list as protobuf.
+        """Return a list as protobuf, streamed if it is large.
 
-        Messages are preceded by their length, so all items are encoded before the first is written.
+        All items are encoded before the first is written, because the length of a message precedes it.
+
+        Args:
+            entries: the objects of the page.
+            metadata: the ListMeta.
+            accepted: the negotiated media type and form.
+
+        Raises:
+            StatusError: 406, a list cannot have this form.
         """
         self._check_list_form(accepted)
         items: list[bytes] = []

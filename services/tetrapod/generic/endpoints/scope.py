@@ -27,13 +27,25 @@ from tetrapod.machinery.schema import empty_values
 
 @dataclass(slots=True)
 class Scope:
-    """The data of one endpoint.
+    """The data of one endpoint: a resource or subresource in one version.
 
-    - `kind` is that of bodies and responses.
-    - `installed_store` is None for a resource without storage.
-    - `field_manager` is None if the kind has no managed fields.
-    - `authorizer` is for updates that create an object; None does not check them.
-    - `offer` is what can be negotiated besides JSON and YAML.
+    Attributes:
+        definition: the resource.
+        version: the version in requests.
+        installed_store: the store of the resource; None for one without storage.
+        admission: the admission plugins.
+        kind: the kind of bodies and responses.
+        representation: encodes the responses.
+        decoder: decodes and checks the bodies.
+        field_manager: updates managedFields; None if the kind has none.
+        versions: converts objects between the versions of the resource.
+        subresource: the subresource; "" for the resource itself.
+        strategy: the strategy of the subresource; None for the resource itself or a subresource with a `rest`.
+        rest: the handler of a resource without storage, or of a subresource with its own handler; else None.
+        authorizer: authorizes updates that create an object; None does not check them.
+        offer: what can be negotiated besides JSON and YAML.
+        declared: the declaration of the subresource; None for the resource itself.
+        gvr: group, version and resource.
     """
 
     definition: ResourceDefinition
@@ -46,7 +58,7 @@ class Scope:
     field_manager: EndpointFieldManager | None
     versions: Versions
     subresource: str = ""
-    strategy: Strategy | None = None  # the strategy of a subresource
+    strategy: Strategy | None = None
     rest: Rest | None = None
     authorizer: Authorizer | None = None
     offer: Offer = DEFAULT_OFFER

@@ -75,7 +75,7 @@ class Tables:
         return Tables(replace(self._convertor, row=row), self._version, self._include)
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the entries in the order of the rows, which some kinds define; by default the same list."""
+        """Return the entries in the order of the table's rows: the same sequence, or a sorted list for some kinds."""
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 

@@ -79,7 +79,13 @@ async def update(scope: Scope, request: Request) -> Response:
 class Writing:
     """The common part of updates and patches: admission, the write and the response.
 
-    `update_options` and `create_options` are the options objects for admission; the second for an update that creates.
+    Attributes:
+        scope: the endpoint.
+        request: the HTTP request.
+        context: its registry context.
+        name: the name in the path.
+        update_options: the UpdateOptions object for admission.
+        create_options: the CreateOptions object for admission, if the write creates the object.
     """
 
     scope: Scope

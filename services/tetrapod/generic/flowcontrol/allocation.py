@@ -17,7 +17,13 @@ _EPSILON: Final = 1e-7
 
 
 class Claim(NamedTuple):
-    """The seats that a priority level should get, and the bounds of its share."""
+    """The claim of a priority level to seats, in numbers of seats.
+
+    Attributes:
+        target: the number that it should get.
+        lower: the least that it gets.
+        upper: the most that it gets.
+    """
 
     target: float
     lower: float

@@ -47,18 +47,26 @@ _FLOW_BYTES: Final = 400
 class Flow(NamedTuple):
     """The classification of the requests with the same user, verb and resource (or path).
 
-    It consists of the priority level, the FlowSchema, the flow distinguisher, and data that would be computed for each
-    request again.
+    Attributes:
+        level: the priority level.
+        labels: the names of the priority level and of the FlowSchema, for metrics.
+        distinguisher: the user or the namespace, as the FlowSchema says; "" if it does not distinguish flows.
+        hand: the indexes of the queues from which its requests choose.
+        headers: the response headers with the UIDs of the FlowSchema and of the priority level.
+        seats: the row of its requests in the histogram SEATS.
+        execution: the row of its requests in the histogram EXECUTION.
+        key: the names of the priority level and of the user, by which `FairScheduler` shares the event loop.
+        exempt: whether the priority level is exempt from limits.
     """
 
     level: Level
-    labels: tuple[str, str]  # priority level, flow schema
+    labels: tuple[str, str]
     distinguisher: str
-    hand: tuple[int, ...]  # the indexes of the queues from which its requests choose
+    hand: tuple[int, ...]
     headers: tuple[tuple[bytes, bytes], tuple[bytes, bytes]]
-    seats: list[float]  # the rows of its requests in the histograms SEATS and EXECUTION
+    seats: list[float]
     execution: list[float]
-    key: tuple[str, str]  # priority level and user: the flow of the fair scheduling
+    key: tuple[str, str]
     exempt: bool
 
 
@@ -160,8 +168,9 @@ class FlowControl:
     def configure(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:
         """Replace the configuration by these PriorityLevelConfigurations and FlowSchemas.
 
-        Inconsistent levels, and schemas of missing levels, are ignored. Missing mandatory objects are replaced by their
-        defaults. A deleted level remains until its last request has been served.
+        Inconsistent levels, and schemas of missing levels, are ignored. A missing mandatory level keeps its former
+        configuration, or has the default one if it never had another. A missing mandatory schema is replaced by its
+        default. Any other deleted level remains until its last request has been served.
         """
         valid = [obj for obj in levels if obj.get("spec") and queuing_of(obj) is not None]
         new_levels = {(name := obj["metadata"]["name"]): self._level(name, obj) for obj in valid}

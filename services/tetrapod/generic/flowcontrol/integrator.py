@@ -10,10 +10,17 @@ from typing import NamedTuple
 
 
 class Results(NamedTuple):
-    """The statistics of a number over one period, weighted by time."""
+    """The statistics of a number over one period.
 
-    duration: float  # seconds
-    average: float  # time-weighted; 0 if no time has passed
+    Attributes:
+        duration: the length of the period in seconds.
+        average: the average, weighted by time; 0 if no time has passed.
+        deviation: the standard deviation, weighted by time.
+        highest: the highest value.
+    """
+
+    duration: float
+    average: float
     deviation: float
     highest: float
 

@@ -24,9 +24,12 @@ MOST_STATES: Final = 512
 
 
 class Limits(NamedTuple):
-    """The values by which utilization is divided.
+    """The values by which the utilization of a priority level is divided.
 
-    They are the nominal seats, the current seats, and the capacity of the queues in requests.
+    Attributes:
+        nominal: its nominal seats.
+        current: its current seats, after lending and borrowing.
+        places: the number of requests that its queues can hold.
     """
 
     nominal: int

@@ -21,7 +21,16 @@ from typing import Final
 
 
 class ConnectionState(Enum):
-    """The state of a client connection (`HttpProtocol`), which the table of the module describes."""
+    """The state of a client connection (`HttpProtocol`). The table of the module says when each one ends.
+
+    Attributes:
+        OPEN: received bytes are parsed as requests.
+        BACKLOGGED: received bytes are kept, because pipelined requests wait.
+        UPGRADING: received bytes are kept until the handler of an upgrade request has answered or taken over.
+        HIJACKED: received bytes are kept for the protocol that takes over the connection.
+        BROKEN: received bytes are dropped, because a body was malformed; its response is still due.
+        CLOSED: received bytes are dropped, and nothing more is written.
+    """
 
     OPEN = "open"
     BACKLOGGED = "backlogged"

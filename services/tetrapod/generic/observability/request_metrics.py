@@ -177,7 +177,14 @@ class RequestMetrics:
         on_change(self._forget)
 
     def _forget(self, labels: Mapping[str, str]) -> None:
-        """Drop the cached series of a resource that was removed or is served again, which its labels name."""
+        """Forget the `Series` of one resource in all its versions; the next request looks them up again.
+
+        It is called when a resource is removed or exists again. The exported values are not changed here: the metrics
+        themselves drop them.
+
+        Args:
+            labels: has `group` and `resource` of the resource; labels of other objects match nothing.
+        """
         resource_labels = labels.get("resource"), labels.get("group")
         for key in [key for key in self._known if len(key) == _RESOURCE_KEY and (key[0], key[3]) == resource_labels]:
             del self._known[key]

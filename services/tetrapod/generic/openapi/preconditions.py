@@ -21,7 +21,13 @@ _SPACE: Final = " \t\r\n"
 
 
 class Outcome(Enum):
-    """The result of the conditional headers, with the status code of the response."""
+    """The result of the conditional headers of a request; the value is the status code of the response.
+
+    Attributes:
+        SEND: send the document.
+        UNCHANGED: the client has the document already.
+        FAILED: a condition does not hold, such as If-Match.
+    """
 
     SEND = 200
     UNCHANGED = 304

@@ -16,10 +16,15 @@ from tetrapod.machinery.table import TableConvertor
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource (`pods/status`). `kind` is set if it differs from the parent's (`autoscaling/v1 Scale`).
+    """A subresource, such as `pods/status`. Either `strategy` or `rest` is set.
 
-    With a `strategy`, it reads and updates the parent object under the rules of that strategy. With a `rest`, that
-    handler serves it (eviction, token, log). One of the two is set.
+    Attributes:
+        name: its name, such as "status".
+        verbs: the verbs that it serves.
+        kind: the kind of its objects if it differs from the parent's, such as autoscaling/v1 Scale.
+        strategy: the rules under which requests for it read and update the parent object.
+        rest: the handler of its requests, such as that of evictions, tokens or logs.
+        versions: the versions of the resource that have it; empty for all.
     """
 
     name: str
@@ -27,22 +32,41 @@ class Subresource:
     kind: GroupVersionKind | None = None
     strategy: Strategy | None = None
     rest: Rest | None = None
-    versions: Sequence[str] = ()  # empty: all versions of the resource
+    versions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
     """A resource in all its versions.
 
-    - `convert(obj, version)` returns a copy of `obj` in another version (with apiVersion set); by default only
-      apiVersion changes. `convert_many` replaces it if a webhook converts.
-    - `schema(version)` returns the schema of a version, which is built at the first call.
-    - `rest` handles the requests of a resource without storage (reviews); `store` is the class of the store of all
-      others.
-    - `deprecated` maps versions to texts of Warning headers.
-    - `equivalents` returns the definitions that serve the same objects in another group (events).
-    - A `custom` resource has no Go types: its objects must have a kind, fields that are not in its schema are pruned,
-      and list items contain kind and apiVersion.
+    Attributes:
+        group: the API group; "" for the core group.
+        resource: the plural name.
+        kind: the kind.
+        singular: the singular name.
+        namespaced: whether objects are in namespaces.
+        versions: the served versions, in order of preference.
+        storage_version: the version in which objects are stored.
+        storage_prefix: the beginning of the objects' keys, below `/registry/`.
+        verbs: the verbs that it serves.
+        schema: returns the schema of a version, which is built at the first call.
+        strategy: the rules for writing objects.
+        list_kind: the kind of lists; "" for the kind with `List`.
+        short_names: the short names that discovery lists.
+        categories: the categories that discovery lists, such as "all".
+        subresources: the subresources.
+        table: makes the rows of Tables; None for the columns Name and Created At.
+        rest: the handler of a resource without storage, such as a review; None for all others.
+        convert: returns a copy of an object in another version, with apiVersion set; None changes only apiVersion.
+        convert_many: converts several objects to a version by a webhook, instead of `convert`; None without a webhook.
+        custom: whether it is a custom resource. Its objects must have a kind, fields that are not in the schema are
+            pruned, and list items contain kind and apiVersion.
+        storage_version_hash: the hash that discovery lists; "" for none.
+        deprecated: the texts of Warning headers, by deprecated version.
+        hidden_annotations: annotations that are fields upstream, and are omitted from Tables and PartialObjectMetadata.
+        storage_group: the group under which it is stored; None for `group` (events).
+        equivalents: returns the definitions that serve the same objects in another group (events).
+        store: creates the store of a resource with storage; a subclass if a verb differs (namespaces).
     """
 
     group: str
@@ -50,7 +74,7 @@ class ResourceDefinition:
     kind: str
     singular: str
     namespaced: bool
-    versions: Sequence[str]  # served, in order of preference
+    versions: Sequence[str]
     storage_version: str
     storage_prefix: str
     verbs: Sequence[str]
@@ -60,19 +84,19 @@ class ResourceDefinition:
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
     subresources: Sequence[Subresource] = ()
-    table: TableConvertor | None = None  # None: Name and Created At
-    rest: Rest | None = None  # a resource without storage (reviews) handles its requests itself
+    table: TableConvertor | None = None
+    rest: Rest | None = None
     convert: Callable[[Object, str], Object] | None = None
     # `convert_many` replaces `convert` (webhooks).
     convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None
     custom: bool = False
     disabled_versions: frozenset[str] = frozenset()  # not served (--runtime-config), but known for conversions
     storage_version_hash: str = ""
-    deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text
-    hidden_annotations: frozenset[str] = frozenset()  # fields upstream; omitted from Tables and PartialObjectMetadata
-    storage_group: str | None = None  # the group under which it is stored, if it differs (events)
-    equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple  # the same objects in another group (events)
-    store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store  # a subclass if a verb differs (namespaces)
+    deprecated: Mapping[str, str] = field(default_factory=dict)
+    hidden_annotations: frozenset[str] = frozenset()
+    storage_group: str | None = None
+    equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple
+    store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store
 
     @property
     def group_resource(self) -> GroupResource:

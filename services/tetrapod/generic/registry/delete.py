@@ -27,11 +27,17 @@ _NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is deco
 
 
 class Grace(Enum):
-    """The effect of a delete request on an object's grace period."""
+    """The effect of a delete request on an object's grace period.
 
-    NONE = auto()  # the object is removed at once, unless finalizers hold it
-    STARTED = auto()  # the object was marked as deleting, or its period was shortened
-    PENDING = auto()  # the object is being deleted already, and the requested period is not shorter
+    Attributes:
+        NONE: there is no period. The object is removed now, or only marked as being deleted if finalizers hold it.
+        STARTED: the deletionTimestamp was set, or is now earlier because the period became shorter; write the object.
+        PENDING: the object is being deleted already, and the requested period is not shorter; write nothing.
+    """
+
+    NONE = auto()
+    STARTED = auto()
+    PENDING = auto()
 
 
 async def delete(
@@ -200,7 +206,11 @@ def before_delete(store: BaseStore, ctx: Context, obj: Object, options: Object) 
 def _again(meta: Object, options: Object) -> Grace:
     """Return the effect of a delete request on an object that is being deleted already.
 
-    Its grace period can only become shorter. In that case, the new one is set on `meta`.
+    Its grace period can only become shorter.
+
+    Args:
+        meta: the object's metadata, in which a shorter period is set.
+        options: the DeleteOptions; if they have no period, the remaining one is set.
     """
     remaining: int | None = meta.get("deletionGracePeriodSeconds")
     if not remaining:

@@ -50,7 +50,7 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """Options of an update; see the arguments of `Store.update`."""
+    """Options of an update, as the arguments of `Store.update` with these names."""
 
     validate_create: ValidateObject | None = None
     validate_update: ValidateUpdate | None = None

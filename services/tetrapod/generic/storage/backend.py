@@ -14,7 +14,15 @@ from typing import NamedTuple, Protocol
 
 
 class KeyValue(NamedTuple):
-    """One stored key with its value and revisions, as in etcd's API. `lease` is 0 if the key does not expire."""
+    """One stored key with its value and revisions, as in etcd's API.
+
+    Attributes:
+        key: the whole key.
+        value: the stored bytes.
+        mod_revision: the revision of the last write.
+        create_revision: the revision at which the key was created.
+        lease: the ID of its lease; 0 if the key does not expire.
+    """
 
     key: str
     value: bytes
@@ -31,16 +39,19 @@ class StaleKeyValue(KeyValue):
 
 
 class Range(NamedTuple):
-    """The keys of a range up to the limit, in key order. `more` is true if the limit cut the result short.
+    """The keys of a range up to the limit, in key order.
 
-    `total` is the number of keys in the whole range; it is unspecified unless the read asked for it. `revision` is that
-    of the store at the time of the read.
+    Attributes:
+        kvs: the keys with their values.
+        more: whether the limit cut the result short.
+        total: the number of keys in the whole range; unspecified unless the read asked for it.
+        revision: the revision of the store at the time of the read.
     """
 
     kvs: Sequence[KeyValue]
     more: bool
-    total: int  # number of keys in the range, including those beyond the limit; unspecified unless `counted`
-    revision: int  # revision of the store at the time of the read
+    total: int
+    revision: int
 
 
 class WriteResult(NamedTuple):

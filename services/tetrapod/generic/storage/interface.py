@@ -220,7 +220,12 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """The uid and resourceVersion that the object must have for a write to proceed; None means any."""
+    """The conditions under which a write proceeds.
+
+    Attributes:
+        uid: the uid that the object must have; None for any.
+        resource_version: the resourceVersion that the object must have; None for any.
+    """
 
     uid: str | None = None
     resource_version: str | None = None
@@ -232,11 +237,17 @@ class Preconditions:
 
 
 class Updated(NamedTuple):
-    """The new object that an update wants to store. `ttl` is in seconds (0: forever); None keeps the current TTL."""
+    """The new object that an update wants to store.
+
+    Attributes:
+        object: the object.
+        ttl: its lifetime in seconds; 0 for no limit, None keeps the current one.
+        large: whether it is encoded in a thread, because it is large.
+    """
 
     object: Object
-    ttl: int | None = None  # seconds; None keeps the current TTL
-    large: bool = False  # whether it is encoded in a thread
+    ttl: int | None = None
+    large: bool = False
 
 
 TryUpdate: TypeAlias = Callable[[Object | None, "Entry | None"], Awaitable[Updated | None]]
@@ -397,9 +408,17 @@ class ResourceStorage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig:
-    """Where and how one resource is stored: below `/registry/` + `prefix`, as objects of `api_version` and `kind`."""
+    """Where and how one resource is stored.
 
-    prefix: str  # "pods", "services/specs", "minions", "example.com/widgets"
+    Attributes:
+        prefix: the keys are below `/registry/` and this, such as "pods", "services/specs" or "example.com/widgets".
+        api_version: the apiVersion of stored objects.
+        kind: the kind of stored objects.
+        namespaced: whether the namespace is part of the key.
+        compressed: whether the cache keeps the objects compressed, because they are large and seldom read.
+    """
+
+    prefix: str
     api_version: str
     kind: str
     namespaced: bool = True

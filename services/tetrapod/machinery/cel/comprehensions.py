@@ -109,7 +109,8 @@ def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | 
         accu: the slot of the accumulator.
         init: evaluates the first value of the accumulator.
         condition: evaluates whether the loop goes on; None means always.
-        step: evaluates the next value of the accumulator. An error is stored there, and raised when it is read.
+        step: evaluates the next value of the accumulator. An error in it, or in the condition, is stored there, and
+            raised when the accumulator is read.
         result: evaluates the result.
     """
 

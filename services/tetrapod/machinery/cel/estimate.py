@@ -43,9 +43,12 @@ class CostEstimate:
 
 
 class Entries(NamedTuple):
-    """The sizes of the keys and values in a map, or of the indexes and elements in a list.
+    """The sizes of the entries of a map or list.
 
-    `kind` is "list" or "map".
+    Attributes:
+        kind: "list" or "map".
+        key: the sizes of the keys of a map, or of the indexes of a list.
+        value: the sizes of the values of a map, or of the elements of a list.
     """
 
     kind: str
@@ -58,7 +61,13 @@ class Entries(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """A variable or the accumulator of a comprehension, with the path of its value and the sizes that are known."""
+    """A variable or the accumulator of a comprehension.
+
+    Attributes:
+        path: the path of its value.
+        size: the sizes that the value can have; None if unknown.
+        entries: the sizes of the value's entries; None if unknown, or if it is neither a map nor a list.
+    """
 
     path: Path
     size: Range | None

@@ -69,7 +69,7 @@ class Requirement:
 
 
 def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Labels], bool]:
-    """Return a function that returns whether labels satisfy a condition.
+    """Return a function that returns whether labels satisfy the requirement `key op values`.
 
     Each operator has its own function, because matching is the hot path of lists and watches with a selector.
     """

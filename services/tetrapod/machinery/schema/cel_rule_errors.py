@@ -137,6 +137,11 @@ class RuleErrors:
 
         It is the cost of one evaluation, multiplied by the maximum number of values in an object that the rule applies
         to.
+
+        Args:
+            program: the program of the rule; None if it did not compile.
+            place: the position of the rule's schema, which may know that number.
+            decl: the CEL type of the values, from whose minimum size the number is derived otherwise.
         """
         from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
 

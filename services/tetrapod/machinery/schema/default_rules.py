@@ -68,6 +68,12 @@ class _Checks:
         """Return the errors of a default under the CEL rules of its schema.
 
         It must be valid both as an unchanged value and as a new one. The cost is subtracted from the budget.
+
+        Args:
+            node: the compiled schema.
+            value: the default.
+            at: the field path of the default.
+            root: whether the schema is that of a resource, so that its rules see `metadata`, `apiVersion` and `kind`.
         """
         rules = RuleValidator(node, root=root)
         if rules.empty:

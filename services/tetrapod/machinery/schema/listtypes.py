@@ -57,9 +57,12 @@ def _set_errors(values: list[Any], path: str) -> list[FieldError]:
 
 
 def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldError]:
-    """Return the errors of a list of type map.
+    """Return the errors of a list of type map: items with equal keys, or the first item that is not an object.
 
-    A null counts as an item without keys. If an item is not an object, only the first such item is reported.
+    Args:
+        node: the schema of the list, which has the names of the keys.
+        values: the items; a null counts as an item without keys.
+        path: the field path of the list.
     """
     for index, item in enumerate(values):
         if item is not None and not isinstance(item, dict):

@@ -64,7 +64,15 @@ def _prune_object(node: SchemaNode | None, value: dict[str, Any], path: str, pru
 
 
 def _skip(node: SchemaNode, value: Any, path: str, pruned: list[str], resource: bool) -> None:
-    """Keep unknown fields of a value, but prune the values of the fields that its schema specifies."""
+    """Prune the values of the fields that the schema specifies, in place, but keep unknown fields of the value itself.
+
+    Args:
+        node: the schema, which preserves unknown fields.
+        value: the value.
+        path: its field path.
+        pruned: the list to which the paths of removed fields are added.
+        resource: whether the value is a resource, whose apiVersion, kind and metadata are left alone.
+    """
     if value.__class__ is dict:
         for key, item in value.items():
             if resource and key in META_FIELDS:

@@ -13,10 +13,16 @@ from tetrapod.machinery.quantity import canonical
 
 
 class Form(NamedTuple):
-    """The field names of target metrics or of current metrics."""
+    """The field names of metrics in the spec (`SPEC`: target values) or in the status (`STATUS`: current values).
 
-    key: str  # the field with the values in v2
-    prefix: str  # the prefix of the value fields in v1
+    Attributes:
+        key: the field of a v2 metric that contains the values: "target" or "current".
+        prefix: the beginning of the names of value fields in v1, such as "target" of targetAverageValue.
+        parts: the v1 fields with their places in v2, by type of metric; `{}` stands for the prefix.
+    """
+
+    key: str
+    prefix: str
     parts: dict[str, tuple[tuple[str, str], ...]]
 
 
@@ -85,7 +91,12 @@ def cpu_utilization(metric: Object, key: str) -> int | None:
 
 
 def to_v1(metric: Object, form: Form) -> Object:
-    """Return a v2 metric in the flat form of v1; only its `type` if that is unknown."""
+    """Return a v2 metric in the flat form of v1; only its `type` if that is unknown.
+
+    Args:
+        metric: the v2 metric, which is not modified.
+        form: `SPEC` for a metric of spec.metrics, `STATUS` for one of status.currentMetrics.
+    """
     kind = _KINDS.get(metric.get("type", ""), "")
     out: Object = {"type": metric.get("type", "")}
     if not kind:
@@ -119,6 +130,10 @@ def _read(source: Object, path: str) -> Any:
 
 def to_v2(metric: Object, form: Form) -> Object:
     """Return a v1 metric in the nested form of v2; only its `type` if that is unknown or the source is empty.
+
+    Args:
+        metric: the v1 metric, which is not modified.
+        form: `SPEC` for a metric of spec.metrics, `STATUS` for one of status.currentMetrics.
 
     Raises:
         ValueError: a quantity is invalid.

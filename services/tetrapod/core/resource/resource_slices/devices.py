@@ -128,7 +128,10 @@ def _consumed(listed: list[Object], path: str, collected: ErrorLists) -> None:
 
 
 def counters(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate counters by name: their number and their names. Errors are added to `collected`."""
+    """Validate a map of counters by name: there must be at least one, and not too many, and their names must be valid.
+
+    The values are not checked. Errors are added to `collected`.
+    """
     if not given:
         collected.declared.append(field.required(path))
     elif len(given) > _MOST_COUNTERS:

@@ -51,7 +51,10 @@ def needs_health_port(spec: Object) -> bool:
 
 
 def _keeps_ports(spec: Object) -> bool:
-    """Return whether unset node ports of a Service with this spec are restored from the stored object."""
+    """Return whether a Service with this spec has node ports: a NodePort, or a LoadBalancer that allocates them.
+
+    Node ports that an update of such a Service leaves unset are copied from the stored object.
+    """
     return spec.get("type") == "NodePort" or (
         spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
     )

@@ -64,7 +64,13 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The effect of creating one object of a kind of which only the number counts."""
+    """The effect of creating one object of a kind of which only the number counts.
+
+    Attributes:
+        resource: the kind's resource.
+        new: the new object.
+        used: the quota that it uses, by the resource names of quotas.
+    """
 
     resource: GroupResource
     new: Object

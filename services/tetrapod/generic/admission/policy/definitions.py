@@ -66,7 +66,16 @@ class Match:
 
 @dataclass(slots=True)
 class Policy:
-    """A parsed policy, validating or mutating. `param_kind` is None if it has no parameters."""
+    """A parsed policy, validating or mutating.
+
+    Attributes:
+        name: the name of the policy.
+        spec: its spec, which must not be modified.
+        revision: the revision of the stored policy.
+        match: its matchConstraints.
+        fails: whether errors reject the request (failurePolicy is not Ignore).
+        param_kind: the kind of its parameters; None if it has none.
+    """
 
     name: str
     spec: Object
@@ -96,8 +105,12 @@ class Policy:
 class Binding:
     """A parsed binding of either kind of policy.
 
-    `policy` is the name of the policy. `match` is None if it has no matchResources. `actions` are its
-    validationActions.
+    Attributes:
+        name: the name of the binding.
+        policy: the name of the policy.
+        match: its matchResources; None if it has none.
+        param_ref: its paramRef; None if it has none.
+        actions: its validationActions: Deny, Warn and Audit; empty for a mutating policy.
     """
 
     name: str

@@ -27,7 +27,14 @@ JSON_PATCH: Final[Returns] = (types.list_of(types.object_type("JSONPatch")),)
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression with its program. The program is None if it cannot be compiled; `error` then has the text."""
+    """A CEL expression with its program, or with the error because of which it has none.
+
+    Attributes:
+        expression: the text.
+        program: the program; None if it cannot be compiled.
+        error: the text of the compile error; "" if there is a program.
+        is_internal: whether the expression is valid, but building a program failed because of a constant part.
+    """
 
     expression: str
     program: Program | None = None

@@ -61,7 +61,16 @@ class _Reinvocation:
 
 @dataclass(slots=True)
 class _Request:
-    """The state of one request during an invocation of the plugin. `namespace` is None for cluster-scoped objects."""
+    """The state of one request during an invocation of the plugin.
+
+    Attributes:
+        attributes: the request; the policies replace its object.
+        versions: converts the object to the versions that policies want.
+        authorizer_variables: the values of the CEL variables for authorization checks.
+        namespace: the Namespace object; None for cluster-scoped objects.
+        reinvocation: which policies have been applied, and are to be applied again.
+        rejections: the messages of policies that reject the request, with their reasons.
+    """
 
     attributes: Attributes
     versions: Versions

@@ -20,7 +20,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Mutation(NamedTuple):
-    """One compiled mutation of a policy."""
+    """One compiled mutation of a policy: its expression, and whether that is a JSON patch (`patches`)."""
 
     compiled: Compiled
     patches: bool

@@ -22,7 +22,13 @@ E = TypeVar("E")
 
 
 class Misconfigured(NamedTuple):
-    """A policy or binding that matches the request but cannot be applied. `binding` is None if it is the policy."""
+    """A policy or binding that matches the request but cannot be applied.
+
+    Attributes:
+        policy: the policy.
+        binding: the binding; None if the policy itself is at fault.
+        error: the error text.
+    """
 
     policy: Policy
     binding: Binding | None
@@ -30,9 +36,14 @@ class Misconfigured(NamedTuple):
 
 
 class Invocation(NamedTuple, Generic[E]):
-    """The application of a policy by one binding with one parameter object (None if the policy has no parameters).
+    """The application of a policy by one binding with one parameter object.
 
-    `evaluator` is the compiled policy, and `matched_kind` the version in which it wants the objects.
+    Attributes:
+        policy: the policy.
+        binding: the binding.
+        evaluator: the compiled policy.
+        matched_kind: the version in which the policy wants the objects.
+        param: the parameter object; None if the policy has no parameters.
     """
 
     policy: Policy

@@ -49,7 +49,13 @@ class _Denial:
 class _Request:
     """The state of one request, collected over all policies.
 
-    `objects` are the new and the old object by the kind to which they were converted. `failures` are those to audit.
+    Attributes:
+        attributes: the request.
+        authorizer_variables: the values of the CEL variables for authorization checks.
+        namespace: the Namespace object; None for cluster-scoped objects.
+        objects: the new and the old object, by the kind to which they were converted.
+        denials: the failed validations that reject the request.
+        failures: the failed validations to record in the audit event.
     """
 
     attributes: Attributes

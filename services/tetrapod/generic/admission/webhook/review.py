@@ -34,8 +34,13 @@ class InvalidResponse(Exception):
 class Verdict:
     """The evaluated response of a webhook.
 
-    `patch` is the decoded patch, empty without a patch or if the webhook is validating. `status` is the Status of a
-    rejection.
+    Attributes:
+        allowed: whether the webhook admits the request.
+        patch: the decoded patch; empty without one, or if the webhook is validating.
+        patch_type: "JSONPatch", or "" without a patch.
+        status: the Status of a rejection; None if the response has none.
+        audit_annotations: annotations of the audit event, without the webhook's name as prefix.
+        warnings: the texts of Warning headers.
     """
 
     allowed: bool
@@ -76,10 +81,12 @@ def verdict(request: Review, review: Object, *, mutating: bool) -> Verdict:
     """Evaluate the AdmissionReview `review`, with which a webhook responded to `request`.
 
     Args:
-        mutating: whether the webhook may return a patch.
+        request: the request that was sent.
+        review: the decoded response.
+        mutating: whether the webhook may return a patch. If not, a patch is an error in v1 and ignored in v1beta1.
 
     Raises:
-        InvalidResponse: the response is malformed.
+        InvalidResponse: the response is malformed or belongs to another request.
     """
     response: Any = review.get("response")
     if response is None:

@@ -34,15 +34,18 @@ COLLECT_EVERY: Final = 3600.0
 
 
 class IdentityLease:
-    """The identity Lease of one server.
+    """The identity Lease of one process of the API server, in kube-system.
+
+    Its name is `apiserver-` and a hash of `hostname`, or of `hostname/process_name` if there is a process name. So the
+    processes on one host have different Leases, and a restarted process takes over its former one.
 
     Args:
         client: the client for the Lease.
-        hostname: the host name, from which the Lease's name is derived.
+        hostname: the host name, also the value of the label kubernetes.io/hostname.
         address: host:port at which other API servers can reach this one.
         namespaces_ready: set once kube-system exists; None if `register` is not called.
-        component: the value of the label.
-        process_name: name and port of a service that runs as a separate process; "" for the aggregator.
+        component: the value of the label apiserver.kubernetes.io/identity.
+        process_name: `SERVICE:PORT` of a service that runs as a separate process; "" for the aggregator.
     """
 
     def __init__(

@@ -17,12 +17,17 @@ class BackupError(Exception):
 
 
 class Item(NamedTuple):
-    """One key of the store with its value, its mod revision and its creation revision.
+    """One key of the store.
 
-    The key lacks the store's prefix.
+    Attributes:
+        key: the key below the store's prefix, such as "pods/ns/name".
+        value: the stored bytes.
+        revision: its mod revision.
+        created: its creation revision.
+        ttl: the remaining seconds of its lease; None if it does not expire.
     """
 
-    key: str  # below the prefix: "pods/ns/name"
+    key: str
     value: bytes
     revision: int
     created: int

@@ -21,10 +21,14 @@ SWEEP = 500  # keys or revisions per transaction
 
 
 class Housekeeping:
-    """The timers of one store. History is kept for at least `history` seconds, and at most twice as long.
+    """The timers of one store: for the compaction of its history, and for the expiry of leases.
+
+    History is kept for at least `history` seconds, and at most twice as long.
 
     Args:
+        writer: the writer of the store.
         revision: returns the store's current revision.
+        history: seconds.
         clock: returns the time with which the expiry of leases is compared; Unix time, because it is stored.
     """
 

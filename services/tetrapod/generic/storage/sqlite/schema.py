@@ -50,8 +50,12 @@ def open_connection(path: str) -> sqlite3.Connection:
 def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
     """Return whether the database is empty; False for a Tetrapod database of this schema version. It is not modified.
 
+    Args:
+        connection: the open database.
+        path: its file, for error texts; None if it is in memory.
+
     Raises:
-        UnsupportedDatabase: the file contains anything else.
+        UnsupportedDatabase: the file is not a database, or one of another program or schema version.
     """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]

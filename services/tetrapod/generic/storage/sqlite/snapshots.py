@@ -19,7 +19,14 @@ _CURRENT = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c
 
 
 class SnapshotEntry(NamedTuple):
-    """One key's value with its revision, its creation revision and its lease (0: none)."""
+    """The value of one key.
+
+    Attributes:
+        value: the stored bytes.
+        revision: the mod revision.
+        created: the creation revision.
+        lease: the ID of the lease; 0 for none.
+    """
 
     value: bytes
     revision: int
@@ -29,7 +36,13 @@ class SnapshotEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The contents of a store at one revision. It is immutable and can be restored into any store."""
+    """The contents of a store at one revision. It is immutable and can be restored into any store.
+
+    Attributes:
+        revision: the revision.
+        entries: the values by key.
+        leases: the remaining seconds of each lease, by its ID.
+    """
 
     revision: int
     entries: Mapping[str, SnapshotEntry]
