@@ -41,7 +41,13 @@ connections itself.
 
 
 class Assembled(NamedTuple):
-    """An assembled service: the handler behind the filters, and its authenticator and authorizer."""
+    """An assembled service.
+
+    Attributes:
+        director: the handler behind the filters.
+        authenticator: authenticates the requests.
+        authorizer: authorizes the requests.
+    """
 
     director: Handler
     authenticator: RequestAuthenticator

@@ -274,6 +274,10 @@ def _descend(values: list[Any]) -> Iterator[Any]:
 def _slice(value: Any, node: ArrayNode) -> list[Any]:
     """Return the elements of an array that an index or a slice selects.
 
+    Args:
+        value: the array.
+        node: the index or slice.
+
     Raises:
         JsonPathError: the value is not an array, or the index or slice is out of bounds.
     """

@@ -48,7 +48,13 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class Vertex(NamedTuple):
-    """An object of the graph. `kind` is the plural name of its resource, such as "secrets"."""
+    """An object of the graph.
+
+    Attributes:
+        kind: the plural name of its resource, such as "secrets".
+        namespace: its namespace; "" for a cluster-scoped object.
+        name: its name.
+    """
 
     kind: str
     namespace: str

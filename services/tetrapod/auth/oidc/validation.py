@@ -32,7 +32,16 @@ _EMAIL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mapper:
-    """The compiled CEL expressions of one authenticator; None and () for those that the configuration does not have."""
+    """The compiled CEL expressions of one authenticator; None and () for those that the configuration does not have.
+
+    Attributes:
+        username: computes the user name from the claims.
+        groups: computes the groups from the claims.
+        uid: computes the uid from the claims.
+        extra: compute the values of the user's extra attributes from the claims.
+        claim_rules: the claimValidationRules.
+        user_rules: the userValidationRules.
+    """
 
     username: Expression | None = None
     groups: Expression | None = None

@@ -136,7 +136,16 @@ async def _update(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
-    """Replace a binding by a new object with a new uid, because a roleRef is immutable. Return the revision."""
+    """Replace a stored binding by a new object with a new uid, because a roleRef is immutable.
+
+    Args:
+        storage: the storage of the bindings.
+        key: the storage key.
+        wanted: the new binding, without system metadata; it is not modified.
+
+    Returns:
+        The revision of the write.
+    """
 
     async def change(current: Object | None, entry: Entry | None) -> Updated | None:
         return Updated(_new(wanted))

@@ -15,9 +15,13 @@ from tetrapod.machinery.serializer import json, yaml
 
 
 def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
-    """Decode the first document of a JSON or YAML file and check it against the schema.
+    """Decode the first document of a JSON or YAML file and check it against a schema.
 
     Unknown fields are allowed.
+
+    Args:
+        data: the content of the file.
+        shape: the schema of the document.
 
     Raises:
         ValueError: the data is neither JSON nor YAML, is not a mapping, or has a value of the wrong type.
@@ -32,7 +36,7 @@ def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
 
 
 def _as(shape: SchemaNode, value: Any) -> Any:
-    """Return a copy of the value with the field names and string values that the schema requires.
+    """Return a copy of the value with the field names and string values that the schema `shape` requires.
 
     Field names match in any case. Numbers and booleans become strings where the schema has strings.
     """

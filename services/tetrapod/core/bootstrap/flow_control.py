@@ -103,6 +103,10 @@ def _revised(wanted: Object, current: Object) -> Object | None:
 
     The annotation `apf.kubernetes.io/autoupdate-spec` is set; the spec is restored if the object is updated
     automatically.
+
+    Args:
+        wanted: the bootstrap object, with the spec to restore.
+        current: the stored object, which is not modified.
     """
     metadata = current["metadata"]
     annotated = _auto_updated(current)

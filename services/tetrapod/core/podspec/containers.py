@@ -62,7 +62,13 @@ class PodContext:
 
 
 def containers(listed: list[Object], pod_context: PodContext, path: str) -> list[FieldError]:
-    """Validate the regular containers of a pod, of which there must be at least one."""
+    """Return the errors of the regular containers of a pod, of which there must be at least one.
+
+    Args:
+        listed: the containers.
+        pod_context: the facts about the pod on which the rules depend.
+        path: the field path of the list, for errors.
+    """
     if not listed:
         return [field.required(path)]
     errors: list[FieldError] = []

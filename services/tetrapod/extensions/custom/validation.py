@@ -108,6 +108,10 @@ class CustomValidator:
         """Return the schema errors of the status, which are none if the schema has no status.
 
         Their field paths begin with "status", but paths inside the messages begin below it, as upstream's do.
+
+        Args:
+            new: the new object.
+            before: relates the new object to the stored one, so that errors of unchanged values are tolerated.
         """
         node = self._node.properties.get("status")
         if node is None or "status" not in new:

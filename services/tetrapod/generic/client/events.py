@@ -33,9 +33,15 @@ class EventRecorder:
         self._recorded: dict[tuple[str, ...], tuple[str, str, int]] = {}
 
     async def record_warning(self, regarding: Object, reason: str, action: str, note: str) -> None:
-        """Create a Warning event about the object `regarding`.
+        """Create a Warning event about an object.
 
         If an event with the same reason and note about the object was recorded before, its series is updated instead.
+
+        Args:
+            regarding: the object, with its metadata.
+            reason: why the action was taken, such as "FailedCreate".
+            action: what was done or failed.
+            note: the text for people.
         """
         await self._record("Warning", regarding, reason, action, note)
 

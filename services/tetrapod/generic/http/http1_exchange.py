@@ -251,7 +251,7 @@ class Http1Exchange(Exchange):
     def hijack(self) -> Hijacked:
         """Detach the raw connection from the HTTP protocol and return it, for an upgrade.
 
-        No response is sent by the exchange.
+        The head of a stream that has begun is sent first. Apart from that, the exchange sends no response.
         """
         self.hijacked = self.done = True
         self._flush_head()

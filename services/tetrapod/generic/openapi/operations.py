@@ -211,7 +211,14 @@ def operation_part(text: str, capitalize: bool) -> str:
 
 
 def operation_id(verb: str, group: str, version: str, subject: str) -> str:
-    """Return an operation id: `list`, `apps`, `v1`, `NamespacedDeployment` become `listAppsV1NamespacedDeployment`."""
+    """Return an operation id: `list`, `apps`, `v1`, `NamespacedDeployment` become `listAppsV1NamespacedDeployment`.
+
+    Args:
+        verb: the beginning, such as `list`.
+        group: the API group; "" becomes `Core`.
+        version: the version; "" for none.
+        subject: the end: what the operation is for, such as `NamespacedDeployment`.
+    """
     parts = (group.removesuffix(".k8s.io") or "core", version, subject)
     return verb + "".join(operation_part(part, True) for part in parts if part)
 

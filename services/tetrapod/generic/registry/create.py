@@ -142,6 +142,11 @@ async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusErro
     """Return, not raise, the error for a name that exists.
 
     It says if the name was generated, and if the existing object is being deleted (provided that object can be read).
+
+    Args:
+        store: the store of the resource.
+        key: the storage key of the name.
+        obj: the object to create.
     """
     meta = obj["metadata"]
     generated = bool(meta.get("generateName"))

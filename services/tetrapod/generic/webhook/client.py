@@ -41,7 +41,7 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """One request of a chain of redirects."""
+    """One request of a chain of redirects: its method, its whole URL and its body (b"" for none)."""
 
     method: str
     url: str
@@ -85,7 +85,16 @@ class WebhookClient:
         return decode(answer, expected)
 
     async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpResponse:
-        """Send the request and return the response. As long as it has Retry-After, repeat it, at most ten times."""
+        """Send a request and return the response. As long as it has Retry-After, repeat it, at most ten times.
+
+        Args:
+            config: the webhook.
+            target: the request.
+            limit: the most bytes of the response's body.
+
+        Raises:
+            CallFailed: the webhook cannot be reached, redirects too often, or its response is too large.
+        """
         for _ in range(_MAX_RETRIES):
             answer, wait = await self._follow(config, target, limit)
             if wait is None:

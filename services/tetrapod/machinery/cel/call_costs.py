@@ -80,6 +80,13 @@ def _operator(
     """Return the cost and size of `&&`, `||`, `? :` or `+`, including the arguments, or None for other overloads.
 
     Such an operator does not evaluate all of its arguments, or its result contains their entries.
+
+    Args:
+        sizes: the known sizes of values, to which the entry sizes of `node` are added.
+        node: the call.
+        overload: one of the overloads that the call may resolve to.
+        args: the arguments.
+        costs: the costs of evaluating the arguments.
     """
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None
@@ -112,6 +119,11 @@ def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
     """Return the cost of `fieldSelector` or `labelSelector`; the size of the result is None.
 
     It is the cost of parsing the selector's text, and of a requirement for every second character.
+
+    Args:
+        sizes: the sizes of values that are known so far.
+        target: the receiver; None for a call without one.
+        args: the arguments.
     """
     length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))
@@ -121,7 +133,12 @@ def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
     """Return the cost of visiting all elements of the receiver, a list, or all characters of it, a string.
 
-    The result is None for a call without receiver.
+    The size of the result is None. The whole result is None for a call without receiver.
+
+    Args:
+        sizes: the sizes of values that are known so far.
+        target: the receiver; None for a call without one.
+        args: the arguments.
     """
     if target is None:
         return None
@@ -159,6 +176,11 @@ def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> C
     """Return the cost of `replace`, and the size of its result, or None for a call without receiver or arguments.
 
     The size depends on how often the replaced text may occur in the string.
+
+    Args:
+        sizes: the sizes of values that are known so far.
+        target: the receiver; None for a call without one.
+        args: the arguments.
     """
     if target is None or len(args) < 2:
         return None

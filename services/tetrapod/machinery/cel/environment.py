@@ -181,6 +181,11 @@ class Program:
 def _parsed(expression: str, source: Source, binds: bool) -> Node:
     """Parse an expression and expand its macros.
 
+    Args:
+        expression: the text of the expression.
+        source: makes the errors with their positions in the text.
+        binds: whether the macro `cel.bind` is allowed.
+
     Raises:
         CompileError: the expression is too long or too deep, or has syntax errors, all of which the text lists.
     """

@@ -196,6 +196,11 @@ def bind(at: int, target: Node | None, args: list[Node]) -> Node | None:
 
     Only some environments allow it.
 
+    Args:
+        at: the offset of the call in code points.
+        target: the receiver.
+        args: the three arguments.
+
     Raises:
         MacroError: the first argument is not an identifier.
     """

@@ -64,7 +64,12 @@ def _has_macro_issues(expression: str, source: Source, errors: list[tuple[int, i
 
 
 def _first_issue(expression: str, source: Source) -> Issue:
-    """Return the first syntax error that `parser` finds, in simpler words than ANTLR's."""
+    """Return the first syntax error that `parser` finds, in simpler words than ANTLR's.
+
+    Args:
+        expression: the text, which has an error.
+        source: makes the error with its position in the text.
+    """
     try:
         Parser(expression, binds=True).parse()
     except SyntaxProblem as problem:

@@ -80,7 +80,15 @@ def identity_of(manager_id: str) -> Object:
 
 
 def new_entry(manager_id: str, fields: FieldSet, api_version: str, *, applied: bool, time: str | None = None) -> Entry:
-    """Return an entry for the manager with an identifier."""
+    """Return an entry of managedFields.
+
+    Args:
+        manager_id: the encoded identifier of the manager, see `identity_of`.
+        fields: the fields that it owns.
+        api_version: the version in which the fields are named.
+        applied: whether it owns them by server-side apply instead of by updates.
+        time: the time of the last change; None for an entry without one.
+    """
     return Entry(identity_of(manager_id), fields, api_version, applied, time)
 
 

@@ -34,6 +34,10 @@ class _HeaderError(ValueError):
 def _header(data: bytes, at: int) -> _Header:
     """Parse a DER header: a tag of one byte and a length.
 
+    Args:
+        data: the encoded bytes.
+        at: the offset of the header.
+
     Raises:
         _HeaderError: the header is malformed; the text is encoding/asn1's.
     """

@@ -252,7 +252,15 @@ def _retain_keys(merged: Object, patch: Object) -> None:
 def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode | None, steps: _Steps) -> None:
     """Apply the directive `key` (`$setElementOrder/F`): merge field F in the order of its list.
 
-    The field and the directive are removed from the patch, and `merged` is modified.
+    Args:
+        merged: the object that is being merged, whose field is replaced.
+        patch: the patch of this object, from which the field and the directive are removed.
+        key: the name of the directive with its field.
+        node: the schema of the object; None if it is unknown.
+        steps: the budget of merge steps.
+
+    Raises:
+        StatusError: the directive or the field is not a list, or the elements do not fit the order.
     """
     order = patch.pop(key)
     if not isinstance(order, list):

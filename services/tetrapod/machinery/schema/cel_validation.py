@@ -268,12 +268,16 @@ class RuleValidator:
         )
 
     def _message(self, rule: CompiledRule, values: _Values, run: Run) -> tuple[str, str]:
-        """Evaluate the messageExpression of a rule, and subtract its cost from the budget.
+        """Evaluate the messageExpression of a rule that failed, and subtract its cost from the budget.
+
+        Args:
+            rule: the rule.
+            values: the values of its CEL variables.
+            run: the validation, whose budget is reduced.
 
         Returns:
-            The message and an error. The message is "" if the rule has no expression, if it failed or if its result is
-            not a
-            usable text. The error is "" unless it ends the whole validation.
+            The message and an error. The message is "" if the rule has no expression, if that failed, or if its result
+            is not a usable text. The error is "" unless it ends the whole validation.
         """
         from tetrapod.machinery.cel.errors import CostLimitExceeded
 

@@ -158,6 +158,10 @@ def keys_of(node: SchemaNode, item: Any) -> str | None:
     """Return the values of an element's keys in a list of type map as one text.
 
     The result is None if a key is missing or not a scalar, or if the list is not of type map.
+
+    Args:
+        node: the schema of the list.
+        item: the element.
     """
     if node.list_type != "map" or not node.list_map_keys or not isinstance(item, dict):
         return None
@@ -169,5 +173,9 @@ def by_keys(node: SchemaNode, items: list[Any]) -> dict[str, Any]:
     """Return the elements of a list of type map by the text of their keys (`keys_of`).
 
     If several elements have the same keys, the first is returned. Elements without keys are left out.
+
+    Args:
+        node: the schema of the list.
+        items: the elements.
     """
     return {keys: item for item in reversed(items) if (keys := keys_of(node, item)) is not None}

@@ -42,6 +42,10 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
 def coerce(node: SchemaNode, obj: Object) -> None:
     """Convert a custom resource from storage or a conversion webhook in place: like `decode`, but without defaults.
 
+    Args:
+        node: the schema of the resource.
+        obj: the custom resource.
+
     Raises:
         DecodeError: the metadata is malformed.
         CoerceError: the metadata of an embedded resource is malformed.

@@ -23,9 +23,14 @@ _LONGEST_MESSAGE: Final = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of one validation: whether it denies the request, and with which message and reason.
+    """The result of one validation of a policy.
 
-    An empty reason means Invalid.
+    Attributes:
+        denies: whether the actions of the binding apply to the request.
+        message: the message of a denial, or the error text.
+        reason: the reason of the Status; "" means Invalid.
+        seconds: the evaluation time.
+        failed: whether the expression could not be evaluated. `denies` then follows from the failurePolicy.
     """
 
     denies: bool
@@ -38,7 +43,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class AuditAnnotation:
-    """The result of one auditAnnotation: its value, or the error text of its expression."""
+    """The result of one auditAnnotation of a policy.
+
+    Attributes:
+        key: its key.
+        value: its value; "" if the expression failed.
+        error: the error text of the expression; "" if it has a value.
+        seconds: the time after which the expression failed; 0 if it did not.
+    """
 
     key: str
     value: str = ""

@@ -159,7 +159,11 @@ def _snapshot(attributes: Attributes) -> bytes:
 
 
 def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the operations of the patch in a response; empty if it has no patch.
+    """Return the JSON patch operations in a webhook's response; empty if it has no patch.
+
+    Args:
+        hook: the webhook, for the error.
+        verdict: its evaluated response.
 
     Raises:
         CallingFailed: the patch is not a JSON patch.

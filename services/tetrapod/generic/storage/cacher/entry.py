@@ -77,7 +77,11 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     def from_served(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
         """Create an entry from JSON bytes that include metadata.resourceVersion.
 
-        `revision` must be that resource version.
+        Args:
+            key: the key, relative to the resource's prefix.
+            raw: the bytes.
+            revision: that resource version.
+            lease: the ID of its lease; 0 if it does not expire.
         """
         head, item = divided(raw)
         return cls(key, _heads.setdefault(head, head), item, revision, lease)
