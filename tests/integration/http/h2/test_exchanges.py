@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
 from integration.http.h2.conftest import Connect, Serve2, settled
 from support.waiting import eventually
-from tetrapod.generic.http.h2.stream import STREAM_WINDOW
+from tetrapod.generic.http.h2.protocol import Http2Protocol
+from tetrapod.generic.http.h2.stream import STREAM_WINDOW, Stream
 from tetrapod.generic.http.request import ClientGone, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http2 import frames
@@ -363,3 +365,31 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_stays(serve2: Serve2,
     while not busy.pings:
         assert await busy.next_frame() is not None
     busy.send(frames.reset(stream, frames.CANCEL))
+
+
+async def test_closed_connections_leave_no_reference_cycles(serve2: Serve2, connect: Connect) -> None:
+    async def handler(request: Request) -> Response:
+        if request.path == "/wait":
+            await asyncio.Event().wait()
+        return Response(200, [], b"x" * 50_000)
+
+    async def left() -> int:
+        return sum(isinstance(found, Http2Protocol | Stream) for found in gc.get_objects())
+
+    server = await serve2(handler)
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(6):
+            client = await connect(server)
+            await client.get()
+            waiting = client.request("/wait")
+            if number % 3 == 0:
+                client.send(frames.reset(waiting, frames.CANCEL))
+                await client.get()
+            elif number % 3 == 1:
+                client.send(b"no frame" * 20)
+            await client.close()
+        await eventually(left, lambda count: count == 0, timeout=10)
+    finally:
+        gc.enable()

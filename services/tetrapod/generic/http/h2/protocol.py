@@ -9,6 +9,7 @@ Upstream: golang.org/x/net/http2, server.go, serverConn.
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -420,10 +421,12 @@ class Http2Protocol(asyncio.Protocol):
         work = stream.run(handler)
         stream.task = task = start_eagerly(self.loop, work) if self.state.contended() else self.loop.create_task(work)
         self.state.tasks.add(task)
-        task.add_done_callback(self._handler_ended)
+        task.add_done_callback(functools.partial(self._handler_ended, stream))
 
-    def _handler_ended(self, task: asyncio.Task[None]) -> None:
+    def _handler_ended(self, ended: Stream, task: asyncio.Task[None]) -> None:
         self.state.tasks.discard(task)
+        ended.task = None
+        ended.request.release_connection()  # a task that was cancelled before its first step has not done it
         self.state.total_requests += 1
         self._handlers -= 1
         while self._waiting and self._handlers < self.state.max_streams:
