@@ -32,9 +32,14 @@ access review can have so many.
 
 
 class BindingKey(NamedTuple):
-    """The key of a binding in the index; sorted keys are in the order in which upstream visits bindings."""
+    """The key of a binding in the index; sorted keys are in the order in which upstream visits bindings.
 
-    namespace: str  # "" for a ClusterRoleBinding, which upstream visits first
+    Attributes:
+        namespace: the namespace of a RoleBinding; "" for a ClusterRoleBinding, which upstream visits first.
+        name: the name of the binding.
+    """
+
+    namespace: str
     name: str
 
 

@@ -27,7 +27,12 @@ _ZERO: Final = Quantity.from_int(0)
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The extended resource names of DeviceClasses. A name that two classes share applies to both."""
+    """The extended resource names of DeviceClasses. A name that two classes share applies to both.
+
+    Attributes:
+        explicit: the spec.extendedResourceName of each class that has one, by the name of the class.
+        known: all names, including the implicit one of every class.
+    """
 
     explicit: Mapping[str, str] = field(default_factory=dict)
     """The explicit extended resource name of each class that has one."""

@@ -15,9 +15,14 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
 class ClientEvent(NamedTuple):
-    """An event of a watch. The object of an ERROR event is a Status, that of a BOOKMARK has only a resource version."""
+    """An event of a watch.
 
-    type: str  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
+    Attributes:
+        type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+        object: the object; for ERROR a Status, for BOOKMARK an object with only a resource version.
+    """
+
+    type: str
     object: Object
 
 

@@ -40,9 +40,13 @@ _UNSET: Final = -(1 << 31)
 class ScalePaths(RestOfVersions):
     """The `rest` of a scale subresource: the field paths from which a Scale is made.
 
-    `selector` is the path of a LabelSelector, a map of labels, or a selector string; () if the resource has no
-    selector. Versions with other paths declare a subresource each. If `required`, a resource without the replicas field
-    has no scale (custom resources).
+    Versions with other paths declare a subresource each.
+
+    Attributes:
+        spec_replicas: the path of the wanted number of replicas.
+        status_replicas: the path of the actual number of replicas.
+        selector: the path of a LabelSelector, a map of labels, or a selector string; () if there is none.
+        required: whether an object without the field at `spec_replicas` has no scale (custom resources).
     """
 
     spec_replicas: tuple[str, ...] = ("spec", "replicas")

@@ -33,10 +33,15 @@ _BATCH_CHECK_FROM: Final = 4
 
 
 class Impersonated(NamedTuple):
-    """The user as whom the request continues, and the authorized verb."""
+    """The result of an impersonation.
+
+    Attributes:
+        user: the user as whom the request continues.
+        constraint: the authorized verb, for the audit log; "" for the legacy mode.
+    """
 
     user: UserInfo
-    constraint: str  # the authorized verb, for the audit log; "" for the legacy mode
+    constraint: str
 
 
 class Mode(Protocol):

@@ -16,13 +16,22 @@ from tetrapod.machinery.user import LOOPBACK, UserInfo
 class Context:
     """The context of one request, or, with the defaults, of the server's own work.
 
-    - `version` is that of the request ("v1"), and `subresource` is "" for the resource itself.
-    - `warnings` are texts of Warning headers, and `annotations` are those of the audit event. Handlers append to both.
+    Attributes:
+        user: the user who makes the request.
+        namespace: the namespace of the path; "" for none.
+        version: the version of the request, such as "v1".
+        subresource: the subresource; "" for the resource itself.
+        dry_run: whether nothing is to be stored.
+        warnings: the texts of Warning headers, to which handlers append.
+        annotations: the annotations of the audit event, to which handlers add.
+        large: whether the new or the stored object is large. Work on it is then done in a thread.
+        discarded: the objects of a large request that are freed in a thread after it; None for a small request.
+        verb: the verb that was authorized, such as "patch" for a patch that creates an object.
     """
 
     user: UserInfo = LOOPBACK
     namespace: str = ""
-    version: str = ""  # of the request: "v1"
+    version: str = ""
     subresource: str = ""
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)

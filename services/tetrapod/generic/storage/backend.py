@@ -69,9 +69,14 @@ class WriteResult(NamedTuple):
 class BackendEvent(NamedTuple):
     """One change of one key.
 
-    `value` is None for a deletion. `previous` is the value before the change; it is None if the key was created, if the
-    watch does not ask for previous values, or if the history has been compacted. `created` is True if the key did not
-    exist before.
+    Attributes:
+        key: the whole key.
+        value: the new value; None for a deletion.
+        revision: the revision of the change.
+        previous: the key before the change. It is None if the key was created, if the watch does not ask for previous
+            values, or if the history has been compacted.
+        created: whether the key did not exist before.
+        lease: the ID of the key's lease; 0 if it does not expire.
     """
 
     key: str

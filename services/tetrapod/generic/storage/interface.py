@@ -115,10 +115,13 @@ class ListQuery:
 
 
 class ListPage(NamedTuple):
-    """One page of a list, in key order. An empty `continue_token` marks the last page.
+    """One page of a list, in key order.
 
-    `remaining` is the number of objects after this page. It is None on the last page, and if it is unknown because
-    there is a selector.
+    Attributes:
+        entries: the objects of the page.
+        resource_version: the resourceVersion of the list.
+        continue_token: the token for the next page; "" on the last page.
+        remaining: the number of objects after this page; None on the last page, or if a selector makes it unknown.
     """
 
     entries: list[Entry]

@@ -25,7 +25,13 @@ E = TypeVar("E")
 
 @dataclass(slots=True)
 class Hook(Generic[E]):
-    """A policy with its bindings, at least one."""
+    """A policy with its bindings.
+
+    Attributes:
+        policy: the policy.
+        bindings: its bindings, at least one.
+        evaluator: returns the compiled policy. It is compiled at the first call after a change of the policy.
+    """
 
     policy: Policy
     bindings: list[Binding]

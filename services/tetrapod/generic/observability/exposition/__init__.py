@@ -50,7 +50,11 @@ def _messages(metrics: Sequence[Metric], collectors: Sequence[Any], encoding: st
 
 
 class Form(NamedTuple):
-    """A format: text, or protobuf in one of its encodings.
+    """A format of metrics: text, or protobuf in one of its encodings.
+
+    Attributes:
+        encoding: the encoding of protobuf, such as "delimited"; "" for text.
+        content_type: the Content-Type of the response.
 
     Upstream: prometheus/common/expfmt/encode.go, Negotiate
     """
