@@ -125,7 +125,7 @@ class BoundedCache(dict[K, V]):
 
 
 class _Results(BoundedCache[K, V]):
-    """The cached results of a function of one argument: `results[argument]` calls the function if it has no result."""
+    """A `BoundedCache` of the results of a function: `results[argument]` calls it if the result is not cached."""
 
     __slots__ = ("_function",)
 

@@ -207,9 +207,9 @@ class Server:
             raise RuntimeError("a client keeps writing while the state is reset; stop it before the reset")
 
     def settle(self) -> None:
-        """Wait until controllers have processed all writes, at most 2 seconds.
+        """Wait until controllers have processed all writes. Return after 2 seconds even if they have not.
 
-        Work that they delay on purpose is not awaited.
+        Work that controllers delay on purpose is not awaited.
         """
         self._loop.call(self._server.settled())
 

@@ -84,6 +84,14 @@ def _inheriting(wanted: Object, stored: Mapping[str, Entry]) -> Object:
     An object that is stored, or that was not split, is returned as it is. Without this, an upgrade would give anonymous
     users discovery again where `system:discovery` had been restricted.
 
+    Args:
+        wanted: a bootstrap ClusterRole, Role or binding of this release.
+        stored: the stored objects of the same kind by name, or by namespace/name.
+
+    Returns:
+        `wanted` or a changed copy, with labels, annotations, and subjects (of a binding) or rules (of a role) of the
+        older object. What `wanted` has beyond them is added.
+
     Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeSplitClusterRoleBindings and primeAggregatedClusterRoles.
     """
     name = wanted["metadata"]["name"]

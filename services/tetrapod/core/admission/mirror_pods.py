@@ -49,6 +49,8 @@ class MirrorPods:
     async def error(self, pod: Object, node: str) -> str:
         """Return an error text if the node may not create the pod, else "".
 
+        A node may only create mirror pods of itself that refer to no other objects, such as Secrets.
+
         Raises:
             StatusError: 404, the node does not exist.
         """

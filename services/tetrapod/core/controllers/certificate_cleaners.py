@@ -32,9 +32,10 @@ _POD_REQUEST: Final = timedelta(minutes=30)
 
 
 class _Cleaner:
-    """The base class of both cleaners, which checks all requests of the resource `gvr` every `period` seconds.
+    """The base class of both cleaners, which deletes the requests that are over (`is_over`) every `period` seconds.
 
-    Only tests set `period` and `clock`.
+    Subclasses set `name`, the name of the controller, and `gvr`, the resource, and implement `is_over`. Only tests pass
+    `period` and `clock`, which returns the current time.
     """
 
     name = ""

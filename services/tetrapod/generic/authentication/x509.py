@@ -74,7 +74,10 @@ class X509Authenticator:
 
 
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
-    """Return the user that a certificate names: without a name if it has no common name, and without `reserved_groups`.
+    """Return the user that the subject of a certificate names.
+
+    The name is the last common name, or "" if there is none. The groups are the organizations without
+    `reserved_groups`. The extra value of the credential id is the SHA-256 fingerprint of the certificate.
 
     Raises:
         ValueError: the subject has several uids or an empty one.

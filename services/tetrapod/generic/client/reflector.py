@@ -98,11 +98,16 @@ class Reflector(ABC):
 
     @abstractmethod
     def _put(self, key: Key, obj: Object) -> None:
-        """Store an object that was added or changed. Objects of a list may also be unchanged."""
+        """Store an object that was added or changed, or that a list contained; subclasses implement this."""
 
     @abstractmethod
     def _remove(self, key: Key, obj: Object | None) -> None:
-        """Remove an object. `obj` is its last state, or None if it was missing in a new list."""
+        """Remove a stored object; subclasses implement this.
+
+        Args:
+            key: the namespace and name of the object.
+            obj: its last state, or None if it was missing in a new list.
+        """
 
     async def run(self) -> None:
         """List and watch until cancelled. Errors are logged and retried with backoff."""

@@ -76,7 +76,9 @@ def all_modes(authorizer: Authorizer) -> list[Mode]:
 
 
 class ConstrainedMode:
-    """A constrained mode that authorizes the values of the user one by one.
+    """A constrained mode: it authorizes the request itself (`impersonate-on:…`), then each value of the target user.
+
+    The values are the name, the uid, the groups and the extra values (`impersonate:<mode>`).
 
     Args:
         authorizer: decides the checks.

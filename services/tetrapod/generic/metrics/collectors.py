@@ -136,7 +136,8 @@ class Counter(Metric):
     def row(self, labels: tuple[str, ...]) -> list[float]:
         """Return a list with one number, which the caller counts up in place, for the series with these label values.
 
-        This is for callers that count the same labels often. The number is added to that of `add`.
+        This is for callers that count the same labels often. The number is added to that of `add`. If the
+        labels name a deleted object, nothing is counted. See `series.py` for a counter with too many series.
         """
         row = self._rows.get(labels)
         if row is None:

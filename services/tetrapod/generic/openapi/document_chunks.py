@@ -91,7 +91,7 @@ class JsonForm:
     """The encoder of Swagger documents in JSON; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
-        """Return the path item as JSON."""
+        """Return the path item as JSON. The path is not used."""
         return _exact(orjson.dumps(item))
 
     def schema(self, schema: Object) -> bytes:
@@ -101,7 +101,14 @@ class JsonForm:
     def document(
         self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
     ) -> Iterator[bytes]:
-        """Yield the pieces of the document, sorted by name, and remove the entries of `paths` and `definitions`."""
+        """Implement `Form.document`: yield the pieces of one JSON object, with paths and definitions sorted by name.
+
+        Args:
+            head: the members of the object before `paths`; at least one.
+            paths: the results of `path` by path. Entries are removed when they are yielded.
+            definitions: the results of `schema` with the kinds, by name. Entries are removed when they are yielded.
+            tail: the members after `definitions`; at least one.
+        """
         yield orjson.dumps(head)[:-1] + b',"paths":'
         yield from members(paths, paths.pop)
         yield b',"definitions":'
@@ -143,7 +150,14 @@ class JsonFormV3:
         return _exact(orjson.dumps(schema))
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        """Yield the pieces of the document, sorted by name, and remove the entries of `paths` and `schemas`."""
+        """Implement `FormV3.document`: yield the pieces of one JSON object, with paths and schemas sorted by name.
+
+        Args:
+            head: the document, in the order of its members. Its `paths` and `components.schemas` are replaced by those
+                of the next arguments.
+            paths: the results of `path` by path. Entries are removed when they are yielded.
+            schemas: the results of `schema` by name. Entries are removed when they are yielded.
+        """
         separator = b"{"
         for key, value in head.items():
             yield b'%b"%b":' % (separator, key.encode())

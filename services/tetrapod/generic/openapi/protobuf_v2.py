@@ -40,7 +40,15 @@ class ProtobufForm:
     def document(
         self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
     ) -> Iterator[bytes]:
-        """Yield the pieces of the document, and remove the entries of `paths` and `definitions`."""
+        """Implement `Form.document`: yield the pieces of one openapi.v2 Document, with all maps sorted by name.
+
+        Args:
+            head: the members before `paths`, not yet encoded.
+            paths: the results of `path` by path. Entries are removed when they are yielded.
+            definitions: the results of `schema` with the kinds, by name. All entries are removed before the first
+                definition is yielded.
+            tail: the members after `definitions`, not yet encoded.
+        """
         yield body(_DOCUMENT, 16, head)
         yield from pairs((8, 2), paths)
         schemas = {name: _with_kinds(definitions.pop(name)) for name in list(definitions)}

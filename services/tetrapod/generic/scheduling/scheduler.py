@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 
 class _Queue:
-    """The waiting requests of one flow. Those that have started before go first, because they hold seats and memory."""
+    """The waiting requests of one flow. Those that have started before go first, because they hold seats and memory.
+
+    Each request is the future that `FairScheduler.wait` returned.
+    """
 
     __slots__ = ("new", "started")
 
@@ -91,9 +94,9 @@ class FairScheduler:
         return self._cpu < self._config.enough_cpu * self._wall
 
     def try_start(self, flow: Hashable) -> bool:
-        """Return True and count the request if a request of `flow` may run now.
+        """Return True if a request of `flow` may run now. It then counts as one of the requests of this step.
 
-        Otherwise the caller must await `wait`.
+        Otherwise return False; the caller must await `wait`.
         """
         if self._disabled:
             return True
@@ -113,7 +116,11 @@ class FairScheduler:
         return True
 
     def wait(self, flow: Hashable, *, started: bool = False) -> asyncio.Future[None]:
-        """Return a future that is done when a request of `flow` may run. The request is then counted already.
+        """Return a future that completes when a request of `flow` may run.
+
+        Call it only after `try_start` has returned False, without an await in between.
+        The number of waiting requests is not limited. A caller that gives up cancels the future. Nothing is given back:
+        the scheduler only counts the requests that start in one step of the loop.
 
         Args:
             flow: the flow.

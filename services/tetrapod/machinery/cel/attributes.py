@@ -179,6 +179,15 @@ def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], ow
     """Apply qualifiers to the value inside an optional.
 
     The result is an optional, or a bool if the last belongs to `has()`.
+
+    Args:
+        f: the frame of the evaluation, to whose cost the cost of this is added.
+        value: the optional, which may be empty.
+        qualifiers: the fields and indexes to apply in order.
+        own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+
+    Raises:
+        EvaluationError: a key has a wrong type, or cannot be computed.
     """
     if value is NONE or not qualifiers:
         f.cost += own

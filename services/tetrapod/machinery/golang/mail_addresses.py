@@ -154,7 +154,11 @@ class _Reader:
         return atom
 
     def _comment(self) -> None:
-        """Read the rest of a comment after its opening parenthesis. It may contain comments."""
+        """Read the rest of a comment after its opening parenthesis. It may contain comments.
+
+        Raises:
+            _Malformed: the comment does not end.
+        """
         depth, place = 1, 0
         while depth and place < len(self.rest):
             char = self.rest[place]

@@ -126,7 +126,7 @@ class Stream(Exchange):
             self.feed(data)
 
     def end_of_request(self) -> None:
-        """Record that the client has sent everything."""
+        """Record that the client has sent everything. If the response has been sent as well, close the stream."""
         if self.stream_state is ANSWERED:
             self._close()
         else:
