@@ -52,6 +52,14 @@ class Crd:
         names_accepted: whether the condition NamesAccepted is True.
         deleting: whether deletionTimestamp is set.
         terminating: whether deletionTimestamp is set or the condition Terminating is True.
+        entry: the stored entry.
+        name: metadata.name, `plural.group`.
+        uid: metadata.uid.
+        generation: metadata.generation.
+        group: spec.group.
+        plural: spec.names.plural.
+        namespaced: whether spec.scope is Namespaced.
+        versions: the entries of spec.versions, in order.
     """
 
     __slots__ = (
@@ -203,10 +211,16 @@ must not block.
 class Crds:
     """All definitions by name, updated by `run`. Iterating yields them in no particular order.
 
+    It implements `ReflectorStore`.
+
     Attributes:
-        listeners: functions that are called after each change.
-        synced: set once all stored definitions are here.
-        generation: a number that grows with each change.
+        listeners: functions that are called with the old and the new definition after each change. Old is None for an
+            addition, new for a deletion. They must not block.
+        synced: an event that `run` sets once all stored definitions have been read.
+        generation: a number that grows with each change; not metadata.generation.
+
+    Args:
+        storage: the storage of the definitions.
     """
 
     def __init__(self, storage: ResourceStorage) -> None:
@@ -214,7 +228,7 @@ class Crds:
         self._by_name: dict[str, Crd] = {}
         self.listeners: list[OnCrd] = []
         self.synced = asyncio.Event()
-        self.generation = 0  # incremented on every change
+        self.generation = 0
         self._served: tuple[int, dict[GroupVersion, list[Crd]]] = (-1, {})
 
     def __iter__(self) -> Iterator[Crd]:
@@ -258,15 +272,25 @@ class Crds:
         await follow(self._storage, self, "custom resource definitions")
 
     def stored_keys(self) -> Collection[str]:
-        """Return a view of the names of all definitions."""
+        """Return a view of the names of all definitions, which are their storage keys.
+
+        Implements `ReflectorStore.stored_keys`.
+        """
         return self._by_name.keys()
 
     def drop(self, key: str) -> None:
-        """Remove a definition that the storage no longer has, and call the listeners."""
+        """Remove a definition that the storage no longer has, and call the listeners. Implements `ReflectorStore.drop`.
+
+        Args:
+            key: the name of the definition.
+        """
         self._put(key, None)
 
     def apply(self, events: Sequence[WatchEvent]) -> None:
-        """Apply watch events of the storage in order, and call the listeners for each change."""
+        """Apply watch events of the storage in order, and call the listeners for each change.
+
+        Implements `ReflectorStore.apply`.
+        """
         for event in events:
             if event.entry is not None:
                 self._put(event.entry.key, None if event.type == "DELETED" else event.entry)

@@ -94,7 +94,12 @@ class ExtensionsService:
 
 
 def _keep_series(old: Crd | None, new: Crd | None) -> None:
-    """Remove the metric series of a deleted definition and its resource, or allow series of an existing one again."""
+    """Remove the metric series of a deleted definition and its resource, or allow series of an existing one again.
+
+    Args:
+        old: the definition before the change; None for an addition.
+        new: the definition after the change; None for a deletion.
+    """
     crd = new or old
     if crd is not None:
         change = retire if new is None else restore

@@ -125,7 +125,14 @@ class BoundedCache(dict[K, V]):
 
 
 class _Results(BoundedCache[K, V]):
-    """A `BoundedCache` of the results of a function: `results[argument]` calls it if the result is not cached."""
+    """The cached results of a function of one argument, within the limits of a `BoundedCache`.
+
+    `results[argument]` calls the function if it has no result, and keeps the result unless it is too large.
+
+    Args:
+        function: the function. Its exceptions reach the caller and are not cached.
+        bounds: the arguments of `BoundedCache`.
+    """
 
     __slots__ = ("_function",)
 
@@ -145,6 +152,12 @@ def bounded(
 
     A hit costs no more than with `functools.lru_cache` (measured: 35 ns). An exception is raised to the caller and not
     cached. The arguments are those of `BoundedCache`.
+
+    Args:
+        count: the most results, at least two.
+        size: the most bytes of all arguments and results together.
+        largest: the most bytes of one argument and its result; larger ones are not cached.
+        weigh_entry: returns the bytes of an argument and its result; None means `weigh`.
     """
     more = {} if weigh_entry is None else {"weigh_entry": weigh_entry}
 

@@ -56,10 +56,13 @@ _CHARACTERS_PER_ERROR: Final = 512
 
 
 class _Collected(threading.local):
-    """The state of `limited`, one for each thread."""
+    """The state of `limited`, one for each thread.
+
+    Attributes:
+        made: the number of errors that this thread's validation has created; -1 means that they are not limited.
+    """
 
     made = -1
-    """The errors that this thread's validation has created; -1 means that they are not limited."""
 
 
 _collected: Final = _Collected()

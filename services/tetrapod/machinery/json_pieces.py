@@ -95,6 +95,9 @@ class _Document:
         load: the decoder of a piece.
         data: the document.
         extend: adds the members of the second object to the first one.
+
+    Raises:
+        ValueError: raised by `decode`: a piece is malformed, or the document cannot be cut (NotInPiecesError).
     """
 
     def __init__(self, load: Callable[[bytes], Any], data: bytes, extend: Callable[[Any, Any], None]) -> None:
@@ -125,7 +128,14 @@ class _Document:
         return root
 
     def _cuts(self) -> list[tuple[int, int, bytes, bytes]]:
-        """Return start and end of each piece, and the brackets that are open there."""
+        """Return the pieces of the document, in order.
+
+        Each is a tuple of its start and end, the opening brackets of the containers that are open at its start, and
+        those of the containers that are open at its end. The brackets come from the outermost.
+
+        Raises:
+            NotInPiecesError: the brackets are not balanced or nest too deeply, or a string does not end.
+        """
         cuts = []
         start, opened = 0, b""
         while start < len(self._data):
@@ -165,7 +175,12 @@ class _Document:
         return text
 
     def _join(self, spine: list[Any], piece: Any) -> None:
-        """Add the members of a piece to the containers that it continues, from the innermost to the root."""
+        """Add the members of a piece to the containers that it continues, from the innermost to the root.
+
+        Args:
+            spine: the decoded containers that were open at the start of the piece, from the root to the innermost.
+            piece: the decoded piece. It repeats these containers, each as first member of the one around it.
+        """
         parts = [piece]
         for _ in spine[1:]:
             parts.append(_first(parts[-1]))
@@ -176,7 +191,10 @@ class _Document:
 
 
 def _still_open(brackets: bytes) -> bytes:
-    """Return the brackets that stay open.
+    """Return the opening brackets that are not closed.
+
+    Args:
+        brackets: the brackets of the document so far, without those within strings.
 
     Raises:
         NotInPiecesError: a bracket is closed that is not open, or they nest too deeply.
@@ -201,6 +219,9 @@ def _suffix(still_open: bytes) -> bytes:
     """Return the text that completes a piece: a mark as last member of the innermost container, and brackets.
 
     It is empty if no brackets are open. `_open_containers` recognizes the innermost container by the mark.
+
+    Args:
+        still_open: the opening brackets of the containers that are open at the end of the piece, from the outermost.
     """
     if not still_open:
         return b""
@@ -212,6 +233,10 @@ def _open_containers(root: Any, still_open: bytes) -> list[Any]:
     """Return the objects and lists that the next piece continues, from the root to the innermost.
 
     The mark that `_suffix` added is removed from the innermost.
+
+    Args:
+        root: the document as decoded so far.
+        still_open: the opening brackets of these containers.
 
     Raises:
         NotInPiecesError: a key occurs twice in an open object, so that the last member to be decoded is not its last
@@ -263,7 +288,12 @@ def dumps(value: Any) -> bytes:
 
 
 def _parts(value: Any, levels: int) -> Iterator[bytes]:
-    """Yield the parts of an encoded value. Lists and objects of few members are entered, long ones are cut."""
+    """Yield the parts of an encoded value. Lists and objects of few members are entered, long ones are cut.
+
+    Args:
+        value: the value to encode.
+        levels: how many levels of containers are encoded in parts; deeper ones are encoded at once.
+    """
     if not value or not levels or not isinstance(value, dict | list):
         yield orjson.dumps(value)
     elif isinstance(value, dict):

@@ -21,8 +21,17 @@ from tetrapod.machinery.golang.query import Query
 class RequestInfo:
     """The parts of a request's path. Parts that a path does not have are empty.
 
-    `verb` is the API verb for resources (such as "list"), and the lower-case HTTP method for other paths. `parts` are
-    the segments from the resource on. The selectors are set only for lists, watches and deletecollections.
+    Attributes:
+        is_resource_request: whether the path is that of a resource below /api or /apis.
+        path: the whole path.
+        verb: the API verb for resources (such as "list"), and the lower-case HTTP method for other paths.
+        api_prefix: "api" or "apis".
+        api_group: the group; "" for the core group.
+        api_version: the version without the group, such as "v1".
+        parts: the segments from the resource on.
+        field_selector: the raw selector of the query; set only for lists, watches and deletecollections.
+        label_selector: as `field_selector`.
+        namespaced: whether the path contains `/namespaces/<namespace>/`; the namespace may be empty.
     """
 
     is_resource_request: bool
@@ -39,7 +48,6 @@ class RequestInfo:
     field_selector: str = ""
     label_selector: str = ""
     namespaced: bool = False
-    """Whether the path contains `/namespaces/<namespace>/`; the namespace may be empty."""
 
 
 def scope_of(info: RequestInfo) -> str:

@@ -25,30 +25,43 @@ class SchemaNode:
 
     `type` is "object", "array", "string", "integer", "number", "boolean" or "" (anything).
     A map is an object with `additional_properties` and no `properties`.
+
+    Attributes:
+        additional_properties: the schema of the values of a map.
+        compiled: a cache of what other packages compile from the node, by a name for each use.
+        default: the default value, or NO_DEFAULT.
+        definition: the name of the definition that the node describes, such as "io.k8s.api.core.v1.PodSpec", or "".
+        list_type: "atomic", "set", "map" or "".
+        map_type: "atomic", "granular" or "".
+        patch_merge_key: the field that identifies the elements of a list, such as "name".
+        patch_strategy: any of "merge", "replace" and "retainKeys".
+        presence: how Go writes the field of a built-in type; a key of PRESENCE.
+        preserve_unknown: x-kubernetes-preserve-unknown-fields.
+        validations: the keywords of a CRD schema that validate values (minimum, pattern, anyOf,
+            x-kubernetes-validations).
     """
 
     __slots__ = (
-        "additional_properties",  # SchemaNode | None
-        "compiled",  # a cache of what other packages compile from the node, by a name for each use
-        "default",  # the value, or NO_DEFAULT
-        "definition",  # "io.k8s.api.core.v1.PodSpec", or ""
+        "additional_properties",
+        "compiled",
+        "default",
+        "definition",
         "embedded_resource",
-        "enum",  # tuple | None
+        "enum",
         "format",
         "int_or_string",
-        "items",  # SchemaNode | None
-        "list_map_keys",  # tuple[str, ...]
-        "list_type",  # "atomic" | "set" | "map" | ""
-        "map_type",  # "atomic" | "granular" | ""
+        "items",
+        "list_map_keys",
+        "list_type",
+        "map_type",
         "nullable",
-        "patch_merge_key",  # key of a list's elements, such as "name"
-        "patch_strategy",  # frozenset of "merge", "replace", "retainKeys"
-        "presence",  # how Go writes the field of a built-in type; see PRESENCE
-        "preserve_unknown",  # x-kubernetes-preserve-unknown-fields
-        "properties",  # dict[str, SchemaNode]
-        "required",  # tuple[str, ...]
+        "patch_merge_key",
+        "patch_strategy",
+        "presence",
+        "preserve_unknown",
+        "properties",
+        "required",
         "type",
-        # dict of a CRD schema's keywords that validate values (minimum, pattern, anyOf, …, x-kubernetes-validations)
         "validations",
     )
 

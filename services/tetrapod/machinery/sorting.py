@@ -21,10 +21,9 @@ T = TypeVar("T")
 
 
 def sort_large(values: Collection[T], key: Callable[[T], Any] | None = None) -> list[T]:
-    """Return `sorted(values, key=key)`.
+    """Return the values in a new sorted list, like `sorted(values, key=key)`.
 
-    Many values are sorted in parts (sample sort), between which other
-    threads can run.
+    Many values are sorted in parts (sample sort), between which other threads can run.
     """
     if len(values) <= AT_ONCE:
         return sorted(values, key=key)  # type: ignore[type-var, arg-type]

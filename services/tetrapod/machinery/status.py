@@ -23,6 +23,14 @@ class StatusError(Exception):
 
     `details` of None means that the Status has no `details`. Handlers may add to `headers`, which the response gets,
     and to `metadata` of the Status.
+
+    Attributes:
+        code: the HTTP status code.
+        reason: the reason of the Status, such as "NotFound"; "" leaves it out.
+        message: the message, shortened to MAX_MESSAGE characters.
+        details: the details of the Status, or None.
+        metadata: the metadata of the Status, such as the continue token of an expired list.
+        headers: names and values of further response headers.
     """
 
     def __init__(self, code: int, reason: str, message: str, details: Object | None = None) -> None:
@@ -32,7 +40,7 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
-        self.metadata: Object = {}  # for the continue token of an expired list
+        self.metadata: Object = {}
         self.headers: list[tuple[bytes, bytes]] = []
 
     @property

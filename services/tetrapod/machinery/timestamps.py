@@ -42,7 +42,10 @@ def now_micro() -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """Format a metav1.Time: `2026-11-21T10:12:20Z`. A fraction of a second is dropped."""
+    """Format a time as a metav1.Time in UTC: `2026-11-21T10:12:20Z`.
+
+    A fraction of a second is dropped. A naive `moment` counts as local time.
+    """
     moment = moment.astimezone(UTC)
     return (
         f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}T"
@@ -51,7 +54,10 @@ def format_time(moment: datetime) -> str:
 
 
 def format_micro(moment: datetime) -> str:
-    """Format a metav1.MicroTime: `2026-11-21T10:12:20.000000Z`."""
+    """Format a time as a metav1.MicroTime in UTC: `2026-11-21T10:12:20.000000Z`.
+
+    A naive `moment` counts as local time.
+    """
     return f"{format_time(moment)[:-1]}.{moment.microsecond:06d}Z"
 
 

@@ -22,12 +22,12 @@ class CrdController:
     Attributes:
         name: the controller's name upstream.
         workers: how many definitions are processed at the same time.
+        patience: the delay in seconds after a start before existing definitions are processed.
     """
 
     name = ""
     workers = 1
     patience = 0.0
-    """The delay in seconds after a start before existing definitions are processed."""
 
     def __init__(self, crds: Crds, client: Client) -> None:
         self.crds, self.client = crds, client
@@ -42,7 +42,11 @@ class CrdController:
         return new is not None
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Queue the existing definitions after `patience` seconds, subscribe to changes, and start the workers."""
+        """Queue the existing definitions after `patience` seconds, subscribe to changes, and start the workers.
+
+        Args:
+            lifecycle: runs the workers in the background until the server shuts down.
+        """
         for crd in self.crds:
             if self.concerns(None, crd):
                 self.queue.add_after(crd.name, self.patience)

@@ -147,6 +147,7 @@ class NamingController(CrdController):
 
         Args:
             revision: the written revision, or 0 if nothing was written.
+            name: the name of the definition.
         """
         self._written.pop(name, None)
         crd = self.crds.get(name)

@@ -42,7 +42,14 @@ class CrdStrategy(Strategy):
         return validate_create(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Accept any name: the validation of the spec checks that the name matches it."""
+        """Return [], because the validation of the spec checks that the name is `plural.group`.
+
+        Implements `Strategy.validate_name`.
+
+        Args:
+            name: the name, which is not used.
+            prefix: whether the name is a generateName; not used.
+        """
         return []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:

@@ -54,6 +54,8 @@ class Options:
         schemas_required: whether each version must have a schema.
         recognized_review_version: whether conversionReviewVersions must include one that this server supports.
         any_ca: whether an invalid CA bundle of the conversion webhook is accepted.
+        unchanged: the names of versions whose schema did not change. The cost limit of single CEL rules does not apply
+            to them.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -61,7 +63,6 @@ class Options:
     recognized_review_version: bool = True
     any_ca: bool = True
     unchanged: frozenset[str] = frozenset()
-    """Versions whose schema did not change: the cost limit of single CEL rules does not apply to them."""
 
     def rules_of(self, version: str) -> Rules:
         """Return `rules` for the schema of a version.

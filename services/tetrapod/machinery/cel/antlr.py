@@ -175,7 +175,16 @@ class _Reader(Parser):  # type: ignore[misc]
                 self.exitRule()
 
     def _walk(self, state: Any, parent: Any, invoking: int) -> None:
-        """Follow the automaton from a rule's start state to its end."""
+        """Follow the automaton from a rule's start state to its end.
+
+        Args:
+            state: the start state of the rule.
+            parent: the ANTLR context of the calling rule; None for the first rule.
+            invoking: the number of the state from which the rule was called; -1 for the first rule.
+
+        Raises:
+            RecognitionException: a syntax error from which the rule cannot recover by itself.
+        """
         sync_done = False  # true after the end of a loop, where sync() has run already
         while state.stateType != ATNState.RULE_STOP:
             self.state = state.stateNumber
@@ -189,7 +198,19 @@ class _Reader(Parser):  # type: ignore[misc]
             state = self._step(state, state.transitions[edge - 1], parent, invoking)
 
     def _step(self, state: Any, transition: Any, parent: Any, invoking: int) -> Any:
-        """Take one transition of the automaton and return the next state."""
+        """Take one transition of the automaton and return the next state.
+
+        A token that matches is consumed, and a rule that the transition calls is parsed completely.
+
+        Args:
+            state: the current state.
+            transition: one of its transitions.
+            parent: the ANTLR context of the calling rule; None for the first rule.
+            invoking: the number of the state from which the current rule was called; -1 for the first rule.
+
+        Raises:
+            RecognitionException: the token does not match, or the precedence is too low.
+        """
         match transition.serializationType:
             case Transition.EPSILON:
                 loops = isinstance(state, StarLoopEntryState) and state.isPrecedenceDecision

@@ -94,7 +94,12 @@ class Attribute:
         return read
 
     def _plain(self, root: Eval, own: int) -> Eval:
-        """Return a fast evaluation function; all qualifiers must be constant, and none optional or of `has()`."""
+        """Return a fast evaluation function; all qualifiers must be constant, and none optional or of `has()`.
+
+        Args:
+            root: evaluates the variable or operand to which the qualifiers are applied.
+            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+        """
         keys = tuple(q.key for q in self.qualifiers)
         if not keys:
             if own == 0:
@@ -131,7 +136,12 @@ class Attribute:
         return walk
 
     def _general(self, root: Eval, own: int) -> Eval:
-        """Return the evaluation function for qualifiers of every kind."""
+        """Return the evaluation function for qualifiers of every kind.
+
+        Args:
+            root: evaluates the variable or operand to which the qualifiers are applied.
+            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+        """
         qualifiers = self.qualifiers
 
         def walk(f: Frame) -> Any:
@@ -178,13 +188,17 @@ class Conditional:
 def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], own: int) -> Any:
     """Apply qualifiers to the value inside an optional.
 
-    The result is an optional, or a bool if the last belongs to `has()`.
+    Without qualifiers, or if the optional is empty, no qualifier is applied and the cost is only `own`.
 
     Args:
-        f: the frame of the evaluation, to whose cost the cost of this is added.
-        value: the optional, which may be empty.
-        qualifiers: the fields and indexes to apply in order.
+        f: the frame, whose cost increases.
+        value: the optional.
+        qualifiers: the fields and indexes, applied in order.
         own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+
+    Returns:
+        An optional, which is empty if a field or element is missing; or a bool if the last qualifier belongs to
+        `has()`, False for an empty optional.
 
     Raises:
         EvaluationError: a key has a wrong type, or cannot be computed.
@@ -196,12 +210,21 @@ def _through_optional(f: Frame, value: Optional, qualifiers: list[Qualifier], ow
 
 
 def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optional: bool) -> Any:
-    """Apply qualifiers to a value in order, adding `own` and 1 for each applied one to the cost of the frame.
+    """Apply qualifiers to a value in order.
 
-    The result is an optional if `optional` is set or a qualifier is optional, and a bool if one belongs to `has()`.
+    The result is an optional if `optional` is set or a qualifier is optional, and a bool if one belongs to `has()`. It
+    is the empty optional if a field or element is missing at or after an optional qualifier.
+
+    Args:
+        f: the frame, whose cost increases.
+        value: the value.
+        qualifiers: the fields and indexes.
+        own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+        optional: whether `value` is the content of an optional, so that a missing field is no error.
 
     Raises:
-        EvaluationError: a field or element is missing, and no qualifier up to there is optional.
+        EvaluationError: a field or element is missing and no qualifier up to there is optional, or a key has a wrong
+            type or cannot be computed.
     """
     f.cost += own
     for q in qualifiers:

@@ -203,7 +203,15 @@ class Checker:
     def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> CelType:
         """Check an operand and return the type of one of its fields.
 
-        The type is an optional if `optional` is set or the operand is an optional.
+        The type is an optional if `optional` is set or the operand is an optional. It is an error type if the object
+        type has no such field, and `dyn` for an operand without fields; both report an error unless the operand is
+        `dyn` or already has an error type.
+
+        Args:
+            node: the selection, whose offset errors have.
+            operand: the operand, which is checked first.
+            name: the name of the field.
+            optional: whether the selection was written as `?.`.
         """
         self._check(operand)
         target, was_optional = unwrapped(self._subs.apply(operand.type))
@@ -336,6 +344,11 @@ class Checker:
         """Return the common type of the elements before `node` (None if it is the first) and of `node`.
 
         The type is `dyn` if there is none in common.
+
+        Args:
+            node: the element.
+            previous: the common type so far, or None.
+            current: the type of the element.
         """
         if previous is None:
             return current
@@ -411,7 +424,12 @@ def _qualified(node: Node) -> str | None:
 
 
 def _instance(kind: CelType, fresh: Mapping[str, CelType]) -> CelType:
-    """Return a type of an overload's signature with its type parameters replaced by those of `fresh`."""
+    """Return a type of an overload's signature with its type parameters replaced by those of `fresh`.
+
+    Args:
+        kind: the type.
+        fresh: the replacements by name of the type parameter. Parameters without one are kept.
+    """
     if kind.kind == "param":
         return fresh.get(kind.name, kind)
     return CelType(kind.kind, kind.name, tuple(_instance(p, fresh) for p in kind.params)) if kind.params else kind

@@ -33,7 +33,6 @@ class Operand(NamedTuple):
     type: CelType
     path: Path
     size: Range | None
-    """The computed size; None if only the declared type may determine it (see `Sizes.size_of`)."""
 
 
 class Sizes(Protocol):

@@ -184,7 +184,14 @@ def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node
 def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
     """Return `result` with the variable `name` bound to `value`, as a fold over an empty list.
 
-    The variable is the accumulator. `step` is the name of a variable in the step, which is never evaluated.
+    The variable is the accumulator of the fold, whose step is never evaluated.
+
+    Args:
+        at: the offset of the macro in code points.
+        name: the name of the variable.
+        value: the value of the variable.
+        result: the expression that uses the variable.
+        step: the name of the variable that the step refers to.
     """
     return Comprehension(
         at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result

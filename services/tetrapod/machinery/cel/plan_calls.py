@@ -123,12 +123,14 @@ def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
 def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
     """Return the evaluation function of a call.
 
-    A call costs the same if an argument fails. The second of two arguments is evaluated even if the first fails.
+    The second of two arguments is evaluated even if the first fails. Calls with one or two arguments cost the same if
+    an argument fails; calls with more end at the first failure, without their own cost.
 
     Args:
         run: the implementation, which is called with the values of the arguments.
         args: evaluate the receiver, if there is one, and the arguments.
-        cost: the cost of the call without its arguments.
+        cost: the cost of the call without its arguments, or a function that computes it from their values and the
+            result. After a failure, the function gets a placeholder for each value that is missing.
     """
     if isinstance(cost, int):
         return _called_fixed(run, args, cost)
@@ -160,6 +162,11 @@ def _called_fixed(run: Callable[..., Any], args: list[Eval], cost: int) -> Eval:
     """Return the evaluation function of a call whose cost is constant.
 
     Calls with one and with two arguments have functions of their own, to keep evaluations fast.
+
+    Args:
+        run: the implementation, which is called with the values of the arguments.
+        args: evaluate the receiver, if there is one, and the arguments.
+        cost: the cost of the call without its arguments.
     """
     if len(args) == 1:
         (only,) = args

@@ -90,6 +90,10 @@ def _selector(args: Args, result: Any) -> int:
     """Return the cost of a field or label selector.
 
     It is the cost of parsing its text, and of a requirement for every second character.
+
+    Args:
+        args: the values of receiver and arguments; the selector's text is the second.
+        result: the value of the call, which is not used.
     """
     length = size_of(args[1])
     return LIST_COST + tenth(length) + ceil(ceil(length * 0.5) * (LIST_COST + STRUCT_COST))
@@ -144,6 +148,10 @@ def _output(args: Args, result: Any) -> int:
 def _flatten(args: Args, result: Any) -> int:
     """Return the cost of `flatten`.
 
+    Args:
+        args: the values of receiver and arguments: the list, and the depth unless it is left out.
+        result: the value of the call, which is not used.
+
     Raises:
         InternalError: the depth is not an int. Upstream panics.
     """
@@ -155,6 +163,9 @@ def _flatten(args: Args, result: Any) -> int:
 
 def self_compare(listed: Any) -> int:
     """Return the cost of comparing all elements of a list with each other.
+
+    Args:
+        listed: the value of the argument, which must be a list.
 
     Raises:
         InternalError: the argument is not a list. Upstream converts it without a check, which panics.

@@ -211,7 +211,12 @@ class FieldManager:
             raise _failure(f"failed to create manager for existing fields: {text}") from error
 
     def _faults(self, live: Object, error: SchemaError) -> str:
-        """Return all schema errors of an object as one text, or `error` if there are none."""
+        """Return all schema errors of an object as one text, for the message of a response.
+
+        Args:
+            live: the object.
+            error: the error that was raised for it, whose text is the result if validation finds no error.
+        """
         errors = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)
         return join(errors or [str(error)])
 
@@ -311,10 +316,10 @@ class FieldManager:
             raise self._unknown(version) from error
 
     def _unknown(self, version: str) -> Exception:
-        """Return the error for a version that does not exist.
+        """Return, without raising it, the error for a version that does not exist.
 
-        Upstream drops the managers of a version that was removed. For custom resources, its conversion of the object to
-        that version fails first.
+        It is a `StatusError` for custom resources, because upstream's conversion of the object to that version fails.
+        For other kinds it is a `MissingVersionError`, because upstream drops the managers of such a version.
         """
         if self._thorough:
             return _failure(f"request to convert CR to an invalid group/version: {version}")

@@ -16,6 +16,11 @@ def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
     """Return a value without the fields and list elements that are members of a set. `value` is not modified.
 
     As upstream, a map or list that loses all its members, and one that is atomic or empty, becomes None.
+
+    Args:
+        value: the value.
+        fields: the set of members to remove.
+        of: the type of the value.
     """
     kind = of.kind_of(value)
     if kind == SCALAR:
@@ -53,7 +58,12 @@ def _items(value: list[Any], fields: FieldSet, of: Type) -> list[Any]:
 
 
 def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
-    """Return a set extended by every field on the path to a member, if the type declares the field."""
+    """Return a set extended by every field on the path to a member, if the type declares the field.
+
+    Args:
+        fields: the set, which is not modified.
+        of: the type of the value that the set belongs to; None, for an unknown type, declares no fields.
+    """
     out: FieldSet = {}
     for element, branch in fields.items():
         if not branch:
@@ -76,6 +86,10 @@ def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
     """Return a set adapted to the current schema, or the same object if nothing changes.
 
     Members below a value that has become atomic since are replaced by the value itself.
+
+    Args:
+        fields: the set, which is not modified.
+        of: the type of the value that the set belongs to; None, for an unknown type, changes nothing.
     """
     if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
         return fields

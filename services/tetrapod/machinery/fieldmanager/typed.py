@@ -32,6 +32,19 @@ class Type:
     """The type of a value: which fields or list elements it has, and whether it is owned as a whole.
 
     It may allow a scalar, a list and a map at once; then the value decides which one applies.
+
+    Attributes:
+        scalar: "numeric", "string", "boolean" or "untyped"; "" if no scalar is allowed.
+        takes_list: whether lists are allowed.
+        takes_map: whether objects and maps are allowed.
+        list_atomic: whether a list is owned as a whole.
+        map_atomic: whether an object or map is owned as a whole.
+        keys: the key fields of a list's elements, sorted; empty for a set.
+        items: the type of a list's elements, or None.
+        element: the type of a map's members that are not declared fields; None rejects such members.
+        deduced: whether this is a map with arbitrary members and no declared fields.
+        built_in: whether values were decoded by a schema, so that `==` is sufficient to compare them, although it does
+            not distinguish true from 1.
     """
 
     __slots__ = (
@@ -53,20 +66,13 @@ class Type:
 
     def __init__(self, scalar: str = "") -> None:
         self.scalar = scalar
-        """One of numeric, string, boolean and untyped, or an empty string if no scalar is allowed."""
         self.takes_list = self.takes_map = False
         self.list_atomic = self.map_atomic = False
         self.keys: tuple[str, ...] = ()
-        """The key fields of a list's elements, sorted; empty for a set."""
         self.items: Type | None = None
         self.element: Type | None = None
-        """The type of a map's members that are not declared fields. None means that such members are rejected."""
         self.deduced = False
-        """Whether this is a map with arbitrary members and no declared fields."""
         self.built_in = False
-        """Whether values were decoded by a schema. Then `==` is sufficient to compare them, although it does not
-        distinguish true from 1.
-        """
         self._keys: tuple[tuple[str, Any], ...] = ()
         self._node: SchemaNode | None = None
         self._preserve = False
@@ -139,7 +145,11 @@ class Type:
         return key_element(fields)
 
     def child(self, element: str) -> Type | None:
-        """Return the type of the value at a path element, or None if the type does not determine it."""
+        """Return the type of the value at a path element, or None if the type does not determine it.
+
+        Args:
+            element: a path element, such as `f:spec` or `k:{"name":"c"}`.
+        """
         if element[:2] == "f:" and self.takes_map:
             return self.field(element[2:]) or self.element
         return self.items if self.takes_list and element != SELF else None

@@ -128,7 +128,12 @@ def _ipv6(text: str, error_text: object) -> str:
 
 
 def _ipv6_reason(text: str, error_text: object) -> str:
-    """Return Go's error text for an IPv6 address that Python rejects."""
+    """Return Go's error text for an IPv6 address that Python rejects.
+
+    Args:
+        text: the address.
+        error_text: a function that returns Go's error text, given a reason and optionally the rest of the address.
+    """
     assert callable(error_text)
     rest, groups, ellipsis = text, 0, -1
     if rest.startswith("::"):

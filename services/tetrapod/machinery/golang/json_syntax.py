@@ -38,6 +38,13 @@ def explain(data: bytes, max_depth: int = 10_000) -> str:
 
 
 class _Scanner:
+    """A scanner of one JSON text, which stops at the first syntax error. Its methods raise `_Problem`.
+
+    Args:
+        data: the JSON text.
+        max_depth: the most levels of objects and arrays.
+    """
+
     def __init__(self, data: bytes, max_depth: int) -> None:
         self._data = data
         self._max_depth = max_depth
@@ -46,7 +53,8 @@ class _Scanner:
     def _fail(self, context: str) -> _Problem:
         """Return the error about the current byte, or about the end of the input.
 
-        `context` says what was expected there.
+        Args:
+            context: the end of the message, which says where the byte is or what was expected there.
         """
         if self._at >= len(self._data):
             return _Problem(_END)
@@ -74,8 +82,14 @@ class _Scanner:
     def _value_or_open(self, closers: list[int]) -> bool:
         """Read a scalar or an empty array or object, or the start of a non-empty one, which is added to `closers`.
 
+        Args:
+            closers: the bytes that close the open arrays and objects, from the outermost; modified in place.
+
         Returns:
             Whether a non-empty array or object was opened, so that a value follows.
+
+        Raises:
+            _Problem: a syntax error.
         """
         char = self._blank()
         if char in (ord("["), ord("{")):
@@ -96,8 +110,15 @@ class _Scanner:
     def _after_value(self, closers: list[int]) -> bool:
         """Read the ends of arrays and objects after a value, and the comma (and key) before the next value.
 
+        Args:
+            closers: the bytes that close the open arrays and objects, from the outermost. Those that are read are
+                removed.
+
         Returns:
             Whether another value follows; False at the end of the text.
+
+        Raises:
+            _Problem: a syntax error.
         """
         while True:
             char = self._blank()

@@ -32,9 +32,10 @@ def is_address(text: str) -> bool:
 
 
 class _Reader:
-    """A recursive-descent parser.
+    """A recursive-descent parser of mail addresses as Go's net/mail accepts them.
 
-    `rest` is the text that is left; each method removes from its front the part that it reads.
+    `rest` is the text that is left; each method removes from its front the part that it reads. The methods raise
+    `_Malformed` if the text does not begin with that part.
     """
 
     def __init__(self, text: str) -> None:
@@ -70,7 +71,11 @@ class _Reader:
         return 1
 
     def skip_comments(self) -> None:
-        """Remove spaces and comments from the front of the text."""
+        """Remove spaces and comments from the front of the text.
+
+        Raises:
+            _Malformed: a comment does not end.
+        """
         self._skip_spaces()
         while self._took("("):
             self._comment()
@@ -106,7 +111,11 @@ class _Reader:
             self._dotted_atom()
 
     def _phrase(self) -> None:
-        """Read the words of a name, up to the first text that is not a word. There must be at least one."""
+        """Read the words of a name, up to the first text that is not a word. Nothing is read if no text is left.
+
+        Raises:
+            _Malformed: the text does not begin with a word.
+        """
         words = 0
         while True:
             if words:

@@ -21,9 +21,16 @@ _NO_PARAMETERS: Final = (
 
 
 class _Header(NamedTuple):
+    """The header of a DER element.
+
+    Attributes:
+        tag: the byte of the tag.
+        start: the offset of the content.
+        size: the length of the content in bytes.
+    """
+
     tag: int
     start: int
-    """The offset of the content."""
     size: int
 
 
@@ -104,7 +111,12 @@ def certificate_error(der: bytes) -> str:
 
 
 def _head_error(tbs: _Reader, certificate: _Reader) -> str:
-    """Return the error of version, serial number or algorithms of a certificate, or "". Reads them from `tbs`."""
+    """Return Go's error text for version, serial number or algorithms of a certificate, or "".
+
+    Args:
+        tbs: the reader of the content of tbsCertificate, from which the elements up to the algorithm are removed.
+        certificate: the reader of the certificate after tbsCertificate, from which the outer algorithm is removed.
+    """
     if tbs.next_is(_VERSION):
         version = _Reader(tbs.read_element(_VERSION) or b"").read_element(_INTEGER)
         if not version or version[0] & 0x80:

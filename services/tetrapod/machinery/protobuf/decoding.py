@@ -87,7 +87,12 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
 
 @cache
 def _reader(message: str) -> Message:
-    """Return the function that reads a message. Functions that read fields are compiled when their tag first occurs.
+    """Return the function that reads a message of a type. It is compiled once.
+
+    The functions that read its fields are compiled when their tag first occurs.
+
+    Args:
+        message: the name of the message, such as "io.k8s.api.core.v1.PodSpec".
 
     Raises:
         UnknownMessageError: there is no such message.
@@ -149,7 +154,12 @@ _WIRE_TYPES: Final = {"bool": VARINT, "int32": VARINT, "int64": VARINT, "double"
 
 
 def _field(field: Field, owner: str) -> Read:
-    """Return the function that reads a field. `owner` is the name of its message."""
+    """Return the function that reads one occurrence of a field and stores or appends its value in the object.
+
+    Args:
+        field: the field.
+        owner: the name of the message that has the field.
+    """
     if field.label == "inline":
         return _inline(field)
     if field.label == "map":
@@ -218,7 +228,10 @@ def _inline(field: Field) -> Read:
 
 
 def _map(field: Field) -> Read:
-    """Return the function that reads one entry of a map. A missing value becomes the empty value of its type."""
+    """Return the function that reads one entry of a map field and adds it to the map in the object.
+
+    A missing value becomes the empty value of its type, and a missing key "".
+    """
     name = field.name
     read_key = _single("key", _string)
     read_value = _field(Field(2, "value", field.type, ""), "")
@@ -271,7 +284,7 @@ def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
 
 
 def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
-    """Return the positions where a value begins and ends, instead of the value."""
+    """Return the positions where a value begins and ends, instead of the value. It has the form of a `Value` reader."""
     return position, stop
 
 

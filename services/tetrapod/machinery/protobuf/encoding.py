@@ -60,7 +60,10 @@ def body(message: str) -> Encode:
 def _struct(message: str) -> Encode:
     """Return a function that encodes the fields that an object has, in the object's order.
 
-    Unknown fields are left out.
+    Unknown fields are left out. A null member is left out too.
+
+    Args:
+        message: the name of the message.
     """
     declared = {field.name: field for field in fields(message) if field.label != "inline"}
     inline = [_inline(field) for field in fields(message) if field.label == "inline"]
@@ -88,6 +91,9 @@ def _document(message: str) -> Encode:
     """Return a function that encodes every field in the order of their numbers, as Go does.
 
     Missing fields are encoded as their zero value, unless they are pointers in Go.
+
+    Args:
+        message: the name of the message.
     """
     pointers = NULLABLE.get(message) or METADATA.get(message, frozenset())
     encoders: list[tuple[str, bytes, Encode]] = []
@@ -110,6 +116,9 @@ def _absent(field: Field, encode: Encode) -> bytes:
     Args:
         field: the field.
         encode: encodes a value of the field.
+
+    Returns:
+        The field with its tag and the zero value of its type.
     """
     if field.type in _SCALARS:
         return encode(ZEROES[field.type])

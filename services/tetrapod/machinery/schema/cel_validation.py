@@ -49,18 +49,21 @@ class Run:
         budget: the CEL cost that may still be spent; negative after the validation has ended early.
         on_loop: whether the validation runs on the event loop. It then raises TakesTooLong instead of taking long.
         errors: the errors so far.
+        warnings: the failures that ratcheting tolerates, because the update did not change the failing value.
+        compiled: the number of characters of the rules that this run had to compile.
     """
 
     budget: int = BUDGET
     on_loop: bool = False
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """Failures that ratcheting tolerates, because the update did not change the failing value."""
     compiled: int = 0
-    """The number of characters of the rules that this run had to compile."""
 
     def compiles(self, rules: list[Object]) -> None:
         """Count the characters of rules that are about to be compiled.
+
+        Args:
+            rules: the entries of x-kubernetes-validations.
 
         Raises:
             TakesTooLong: the run is on the event loop, and compiling the rules takes too long for it.
@@ -73,6 +76,10 @@ class Run:
         """Evaluate a program, and return its value, its error and the cost. One of value and error is None.
 
         The cost is not subtracted from the budget.
+
+        Args:
+            program: the compiled rule or messageExpression.
+            values: the values of its CEL variables by name.
 
         Raises:
             TakesTooLong: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
@@ -331,7 +338,13 @@ class _Values:
 
 
 def _safe(make: Any) -> Any:
-    """Return the CEL value that `make` returns, or if that fails a lazy value that fails when a rule uses it."""
+    """Return the CEL value that `make` returns, or a lazy value if `make` raises EvaluationError.
+
+    The lazy value raises the error when a rule uses it.
+
+    Args:
+        make: computes the value, without arguments.
+    """
     from tetrapod.machinery.cel.errors import EvaluationError
     from tetrapod.machinery.cel.values import Lazy
 

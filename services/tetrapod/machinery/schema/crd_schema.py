@@ -195,7 +195,14 @@ def _list_and_rule_errors(schema: Object, path: str, rules: Rules) -> list[Field
 
 
 def _rest_errors(schema: Object, path: str, rules: Rules, faulty: list[str]) -> list[FieldError]:
-    """Return the errors of the schema under additionalProperties."""
+    """Return the errors of the schema under additionalProperties and of all below it; [] if there is none.
+
+    Args:
+        schema: the schema that has additionalProperties.
+        path: the field path of `schema`.
+        rules: the strictness.
+        faulty: receives the path of every schema that has an error of its own.
+    """
     additional = schema.get("additionalProperties")
     if additional is None:
         return []

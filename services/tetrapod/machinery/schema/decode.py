@@ -36,7 +36,8 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
     """Convert an object in place to the form that kube-apiserver would have after decoding and encoding it.
 
     Returns:
-        The paths of unknown fields, which are dropped, in document order.
+        The paths of unknown fields, which are dropped, in document order. Beyond MAX_ERRORS paths, the list has
+        placeholders, which `error_limits.recorded` removes and counts.
 
     Raises:
         DecodeError: a value does not have the type of its field.

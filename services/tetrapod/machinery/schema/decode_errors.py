@@ -13,12 +13,13 @@ class DecodeError(Exception):
     """The error for a JSON value that does not match its type.
 
     Its text is upstream's, without the prefix `Pod in version "v1" cannot be handled as a Pod: `.
+
+    Attributes:
+        ends: whether the error aborts decoding, as errors of a type's own unmarshaler do. After other errors Go's
+            decoder continues, and reports the first.
     """
 
     ends = False
-    """Whether the error aborts decoding, as errors of a type's own unmarshaler do. After other errors Go's decoder
-    continues and reports the first.
-    """
 
 
 class EndingError(DecodeError):
@@ -39,6 +40,9 @@ class Mismatch(DecodeError):
 
     The decoders of the enclosing structs add the path while the exception propagates.
 
+    Attributes:
+        place: the object and field name, or the list and index, that hold the value; None until a decoder sets it.
+
     Args:
         value: the JSON value.
         wanted: the Go type that was expected.
@@ -49,7 +53,6 @@ class Mismatch(DecodeError):
         super().__init__()
         self.ends = ends
         self.place: tuple[Any, Any] | None = None
-        """The object and field name, or the list and index, that hold the value."""
         self._found = _name(value, wanted)
         self.value, self.wanted = value, wanted
         self._path: list[tuple[str, str]] = []  # pairs of definition and field, innermost first

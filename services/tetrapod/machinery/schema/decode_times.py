@@ -63,6 +63,10 @@ def micro_time(value: Any) -> Any:
 def _parse(value: Any, layout: str) -> datetime | None:
     """Parse a time in a layout and return it in UTC, or None for Go's zero time.
 
+    Args:
+        value: the JSON value.
+        layout: `_MICROSECONDS`, which requires six fractional digits, or Go's layout of RFC 3339; errors quote it.
+
     Raises:
         Mismatch: the value is not a string.
         EndingError: the string does not match the layout.
@@ -99,6 +103,11 @@ def _parse(value: Any, layout: str) -> datetime | None:
 
 def _offset(value: str, layout: str, rest: str) -> tuple[str, timedelta]:
     """Parse the time zone at the beginning of `rest`, and return the text after it and the offset from UTC.
+
+    Args:
+        value: the whole text, for errors.
+        layout: Go's layout of the time, for errors.
+        rest: the text from the time zone on.
 
     Raises:
         EndingError: the text is not a time zone.

@@ -130,6 +130,12 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
     """Return the errors of a default inside apiVersion, kind or metadata.
 
     It is validated at its place in an otherwise empty resource.
+
+    Args:
+        s: the schema that has the default.
+        at: the field path of the default.
+        place: the position of the schema within its resource.
+        checks: the state that the checks of all defaults share.
     """
     resource = _surround(copy(s["default"]), place.steps)
     resource = {"apiVersion": "validation/v1", "kind": "Validation", **resource}
@@ -152,6 +158,10 @@ def _value_errors(s: Object, at: str) -> list[FieldError]:
 
     Errors without a field are reported at the default. Int-or-strings are validated by their anyOf alone.
 
+    Args:
+        s: the schema that has the default.
+        at: the field path of the default.
+
     Upstream: Structural.ToKubeOpenAPI.
     """
     errors = validation.validate(build(_without_int_or_string(s)), s["default"], at)
@@ -159,7 +169,7 @@ def _value_errors(s: Object, at: str) -> list[FieldError]:
 
 
 def _without_int_or_string(s: Object) -> Object:
-    """Return a copy of the schema without x-kubernetes-int-or-string."""
+    """Return a copy of the schema without x-kubernetes-int-or-string, in it and in structural schemas below it."""
     copied = {name: value for name, value in s.items() if name != "x-kubernetes-int-or-string"}
     for name in ("items", "additionalProperties"):
         if isinstance(s.get(name), dict):
@@ -170,7 +180,12 @@ def _without_int_or_string(s: Object) -> Object:
 
 
 def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:
-    """Return the object that contains `value` at the end of `steps` and nothing else; a step of None is a list."""
+    """Return the object that contains `value` at the end of `steps` and nothing else.
+
+    Args:
+        value: the value.
+        steps: property names, the outermost first; None is a list of one item. The first must be a name.
+    """
     for step in reversed(steps):
         value = [value] if step is None else {step: value}
     surrounding: Object = value

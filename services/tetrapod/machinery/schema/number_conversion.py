@@ -26,7 +26,16 @@ _unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
 
 
 def as_filled(obj: Any, node: SchemaNode) -> Object:
-    """Return a copy of an object with its numbers converted to the types of their fields."""
+    """Return a copy of an object with its numbers converted to the types of their fields.
+
+    In integer fields, an integer that is too large keeps only the low bits of its type, and a whole float becomes an
+    integer. Numbers with a fraction and numbers of other fields are kept, except whole floats in quantities and
+    int-or-strings.
+
+    Args:
+        obj: the object, which is not modified.
+        node: the schema of its kind.
+    """
     encoded = orjson.dumps(obj)
     copied: Object = loads(encoded)
     return _filled(copied, node) if _unusual(encoded) else copied

@@ -20,7 +20,8 @@ META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
     """Remove fields that the schema does not specify, in place, and return their paths, sorted.
 
-    The list is one for `error_limits.recorded`: beyond MAX_ERRORS paths it has placeholders.
+    Beyond MAX_ERRORS paths, the list has a placeholder at the end for each further one. `error_limits.recorded` removes
+    and counts the placeholders.
 
     Args:
         node: the schema.

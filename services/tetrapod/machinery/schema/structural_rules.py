@@ -142,7 +142,15 @@ def _types(s: Object, kind: str, level: str, path: str) -> list[FieldError]:
 
 
 def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
-    """Return the errors of apiVersion, kind and metadata in the schema of a resource."""
+    """Return the errors of apiVersion, kind and metadata in the schema of a resource.
+
+    It checks the root, and schemas of embedded resources; others have no errors.
+
+    Args:
+        s: the schema.
+        level: ROOT for the root schema; otherwise ITEM or FIELD.
+        path: the field path of the schema.
+    """
     errors: list[FieldError] = []
     properties = s.get("properties") or {}
     resource = level is ROOT or s.get(_EMBEDDED)

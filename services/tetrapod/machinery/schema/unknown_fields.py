@@ -17,14 +17,20 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def find(node: SchemaNode, value: Any) -> list[str]:
-    """Return the paths of the unknown fields in a value of a built-in type."""
+    """Return the paths of the unknown fields in a value of a built-in type, in document order.
+
+    Beyond MAX_ERRORS paths, the list has placeholders, which `error_limits.recorded` removes and counts.
+    """
     paths: list[str] = []
     _walk(node, value, "", paths, drop=False)
     return paths
 
 
 def drop(node: SchemaNode, value: Any) -> list[str]:
-    """Remove the unknown fields of a value of a built-in type in place, and return their paths."""
+    """Remove the unknown fields of a value of a built-in type in place, and return their paths in document order.
+
+    Beyond MAX_ERRORS paths, the list has placeholders, which `error_limits.recorded` removes and counts.
+    """
     paths: list[str] = []
     _walk(node, value, "", paths, drop=True)
     return paths

@@ -98,7 +98,11 @@ def joined(path: str, field: str) -> str:
 
 
 def validator(node: SchemaNode) -> Validator:
-    """Return the function that validates values against a schema, which is compiled once."""
+    """Return the function that validates values against a schema. It is compiled once and cached in the node.
+
+    It takes a value, its path, a list that receives the errors, and a correlation with the old value or None. It
+    returns the number of checks that passed.
+    """
     compiled: Validator | None = node.compiled.get("validate")
     if compiled is None:
         compiled = node.compiled["validate"] = _compile(node)

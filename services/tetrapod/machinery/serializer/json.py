@@ -102,9 +102,12 @@ class Pairs(list[tuple[str, Any]]):
 
 
 def _pairs(fields: list[tuple[str, Any]]) -> Pairs:
-    """Return an object as `Pairs`.
+    """Return an object as `Pairs`; a hook for the decoder.
 
     It is a Python function, so that other threads run while a long document is decoded; a class is called by C alone.
+
+    Args:
+        fields: the names and values of the object in document order, including duplicates.
     """
     return Pairs(fields)
 
@@ -182,7 +185,14 @@ def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
 
 
 def _build(value: Any, path: str, duplicates: dict[str, None], unstructured: bool, depth: int) -> Any:
-    """Return the value of a document that `pairs` decoded, and add the paths of its duplicate fields to `duplicates`.
+    """Return the value of a document that `pairs` decoded.
+
+    Args:
+        value: the document or a part of it.
+        path: the field path of `value`, "" for the whole document.
+        duplicates: receives the paths of duplicate fields as keys, in document order.
+        unstructured: whether the last of several duplicate fields wins; otherwise those that are objects are merged.
+        depth: the number of objects and lists around `value`.
 
     Raises:
         RecursionError: the value nests deeper than MAX_DEPTH.
