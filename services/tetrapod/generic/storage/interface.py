@@ -20,13 +20,22 @@ from tetrapod.machinery.gvk import GroupResource, Object
 class Entry(Protocol):
     """One stored revision of one object, as JSON bytes in the storage version including `metadata.resourceVersion`.
 
-    `raw` is the concatenation of `head` (the type: `{"kind":…,"apiVersion":…,`) and `item` (the rest).
     Entries are immutable, and all requests share them. `object()` returns a fresh copy that the caller may change;
     `peek()` returns the parsed object that all callers share and must not change.
+
     `representations` caches other encodings of the same revision (another version, a watch frame), so that each is made
     once. It is dropped together with the parsed object when the entry has not been used for a while.
-    `key` is the key relative to the resource's prefix. `revision` is the store's revision of the last write, which is
-    the resource version.
+
+    Attributes:
+        key: the key relative to the resource's prefix.
+        revision: the store's revision of the last write, which is the resource version.
+        raw: the JSON of the whole object, the concatenation of `head` and `item`.
+        head: the type: `{"kind":…,"apiVersion":…,`.
+        item: the rest, from `"metadata"` on.
+        representations: the cached encodings, by keys that their users choose.
+        labels: metadata.labels; empty if there are none. They must not be changed.
+        namespace: metadata.namespace; "" for a cluster-scoped object.
+        name: metadata.name.
     """
 
     key: str
@@ -100,6 +109,7 @@ class ListQuery:
     - `limit` 0 means no limit.
     - `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch ("" if
       unset).
+    - `continue_token` is the client's `continue` parameter; "" on the first page.
     - If there is a `view`, it is used instead of the predicate, and the page contains the entries that the view
       returns.
     """
@@ -110,7 +120,7 @@ class ListQuery:
     continue_token: str = ""
     resource_version: str = ""
     match: str = ""
-    single: bool = False  # prefix is a whole key
+    single: bool = False
     view: View | None = None
 
 
@@ -134,7 +144,7 @@ class ListPage(NamedTuple):
 class WatchQuery:
     """The parameters of a watch.
 
-    - `prefix` and `single` select keys as in `ListQuery`.
+    - `prefix` and `single` select keys as in `ListQuery`; `predicate` has the selectors.
     - `resource_version` and `match` (resourceVersionMatch) are the client's values, unparsed.
     - `bookmarks` is allowWatchBookmarks.
     - `initial_events` is sendInitialEvents; None if the client did not set it.
@@ -145,7 +155,7 @@ class WatchQuery:
     resource_version: str = ""
     match: str = ""
     bookmarks: bool = False
-    initial_events: bool | None = None  # sendInitialEvents
+    initial_events: bool | None = None
     single: bool = False
 
 
@@ -183,6 +193,7 @@ class Watch(Protocol):
 
     There are two ways to read it. The first is to iterate over it: each item is a list of events, the initial ones
     first.
+
     The second is cheaper for many watches: iterate over `initial()`, then `subscribe` a sink and wait for `ended()`.
     The sink is called directly when the cache applies a change, so no task has to wake up. It must not wait; it closes
     the watch if its client is slow.
@@ -276,8 +287,10 @@ class PreconditionFailed(Exception):
 class TooOldResourceVersion(Exception):
     """The history of the requested resourceVersion or continue token has been compacted.
 
-    For a continue token, `fresh_token` continues the list at the current revision, so that its pages may be
-    inconsistent. It is empty for a resourceVersion.
+    Args:
+        message: the text for the client.
+        fresh_token: for a continue token, another one that continues the list at the current revision, so that its
+            pages may be inconsistent; "" for a resourceVersion.
     """
 
     def __init__(self, message: str, fresh_token: str = "") -> None:
@@ -288,7 +301,10 @@ class TooOldResourceVersion(Exception):
 class TooLargeResourceVersion(Exception):
     """The requested resourceVersion is higher than the store's, and the cache did not reach it within the time limit.
 
-    `retry_seconds` is the delay that the client is asked to wait before it tries again.
+    Args:
+        requested: the requested resourceVersion.
+        current: the revision that has been reached.
+        retry_seconds: the seconds that the client is asked to wait before it tries again.
     """
 
     def __init__(self, requested: int, current: int, retry_seconds: int = 1) -> None:
@@ -426,7 +442,6 @@ class StorageConfig:
     kind: str
     namespaced: bool = True
     compressed: bool = False
-    """Objects are large and seldom read, so the cache keeps them compressed."""
 
     @property
     def group_resource(self) -> GroupResource:

@@ -27,7 +27,12 @@ _OBJECTS: Final = Histogram(
 
 
 class LeaseManager:
-    """Hands out leases of one store, reusing the last one while it fits."""
+    """Hands out leases of one store, reusing the last one while it fits.
+
+    Args:
+        backend: the store that grants the leases.
+        clock: returns the current time in seconds.
+    """
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
         self._backend = backend
@@ -37,9 +42,10 @@ class LeaseManager:
         self._objects = 0
 
     async def lease(self, ttl: int) -> int:
-        """Return the ID of a lease that lasts at least `ttl` seconds; at most 5 % longer, and at most 60 seconds.
+        """Return the ID of a lease that lasts at least `ttl` seconds, for one more object.
 
-        The store is asked for a new lease if the last one does not fit or has 1000 objects.
+        It lasts at most 5 % longer than `ttl`, and at most 60 seconds longer. The store is asked for a new lease if the
+        last one does not fit or has 1000 objects.
         """
         now = self._clock()
         spare = min(REUSE_SECONDS, int(ttl * REUSE_SHARE))

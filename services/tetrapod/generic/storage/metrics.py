@@ -102,7 +102,12 @@ _OPERATIONS: Final = ("get", "list", "listWithCount", "listOnlyKeys", "create", 
 
 
 class Measured(ForwardingBackend):
-    """A `Backend` wrapper that counts and times the requests of one resource to the store. Watches are not counted."""
+    """A `Backend` wrapper that counts and times the requests of one resource to the store. Watches are not counted.
+
+    Args:
+        backend: the store. `close` closes it.
+        config: names the resource in the metrics.
+    """
 
     def __init__(self, backend: Backend, config: StorageConfig) -> None:
         super().__init__(backend)
@@ -155,7 +160,11 @@ class _Operation:
 
 
 class _Timing:
-    """A context manager that times and counts one request, and counts it as an error if it raises."""
+    """A context manager that times and counts one request, and counts it as an error if it raises.
+
+    Args:
+        labels: the operation, the API group and the plural name of the resource.
+    """
 
     __slots__ = ("_began", "_labels")
 

@@ -20,10 +20,14 @@ _RETRY_SECONDS: Final = 0.5
 
 
 class Presence:
-    """The set of resources that have objects; it supports `(group, resource) in presence`.
+    """The set of resources that have or had objects; it supports `(group, resource) in presence`.
 
-    Keys have the form ROOT/GROUP/RESOURCE/…, as those of custom resources. `root` is the prefix of all resources
-    ("/registry").
+    A resource stays in the set when its last object is deleted. Keys have the form ROOT/GROUP/RESOURCE/…, as those of
+    custom resources.
+
+    Args:
+        backend: the store.
+        root: the prefix of the keys of all resources ("/registry").
     """
 
     def __init__(self, backend: Backend, root: str = "/registry") -> None:

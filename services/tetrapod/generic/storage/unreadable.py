@@ -38,7 +38,13 @@ class NotTransformable(Exception):
 
 
 class NotDecodable(NotTransformable):
-    """A stored value that can be decrypted, but is not an object of a known type. `revision` is its mod revision."""
+    """A stored value that can be decrypted, but is not an object of a known type.
+
+    Args:
+        reason: the error of the decoder.
+        revision: the mod revision of the value.
+        key: the full key of the value.
+    """
 
     def __init__(self, reason: str, revision: int, key: str) -> None:
         super().__init__(reason, key)

@@ -33,7 +33,10 @@ class ForwardingBackend:
 
 
 class ForwardingStorage:
-    """A base for `ResourceStorage` wrappers that forwards `count`, `statistics`, `ready` and `close`."""
+    """A base for `ResourceStorage` wrappers that forwards `count`, `statistics`, `ready` and `close`.
+
+    A subclass defines the other methods. `inner` is the wrapped storage.
+    """
 
     def __init__(self, inner: ResourceStorage) -> None:
         self._inner = inner
@@ -52,7 +55,10 @@ class ForwardingStorage:
 
 
 class ForwardingWatch:
-    """A base for `Watch` wrappers that forwards `ended`, `send_bookmark` and `close`."""
+    """A base for `Watch` wrappers that forwards `ended`, `send_bookmark` and `close`.
+
+    A subclass defines the other methods. `inner` is the wrapped watch.
+    """
 
     def __init__(self, inner: Watch) -> None:
         self._inner = inner

@@ -32,7 +32,6 @@ class Item(NamedTuple):
     revision: int
     created: int
     ttl: float | None = None
-    """Remaining seconds of its lease; None if it does not expire."""
 
 
 @dataclass(frozen=True, slots=True)

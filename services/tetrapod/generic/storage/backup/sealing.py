@@ -25,7 +25,10 @@ _Change = Callable[[Transformer, Item, bytes], Awaitable[bytes]]
 class Sealing:
     """Encrypts and decrypts the contents of one store.
 
-    `path` is the configuration file, for error texts; `prefix` is the prefix of the store's keys.
+    Args:
+        encryption: the providers of the configuration.
+        path: the configuration file, for error texts.
+        prefix: the prefix of the store's keys.
     """
 
     def __init__(self, encryption: Encryption, path: str, prefix: str) -> None:

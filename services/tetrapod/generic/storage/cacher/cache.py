@@ -26,6 +26,12 @@ class Cache:
     """The watch cache of one resource, filled by a `Reflector`.
 
     Every change up to `revision` has been applied. The content is usable only if `filled` is True.
+
+    Args:
+        prefix_length: the length of the resource's key prefix, which is cut off stored keys.
+        counters: the metrics of the cache.
+        window: the number of recent changes to keep.
+        compressed: whether entries are kept compressed.
     """
 
     def __init__(

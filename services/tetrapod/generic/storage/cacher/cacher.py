@@ -49,12 +49,16 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Cacher:
-    """The `ResourceStorage` of one resource. `root` is the prefix of all resources ("/registry").
+    """The `ResourceStorage` of one resource.
 
     Args:
+        backend: the store; `close` leaves it open.
+        config: the place of the resource in the store, and the type of its objects.
+        root: the prefix of the keys of all resources, without a slash at its end.
         leases: the leases for objects with a TTL, shared with other resources; None creates separate ones.
         window: the number of recent changes to keep.
         bookmark_seconds: the longest time between two bookmarks for a watch that wants them.
+        scheduling: the limit of events that are applied in one step of the event loop.
     """
 
     def __init__(

@@ -52,14 +52,19 @@ _heads: dict[bytes, bytes] = {}
 
 
 class _Derived(msgspec.Struct, gc=False):
-    """Data computed from an entry's bytes, which can be dropped and computed again."""
+    """Data computed from an entry's bytes, which can be dropped and computed again.
+
+    Attributes:
+        parsed: the parsed object; None before its first use.
+        representations: other encodings by keys that their users choose (see `Entry.representations`).
+    """
 
     parsed: Object | None = None
     representations: dict[Any, Any] = msgspec.field(default_factory=dict)
 
 
 class StoredEntry(msgspec.Struct, gc=False, eq=False):
-    """The implementation of `Entry`. `lease` is the backend's lease ID, 0 for none.
+    """The implementation of `Entry`, where the attributes are explained. `lease` is the lease ID, 0 for none.
 
     Entries are excluded from Python's cyclic garbage collector (`gc=False`). They are never part of cycles, and the
     collector would otherwise scan the thousands that every write leaves behind.

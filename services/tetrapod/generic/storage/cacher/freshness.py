@@ -16,7 +16,13 @@ TIMEOUT: Final = 3.0
 
 
 class Freshness:
-    """Waits until the cache of one resource is recent enough for a read."""
+    """Waits until the cache of one resource is recent enough for a read.
+
+    Args:
+        backend: the store, which is asked for its current revision.
+        cache: the watch cache.
+        reflector: the task that fills the cache; it is started by the first wait.
+    """
 
     def __init__(self, backend: Backend, cache: Cache, reflector: Reflector) -> None:
         self._backend = backend
@@ -81,6 +87,7 @@ class Freshness:
 
         Raises:
             TooLargeResourceVersion: the revision was not reached in time.
+            Unavailable: the store does not answer, or (NotReady) contains values that cannot be read.
         """
         if not self._cache.filled:
             await self._reflector.ready()

@@ -38,7 +38,10 @@ class _Incomplete(Exception):
 class History:
     """Extends the changes that `cache` keeps (its window) into the past, from the history of the store.
 
-    `prefix` is the prefix of the resource's keys.
+    Args:
+        backend: the store.
+        prefix: the prefix of the resource's keys.
+        cache: the watch cache, whose window `reach` extends.
     """
 
     def __init__(self, backend: Backend, prefix: str, cache: Cache) -> None:
@@ -105,7 +108,15 @@ class History:
 
 
 class _Changes:
-    """Collects changes from events of the store. Objects that are in the cache are not decoded a second time."""
+    """Collects changes from events of the store. Objects that are in the cache are not decoded a second time.
+
+    Args:
+        cache: the watch cache.
+        prefix_length: the length of the resource's key prefix, which is cut off the keys of events.
+
+    Attributes:
+        collected: the changes, oldest first.
+    """
 
     def __init__(self, cache: Cache, prefix_length: int) -> None:
         self._cache = cache

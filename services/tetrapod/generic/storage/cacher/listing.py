@@ -45,15 +45,25 @@ TOKEN_TOO_OLD: Final = (
 class Snapshot(NamedTuple):
     """Entries as of one revision, in key order. It does not change when the cache does.
 
-    `total` is the number of entries that exist, which may be more than `entries` contains.
+    Attributes:
+        entries: all entries, or as many as the query needs.
+        total: the number of entries that exist, which may be more than `entries` contains.
     """
 
-    entries: Sequence[StoredEntry]  # all entries, or as many as the query needs
+    entries: Sequence[StoredEntry]
     total: int
 
 
 class Lister:
-    """Serves the lists of one resource."""
+    """Serves the lists of one resource.
+
+    Args:
+        backend: the store, for lists that the cache cannot answer.
+        prefix: the prefix of the resource's keys.
+        cache: the watch cache.
+        freshness: waits until the cache is recent enough.
+        lists: the metrics of lists.
+    """
 
     def __init__(self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness, lists: Lists) -> None:
         self._backend = backend

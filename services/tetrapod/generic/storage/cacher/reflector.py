@@ -92,7 +92,7 @@ class Reflector:
             self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
 
     async def ready(self) -> None:
-        """Wait until the cache has been filled.
+        """Wait without a time limit until the cache has been filled, starting to fill it if necessary.
 
         Raises:
             NotReady: the last attempt failed because of unreadable stored values; raised at once, without waiting for

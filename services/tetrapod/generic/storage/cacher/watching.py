@@ -25,8 +25,10 @@ CHUNK: Final = 500
 class CacheWatch:
     """The implementation of `Watch` over the cache.
 
-    `start_revision` is the revision of its initial state; only later changes are delivered. `query.prefix` is "" (all
-    objects), "ns/" or a whole key.
+    Args:
+        fanout: delivers the changes of the cache. `close` unregisters the watch there.
+        query: the selectors and options. Its `prefix` is "" (all objects), "ns/" or a whole key.
+        start_revision: the revision of the initial state; only later changes are delivered.
     """
 
     __slots__ = (
@@ -78,7 +80,7 @@ class CacheWatch:
     def push(self, events: Sequence[WatchEvent]) -> None:
         """Pass events to the sink, or queue them if there is no sink.
 
-        More than `QUEUE` queued events end the watch and are dropped.
+        More than `QUEUE` (4096) queued events end the watch and are dropped.
         """
         if self._sink is not None:
             self._send(self._sink, events)
@@ -186,6 +188,7 @@ class Fanout:
 
     Args:
         revision: returns the revision up to which the cache is current, for bookmarks.
+        counters: the metrics of the cache.
     """
 
     def __init__(self, revision: Callable[[], int], counters: CacheCounters) -> None:

@@ -26,8 +26,12 @@ MOST: Final = 10_000
 class Change(msgspec.Struct, gc=False, eq=False):
     """One change of one key. Its watch events are created once and shared by all watches.
 
-    `entry` is the new state (None: deleted), `previous` the former one (None: created). `at` is the time of
-    `time.monotonic` at which it was applied.
+    Attributes:
+        key: the key, relative to the resource's prefix.
+        entry: the new state; None if the object was deleted.
+        previous: the former state; None if the object was created.
+        revision: the revision of the change.
+        at: the time (`time.monotonic`) at which it was applied.
     """
 
     key: str
@@ -75,6 +79,11 @@ class Window:
 
     `capacity` imitates the size of upstream's ring buffer for its metric: it doubles when full, and is halved when
     mostly empty.
+
+    Args:
+        start: the revision after which changes are added.
+        most: the number of changes to keep; the oldest are dropped.
+        counters: count the changes of `capacity`; None does not report them.
     """
 
     def __init__(self, start: int, *, most: int = MOST, counters: CacheCounters | None = None) -> None:

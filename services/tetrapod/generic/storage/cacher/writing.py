@@ -69,7 +69,15 @@ def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
 
 
 class Writer:
-    """Writes the objects of one resource. `prefix` is the prefix of its keys in the store."""
+    """Writes the objects of one resource.
+
+    Args:
+        backend: the store.
+        prefix: the prefix of the resource's keys.
+        cache: the watch cache, whose state a write is first based on.
+        config: the type of the stored objects.
+        leases: provides the leases of objects with a TTL.
+    """
 
     def __init__(
         self, backend: Backend, prefix: str, cache: Cache, config: StorageConfig, leases: LeaseManager

@@ -134,6 +134,10 @@ class _EncryptedWatch:
 
     Decryption may call a KMS plugin. Until it is done, `progress` excludes the events. `next_if_ready` returns None
     always, because decryption may have to wait.
+
+    Args:
+        inner: the watch of the store.
+        decrypt: returns an event with decrypted values; it may raise NotTransformable.
     """
 
     def __init__(self, inner: BackendWatch, decrypt: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:

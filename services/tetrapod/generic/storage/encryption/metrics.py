@@ -104,6 +104,9 @@ class _RecentLabels:
     """The most recently used labels of some metrics, which share their labels.
 
     The series of older labels are deleted, so that a plugin that keeps changing its key ID does not exhaust the memory.
+
+    Args:
+        metrics: the metrics in which series of older labels are deleted.
     """
 
     def __init__(self, *metrics: Counter) -> None:

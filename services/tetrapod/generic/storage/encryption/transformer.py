@@ -25,8 +25,10 @@ class TransformError(Exception):
 class Plain(NamedTuple):
     """A decrypted value.
 
-    `stale` means that a new value would be encrypted with another key or provider, so the next write must rewrite this
-    one.
+    Attributes:
+        data: the plain bytes.
+        stale: whether a new value would be encrypted with another key or provider, so that the next write must rewrite
+            this one.
     """
 
     data: bytes

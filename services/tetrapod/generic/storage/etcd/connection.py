@@ -39,9 +39,12 @@ RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files for TLS with etcd: CA certificates of the servers, client certificate and key. None means unset.
+    """Files for TLS with etcd. They are read for each new connection, so renewed files need no restart.
 
-    They are read for each new connection, so renewed files need no restart.
+    Attributes:
+        ca: the CA certificates of the servers; None uses those of the system.
+        cert: the client certificate; None sends none.
+        key: its private key; None if it is in the file of the certificate.
     """
 
     ca: str | Path | None = None
@@ -85,7 +88,10 @@ class Connection:
     `ready` has returned.
 
     Args:
-        on_unresponsive: called when the endpoint stops answering pings; None disables the pings, for a single endpoint.
+        url: the URL of the endpoint.
+        credentials: the files for TLS. They are read at once, and OSError is raised if they cannot be used.
+        on_unresponsive: called with this connection when the endpoint stops answering pings; None disables the pings,
+            for a single endpoint.
     """
 
     def __init__(
@@ -188,6 +194,7 @@ class Endpoints:
 
     Args:
         urls: the URLs; ValueError is raised if the list is empty or one is malformed.
+        credentials: the files for TLS with all of them.
     """
 
     def __init__(self, urls: list[str], credentials: Credentials) -> None:

@@ -13,7 +13,8 @@ class Endpoint(NamedTuple):
     """The address of one etcd member.
 
     - `scheme` is "http", "https", "unix" or "unixs".
-    - `host` is also the name in the certificate. For a Unix socket it is the last segment of the path.
+    - `host` is also the name in the certificate. For a Unix socket it is the last segment of the path, and
+      `port` is not used.
     - `path` is that of a Unix socket, which begins with a NUL byte if the socket is abstract; "" for TCP.
     """
 
@@ -23,7 +24,7 @@ class Endpoint(NamedTuple):
     path: str = ""
 
     def uses_tls(self, *, configured: bool) -> bool:
-        """Return whether connections use TLS. With `unix://` they do if files for TLS are configured."""
+        """Return whether connections use TLS. With `unix://` they do if files for TLS are configured (`configured`)."""
         return self.scheme in ("https", "unixs") or (self.scheme == "unix" and configured)
 
 

@@ -46,6 +46,11 @@ class EtcdWatch:
 
     `progress` covers only events that were returned to the reader, not queued ones. `created` is completed when etcd
     has confirmed the watch, or when it has failed.
+
+    Args:
+        stream: the stream that delivers its events.
+        watch_id: the ID of the watch on that stream.
+        from_revision: the revision at which it starts; 0 means from now on.
     """
 
     def __init__(self, stream: Stream, watch_id: int, from_revision: int) -> None:
@@ -146,7 +151,11 @@ class EtcdWatch:
 class Stream:
     """One gRPC stream and its watches, run by a task that starts at once.
 
-    `outstanding` is the number of unanswered progress requests. `broken` is True once the stream has ended.
+    `watches` are the watches by ID, and `task` is the task, which the owner cancels. `outstanding` is the number of
+    unanswered progress requests. `broken` is True once the stream has ended.
+
+    Args:
+        endpoints: provides the connection.
     """
 
     def __init__(self, endpoints: Endpoints) -> None:

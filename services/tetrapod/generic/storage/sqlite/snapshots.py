@@ -47,7 +47,6 @@ class Snapshot:
     revision: int
     entries: Mapping[str, SnapshotEntry]
     leases: Mapping[int, float]
-    """Remaining seconds of each lease."""
 
 
 def take(connection: sqlite3.Connection, now: float) -> Snapshot:

@@ -30,6 +30,8 @@ class Transaction:
     - `changed` is False if the transaction wrote nothing, so that the commit needs no disk sync.
 
     Args:
+        connection: the connection of the writer.
+        revision: the latest revision of the store.
         wants_previous: returns whether the event of a key needs the previous value, because a watch asked for it.
     """
 

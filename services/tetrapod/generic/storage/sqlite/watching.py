@@ -23,7 +23,11 @@ ReadHistory = Callable[[tuple[str, str], int, int, int], Awaitable[list[BackendE
 class SqliteWatch:
     """The implementation of `BackendWatch` for the keys of `span` (start, end).
 
-    `hub.revision` is the last published revision.
+    Args:
+        hub: publishes the events. Its `revision` is the last published one.
+        span: the start of the range, and its end, which is not included.
+        from_revision: the first revision to return; 0 means from now on.
+        previous: whether events include the previous value.
     """
 
     def __init__(self, hub: WatchHub, span: tuple[str, str], from_revision: int, previous: bool) -> None:

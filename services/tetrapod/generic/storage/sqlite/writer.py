@@ -71,6 +71,7 @@ class Writer:
     """Runs write operations in batches.
 
     Args:
+        connection: the connection on which the transactions run; no other task may use it.
         begin: creates the next transaction.
         committed: called after each commit, before the callers get their results.
         threaded: commit in a thread, for a database on disk.

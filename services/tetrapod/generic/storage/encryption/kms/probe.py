@@ -62,7 +62,12 @@ class KmsState:
 
 
 class KmsProbe:
-    """The health and the current seed of one plugin."""
+    """The health and the current seed of one plugin.
+
+    Args:
+        name: the name of the plugin in the EncryptionConfiguration.
+        service: the client of the plugin.
+    """
 
     def __init__(self, name: str, service: KmsService) -> None:
         self.name = name

@@ -39,6 +39,11 @@ class KmsService:
 
     Each call waits for the plugin to become available, for `timeout` seconds in total, and raises TransformError if it
     fails.
+
+    Args:
+        name: the name of the plugin in the EncryptionConfiguration.
+        endpoint: the address of its socket (see `socket_path`).
+        timeout: seconds.
     """
 
     def __init__(self, name: str, endpoint: str, timeout: float) -> None:
