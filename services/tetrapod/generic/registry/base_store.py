@@ -38,6 +38,10 @@ class BaseStore:
     """A resource over its storage: the part of a `Store` that the modules of the verbs (create.py, …) use.
 
     `resource` (group and plural name) and `kind` are used in error texts.
+
+    Args:
+        definition: the declaration of the resource.
+        storage: its storage, which reads and writes entries.
     """
 
     def __init__(self, definition: Declared, storage: ResourceStorage) -> None:

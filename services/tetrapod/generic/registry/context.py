@@ -37,11 +37,8 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
-    """Whether the new or the stored object is large. Work on it is then done in a thread."""
     discarded: list[Any] | None = None
-    """The objects of a large request that are freed in a thread after it; None for a small request."""
     verb: str = ""
-    """The verb that was authorized, such as "patch" for a patch that creates an object."""
 
     def discard(self, obj: Any) -> None:
         """Free an object in a thread after the request, if the request is large."""

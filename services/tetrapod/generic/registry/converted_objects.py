@@ -23,10 +23,12 @@ T = TypeVar("T")
 class ConvertedObjects(Generic[T]):
     """The converted objects of one resource.
 
-    `make` converts an object. It is called once for each revision. If it raises KeyError, TypeError or ValueError, the
-    error is logged and the former revision of the object, if any, remains.
-
     The functions in `changed` are called after each change. `synced` is set when all objects have been read.
+
+    Args:
+        storage: the storage of the resource.
+        make: converts an object. It is called once for each revision. If it raises KeyError, TypeError or ValueError,
+            the error is logged and the former revision of the object, if any, remains.
     """
 
     def __init__(self, storage: ResourceStorage, make: Callable[[Entry], T]) -> None:

@@ -61,6 +61,7 @@ class ResourceDefinition:
         convert_many: converts several objects to a version by a webhook, instead of `convert`; None without a webhook.
         custom: whether it is a custom resource. Its objects must have a kind, fields that are not in the schema are
             pruned, and list items contain kind and apiVersion.
+        disabled_versions: versions that are not served (--runtime-config), but known for conversions.
         storage_version_hash: the hash that discovery lists; "" for none.
         deprecated: the texts of Warning headers, by deprecated version.
         hidden_annotations: annotations that are fields upstream, and are omitted from Tables and PartialObjectMetadata.
@@ -90,7 +91,7 @@ class ResourceDefinition:
     # `convert_many` replaces `convert` (webhooks).
     convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None
     custom: bool = False
-    disabled_versions: frozenset[str] = frozenset()  # not served (--runtime-config), but known for conversions
+    disabled_versions: frozenset[str] = frozenset()
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)
     hidden_annotations: frozenset[str] = frozenset()

@@ -64,9 +64,18 @@ async def delete(
 
 
 class _Delete:
-    """One delete request. It changes its own copy of `options`, because strategies write the grace period into it.
+    """One delete request.
 
-    `waits` is True if the object must not be removed yet. `marked` is the object after it was marked as being deleted.
+    Args:
+        store: the store of the resource.
+        ctx: the context of the request.
+        key: the storage key of the object.
+        options: the DeleteOptions, which are modified, because strategies write the grace period into them.
+        validate: see `delete`.
+
+    Attributes:
+        waits: whether the object must not be removed yet.
+        marked: the object after it was marked as being deleted; None if it was not.
     """
 
     def __init__(

@@ -14,9 +14,15 @@ from tetrapod.machinery.serializer.json import encode, encode_large
 class Unstored:
     """An `Entry` made of an object, which the caller must not modify afterwards.
 
-    It is encoded when it is created. A `large` one is created in a thread.
+    It is encoded when it is created.
 
     It is the result of a dry run, the last state of an object, or an object without hidden fields.
+
+    Args:
+        key: the key relative to the resource's prefix.
+        obj: the object, which is not copied.
+        revision: the revision of the entry; 0 for one that was never stored.
+        large: whether a large object is encoded, for which the constructor is called in a thread.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")

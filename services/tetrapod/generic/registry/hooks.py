@@ -32,7 +32,12 @@ NO_PRECONDITIONS: Final = Preconditions()
 class Allocation:
     """What a strategy allocated before a write (an address, a port). It is released unless the write succeeds.
 
-    An update may be tried several times: beginning again releases what the previous attempt allocated.
+    An update may be tried several times: beginning again releases what the previous attempt allocated. The caller calls
+    `end` in any case.
+
+    Args:
+        strategy: allocates and releases.
+        ctx: the context of the request, which is passed to the strategy.
     """
 
     __slots__ = ("_created", "_ctx", "_held", "_open", "_strategy")

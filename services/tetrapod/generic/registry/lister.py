@@ -25,6 +25,10 @@ class Lister:
     """A lister of one resource. `get` and `list` read from the cache, which may lag slightly; `get_live` is consistent.
 
     All methods raise storage's errors (`Unavailable`).
+
+    Args:
+        storages: provides the storage of the resource.
+        config: the place of the resource in the store.
     """
 
     def __init__(self, storages: StorageFactory, config: StorageConfig) -> None:

@@ -16,18 +16,18 @@ from tetrapod.machinery.table import TableConvertor
 
 
 class Rest:
-    """The handler of a resource or subresource without a store. Its methods raise StatusError to reject a request."""
+    """The handler of a resource or subresource without a store. Its methods raise StatusError to reject a request.
+
+    Attributes:
+        keeps_system_metadata: whether the uid and other system metadata in the body of a create are kept instead of
+            removed. A body may then name the uid of its parent as a precondition (bindings, token requests).
+        also_accepts: other apiVersions of its kind with the same structure that a body may have (upstream:
+            rest.GroupVersionAcceptor).
+    """
 
     keeps_system_metadata: bool = False
-    """Whether the uid and other system metadata in the body of a create are kept instead of removed.
-
-    A body may then name the uid of its parent as a precondition (bindings, token requests).
-    """
 
     also_accepts: frozenset[str] = frozenset()
-    """Other apiVersions of its kind with the same structure that a body may have (upstream:
-    rest.GroupVersionAcceptor).
-    """
 
     @property
     def table(self) -> TableConvertor | None:
@@ -69,7 +69,7 @@ class Rest:
         """Process a PUT or PATCH.
 
         Args:
-            transform: `await transform(current)` returns the new object.
+            transform: `await transform(current)` returns the new object, made from the current one as `get` returns it.
             validate: runs validating admission: `await validate(new, old)`, which raises to reject.
             options: the UpdateOptions object.
 

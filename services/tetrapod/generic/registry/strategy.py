@@ -26,55 +26,51 @@ class Strategy:
 
     The default rules are: namespaced objects, selectable metadata.name and metadata.namespace, no graceful deletion, no
     create by update.
+
+    Attributes:
+        namespaced: whether objects are in namespaces.
+        allow_create_on_update: whether a PUT creates an object that does not exist.
+        allow_unconditional_update: whether an update may omit resourceVersion, and then replaces any version.
+        has_status: whether there is a status subresource. If so, a new object has `initial_status`, and updates of the
+            main resource do not change status.
+        initial_status: the status of a new object if `has_status`; None omits it. Built-in kinds have at least {}.
+        generation: if set, metadata.generation starts at 1 and is incremented when one of these top-level fields
+            changes, such as ("spec",).
+        distinguishes_empty: whether the generation also changes between empty and absent values, for kinds that
+            upstream compares with reflect.DeepEqual.
+        garbage_collection_default: the propagation policy without DeleteOptions: "Background", "Orphan" (Job), or
+            "Unsupported" (Event: no finalizers).
+        return_deleted_object: whether DELETE responds with the object instead of a Status.
+        tabular: for a subresource, whether it can be requested as a Table. Upstream does not support that for some.
+        field_labels: the labels of field selectors besides metadata.name and metadata.namespace; `selectable_fields`
+            returns their values.
+        qualified_finalizers: whether finalizers need a domain. False for custom resources, CustomResourceDefinition and
+            APIService.
+        metadata_rules: how metadata is validated. "kube": finalizers need a domain. "plain": finalizers need no domain.
+            "late": for kinds whose validation upstream omits metadata; it is validated only if a new object is
+            otherwise valid, and its name must be a path segment. "none": not at all, because the server itself writes
+            objects that violate the kind's rules.
+        revalidates_generate_name: whether updates validate generateName with the kind's rule too, for kinds whose
+            ValidateUpdate upstream repeats the whole validation.
+        repeats_errors: whether errors of an update are repeated as often as they occur (custom resources) instead of
+            being reported once.
     """
 
     namespaced: bool = True
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     has_status: bool = False
-    """Whether there is a status subresource.
-
-    If so, a new object has `initial_status`, and updates of the main resource do not change status.
-    """
     initial_status: Mapping[str, Any] | None = None
-    """The status of a new object if `has_status`; None omits it. Built-in kinds have at least {}."""
     generation: tuple[str, ...] | None = None
-    """If set, metadata.generation starts at 1 and is incremented when one of these top-level fields changes, such as
-    ("spec",).
-    """
     distinguishes_empty: bool = False
-    """Whether the generation also changes between empty and absent values, for kinds that upstream compares with
-    reflect.DeepEqual.
-    """
     garbage_collection_default: str = "Background"
-    """Propagation policy without DeleteOptions: "Background", "Orphan" (Job), or "Unsupported" (Event: no
-    finalizers).
-    """
     return_deleted_object: bool = False
-    """Whether DELETE responds with the object instead of a Status."""
     tabular: bool = True
-    """For a subresource: whether it can be requested as a Table. Upstream does not support that for some."""
     field_labels: Sequence[str] = ()
-    """Field selector labels besides metadata.name and metadata.namespace; `selectable_fields` returns their values."""
     qualified_finalizers: bool = True
-    """Whether finalizers need a domain. False for custom resources, CustomResourceDefinition and APIService."""
     metadata_rules: Literal["kube", "plain", "late", "none"] = "kube"
-    """How metadata is validated.
-
-    - "kube": finalizers need a domain.
-    - "plain": finalizers need no domain.
-    - "late": for kinds whose validation upstream omits metadata. It is validated only if a new object is otherwise
-      valid, and its name must be a path segment.
-    - "none": not at all, because the server itself writes objects that violate the kind's rules.
-    """
     revalidates_generate_name: bool = False
-    """Whether updates validate generateName with the kind's rule too, for kinds whose ValidateUpdate upstream repeats
-    the whole validation.
-    """
     repeats_errors: bool = False
-    """Whether errors of an update are repeated as often as they occur (custom resources) instead of being reported
-    once.
-    """
 
     def default(self, obj: Object, version: str) -> None:
         """Set defaults in `obj`, in place, as upstream's SetDefaults_ functions of this version.
@@ -146,7 +142,10 @@ class Strategy:
         """Release the allocation of `begin_create` if the object was not stored."""
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
-        """Allocate what the update needs, and set it on `new`. The result is passed to `end_update`."""
+        """Allocate what the update needs, and set it on `new`.
+
+        The result is passed to `end_update`. Raises StatusError if nothing can be allocated.
+        """
         return None
 
     async def end_update(self, ctx: Context, allocation: Any, succeeded: bool) -> None:

@@ -50,7 +50,7 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """Options of an update, as the arguments of `Store.update` with these names."""
+    """The options of an update: the arguments of `Store.update` with these names, which explains them."""
 
     validate_create: ValidateObject | None = None
     validate_update: ValidateUpdate | None = None
@@ -78,7 +78,12 @@ async def update(
 
 
 class _Update:
-    """One update, with all its attempts. `deletion` is the object to respond with if the update removes the object."""
+    """One update, with all its attempts. The arguments are those of `update`.
+
+    Attributes:
+        created: whether the last attempt creates the object.
+        deletion: the object to respond with if the update removes the object; None otherwise.
+    """
 
     def __init__(self, store: BaseStore, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
         self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
