@@ -28,7 +28,11 @@ _UNREADABLE: Final = (
 class RequestAdmission:
     """The admission calls of one request.
 
-    `name` is the name in the path, or that of the new object; it is "" if the name is still to be generated.
+    Args:
+        scope: the endpoint.
+        request: the HTTP request.
+        context: its registry context.
+        name: the name in the path, or that of the new object; "" if the name is still to be generated.
     """
 
     __slots__ = ("_context", "_name", "_request", "_scope")

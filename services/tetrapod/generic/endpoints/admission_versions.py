@@ -28,6 +28,7 @@ class AdmissionVersions:
     Objects of a `Rest` (a Scale, an Eviction) are never converted.
 
     Args:
+        definition: the resource.
         declared: the subresource; None for the resource itself.
         decoder: the decoder of requests to this endpoint.
         decoder_of: returns the decoder of a definition in a version.

@@ -24,7 +24,9 @@ class ApplyPatching(PatchMechanism):
     """The patch mechanism of server-side apply.
 
     Args:
+        scope: the endpoint.
         body: the apply configuration, as YAML or JSON. StatusError (400) is raised if it cannot be decoded to a map.
+        options: the options of the request; `force` takes over fields of other managers.
         manager: the name of the field manager.
     """
 

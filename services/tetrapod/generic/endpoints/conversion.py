@@ -20,7 +20,12 @@ from tetrapod.machinery.serializer.json import encode
 class Conversion:
     """The conversion of one resource between `version` and the storage version.
 
-    `identity` is True if these are the same. `stored` is the apiVersion of stored objects.
+    `identity` is True if these are the same. `stored` is the apiVersion of stored objects, and `api_version` that of
+    `version`. If the resource has a conversion webhook, `ready` must be awaited before `bytes`, `object` and `peek`.
+
+    Args:
+        definition: the resource.
+        version: the version in requests and responses.
     """
 
     __slots__ = (

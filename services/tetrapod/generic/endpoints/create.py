@@ -65,7 +65,15 @@ def _set_managed_fields(scope: Scope, obj: Object, request: Request, manager: st
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """One create request after decoding. `options` is the CreateOptions object."""
+    """One create request after decoding.
+
+    Attributes:
+        scope: the endpoint.
+        request: the HTTP request.
+        context: its registry context.
+        options: the CreateOptions object for admission.
+        accepted: the media type and the form of the response.
+    """
 
     scope: Scope
     request: Request

@@ -57,8 +57,15 @@ VERBS: Final[Mapping[str, Verb]] = {
 class ResourceHandler:
     """The handler of one resource in one version, with its subresources.
 
-    `store` is None for a resource without storage. The handler adds the Warning header of a deprecated version. It
-    raises StatusError for an unknown subresource (404) or an unsupported verb (405).
+    The handler adds the Warning header of a deprecated version. It raises StatusError for an unknown subresource (404)
+    or an unsupported verb (405).
+
+    Args:
+        definition: the resource.
+        version: the version of its requests.
+        store: the store of the resource; None for one without storage.
+        admission: the admission plugins.
+        authorizer: authorizes updates that create an object; None allows these to everyone who may update.
     """
 
     def __init__(
@@ -106,7 +113,12 @@ class ResourceHandler:
 
 
 class SubresourceHandler:
-    """The handler of one subresource. `connects` is True if it serves raw requests (proxy, exec, log)."""
+    """The handler of one subresource. `connects` is True if it serves raw requests (proxy, exec, log).
+
+    Args:
+        declared: the declaration of the subresource.
+        scope: its endpoint.
+    """
 
     def __init__(self, declared: Subresource, scope: Scope) -> None:
         self.declared = declared

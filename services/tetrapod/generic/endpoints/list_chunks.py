@@ -24,7 +24,7 @@ in memory.
 
 
 def large(entries: Sequence[Entry]) -> bool:
-    """Return whether a list of these entries is written in pieces, because it has at least `STREAM_FROM` bytes."""
+    """Return whether a list of these entries is written in pieces, because it has at least 128 KiB."""
     size = 0
     for entry in entries:
         size += len(entry.item)
@@ -34,7 +34,7 @@ def large(entries: Sequence[Entry]) -> bool:
 
 
 def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the first entry alone, then `PIECE_ITEMS` entries at a time.
+    """Yield the first entry alone, then `PIECE_ITEMS` (40) entries at a time.
 
     The first entry is alone because it is sent with the head of the list.
     """
@@ -44,7 +44,7 @@ def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the entries together, or each alone if they exceed `LARGE_PIECE` together."""
+    """Yield the entries together, or each alone if they exceed `LARGE_PIECE` (1 MiB) together."""
     if sum(len(entry.item) for entry in entries) <= LARGE_PIECE:
         yield entries
     else:
@@ -53,7 +53,7 @@ def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
-    """Yield encoded items as one piece, or each as a piece if they exceed `LARGE_PIECE` together.
+    """Yield encoded items as one piece, or each as a piece if they exceed `LARGE_PIECE` (1 MiB) together.
 
     Args:
         separator: precedes each item, also the first.

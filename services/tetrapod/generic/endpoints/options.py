@@ -32,7 +32,11 @@ _MAX_FIELD_MANAGER: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The options of a list or watch (meta/v1 ListOptions), decoded from the query. None and "" mean unset."""
+    """The options of a list or watch (meta/v1 ListOptions), decoded from the query.
+
+    None and "" mean unset, and so does a `limit` of 0. The fields have the names of the parameters in snake case;
+    `continue_token` is `continue`.
+    """
 
     label_selector: str = ""
     field_selector: str = ""
@@ -48,7 +52,14 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of create, update and patch; `force` is for server-side apply only."""
+    """The options of create, update and patch.
+
+    Attributes:
+        dry_run: whether nothing is to be stored.
+        field_manager: the parameter fieldManager; "" if it is unset.
+        field_validation: "Ignore", "Warn" or "Strict".
+        force: whether server-side apply takes over fields of other managers; False for other requests.
+    """
 
     dry_run: bool = False
     field_manager: str = ""

@@ -44,6 +44,7 @@ class PatchMechanism:
     `warnings` are those of the last attempt; earlier attempts conflicted with another write.
 
     Args:
+        scope: the endpoint.
         validation: fieldValidation ("Ignore", "Warn" or "Strict").
         manager: the name of the field manager.
     """
@@ -85,7 +86,12 @@ class PatchMechanism:
 
 
 class Patching(PatchMechanism):
-    """A patch with a JSON body. Subclasses parse and apply it. StatusError (400) is raised if the body is not JSON."""
+    """A patch with a JSON body. Subclasses parse and apply it. StatusError (400) is raised if the body is not JSON.
+
+    `patch` is the result of `parse`, and `strict_errors` are the texts about duplicate fields of the body, each
+    preceded by `strict_prefix`. `revise` raises the error of `parse`. The other arguments are those of
+    `PatchMechanism`.
+    """
 
     strict_prefix = ""
 
@@ -308,10 +314,13 @@ class JSONPatching(DocumentPatching):
 
 
 class StrategicPatching(Patching):
-    """An `application/strategic-merge-patch+json` patch."""
+    """An `application/strategic-merge-patch+json` patch.
+
+    Attributes:
+        left: the remains of the patch after it was applied, which upstream quotes in errors; None before.
+    """
 
     left: Any = None
-    """The remains of the patch after it was applied, which upstream quotes in errors."""
 
     def parse(self, decoded: Decoded) -> Any:
         return strategic.parse(decoded.obj)

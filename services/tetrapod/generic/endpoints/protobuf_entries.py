@@ -27,6 +27,10 @@ class Messages:
     """The protobuf encoder of one resource in one version.
 
     Its methods take the `Accepted` of a request, whose form is "" for the object itself, or PartialObjectMetadata.
+
+    Args:
+        definition: the resource.
+        conversion: converts stored objects to that version.
     """
 
     def __init__(self, definition: ResourceDefinition, conversion: Conversion) -> None:

@@ -23,7 +23,9 @@ _FIELDS_V1: Final = ".FieldsV1"
 class Touched:
     """The objects and lists that a patch traversed, as a tree of member names and list indexes.
 
-    `deep` means that everything below was traversed too.
+    Attributes:
+        below: the traversed members of this object or list, by name or by index as text.
+        deep: whether everything below was traversed too.
     """
 
     __slots__ = ("below", "deep")
@@ -61,7 +63,13 @@ def in_go_order(value: Any, node: SchemaNode | None) -> Any:
 
 
 def sort_touched(value: Any, touched: Touched | None) -> Any:
-    """Return the value with sorted members in all objects that a patch traversed (`touched`; None: none)."""
+    """Return a copy of the value with sorted members in all objects that a patch traversed.
+
+    Values that the patch did not traverse are not copied.
+
+    Args:
+        touched: the traversed parts of `value`; None if there are none.
+    """
     if touched is None or not isinstance(value, (dict, list)):
         return value
     if isinstance(value, list):

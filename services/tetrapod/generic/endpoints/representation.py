@@ -65,8 +65,13 @@ def json_headers() -> HeaderList:
 class Representation:
     """The encoder of one resource in one version.
 
-    `table` has the columns of a subresource's own kind; None means those of the resource. All methods raise StatusError
-    (406) if the accepted form does not suit the response (a list as PartialObjectMetadata).
+    All methods raise StatusError (406) if the accepted form does not suit the response (a list as
+    PartialObjectMetadata).
+
+    Args:
+        definition: the resource.
+        version: the version of the responses.
+        table: the columns of a subresource's own kind; None means those of the resource.
     """
 
     def __init__(self, definition: ResourceDefinition, version: str, table: TableConvertor | None = None) -> None:

@@ -35,6 +35,8 @@ class Route:
     It raises StatusError for other methods (405) or media types (406, 415).
 
     Args:
+        handler: serves the requests.
+        methods: the allowed HTTP methods.
         streams: whether a GET may be a watch, which offers more media types.
         connects: whether the handler serves raw requests (proxy, exec), whose media types are not checked.
     """
@@ -61,7 +63,12 @@ class Route:
 
 
 class ResourceRoutes:
-    """The routes of one resource and its subresources."""
+    """The routes of one resource and its subresources.
+
+    Args:
+        definition: the resource, whose verbs decide which methods are allowed.
+        handler: serves the requests for the resource, and provides the handlers of its subresources.
+    """
 
     def __init__(self, definition: ResourceDefinition, handler: ResourceHandler) -> None:
         self.namespaced = definition.namespaced
@@ -120,6 +127,9 @@ class GroupVersionRouter:
     """The router of one group-version.
 
     Args:
+        group: the API group; "" for the core group.
+        version: the version.
+        admission: the admission plugins.
         authorizer: for updates that create objects; None allows these to everyone who may update.
     """
 

@@ -113,6 +113,10 @@ class _BoundScale(Rest):
     """The scale subresource of one resource in one version.
 
     Args:
+        definition: the resource.
+        version: the version of the requests.
+        store: the store of the resource.
+        paths: the field paths in that version.
         by_version: the path of the replicas for each apiVersion; None if the version has no scale.
     """
 

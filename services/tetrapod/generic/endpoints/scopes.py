@@ -26,7 +26,12 @@ from tetrapod.machinery.types.connect_options import connect_schema
 class Scopes:
     """Creates the scopes of one resource in one version. They share the encoder of the resource.
 
-    `store` is None for a resource without storage.
+    Args:
+        definition: the resource.
+        version: the version of the requests.
+        store: the store of the resource; None for one without storage.
+        admission: the admission plugins.
+        authorizer: authorizes updates that create an object; None does not check them.
     """
 
     def __init__(

@@ -290,6 +290,10 @@ class Frames:
 
     An encoded event is called a frame. `impossible` is True if events cannot be encoded in that form. `asynchronous` is
     True if a webhook converts the objects.
+
+    Args:
+        scope: the endpoint.
+        accepted: the media type and the form of the response.
     """
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
