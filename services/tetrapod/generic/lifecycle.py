@@ -124,7 +124,13 @@ class Lifecycle:
         self.pre_shutdown[name] = hook
 
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
-        """Register a health check that the given endpoints show. An earlier one of this name is replaced."""
+        """Register a health check that the given endpoints show. An earlier one of this name is replaced.
+
+        Args:
+            name: the name of the check.
+            check: returns if the server is healthy, and raises any exception otherwise; its text is the reason.
+            endpoints: `healthz`, `livez` and `readyz`, or some of them.
+        """
         self.checks[name] = (check, endpoints)
 
     def checks_of(self, endpoint: str) -> dict[str, Check]:

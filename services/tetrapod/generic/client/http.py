@@ -64,7 +64,8 @@ class HttpTransport:
         `target` is the path with the query.
 
         Raises:
-            Unavailable: there was no response within the timeout.
+            Unavailable: the server cannot be reached, the connection broke, or there was no response within the
+                timeout.
         """
         began, code, response = time.monotonic(), 0, b""
         try:

@@ -29,10 +29,13 @@ OnChange = Callable[[Object | None, Object | None], None]
 
 
 class Informer(Reflector):
-    """The objects of one resource, kept up to date. `handlers` are called with each change.
+    """The objects of one resource, kept up to date.
 
-    `objects` has them by (namespace, name). They are shared and must not be modified. They are complete once `synced`
-    is set.
+    Attributes:
+        objects: the objects by (namespace, name). They are shared and must not be modified. They are complete once
+            `synced` is set.
+        handlers: functions that are called with the old and the new object after each change: None and the object for
+            an addition, the object and None for a deletion.
     """
 
     def __init__(

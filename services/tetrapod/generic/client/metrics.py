@@ -53,7 +53,14 @@ def register(queue: Queue) -> None:
 
 
 def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
-    """Return one row for each queue name: the sum of `value_of` over the queues with this name."""
+    """Return one row for each queue name: the sum of `value_of` over the queues with this name.
+
+    Args:
+        value_of: returns the value of a `Queue`.
+
+    Returns:
+        The rows of a gauge: label values and value.
+    """
     values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):
         values_by_name.setdefault((queue.name,), []).append(value_of(queue))

@@ -101,7 +101,7 @@ class RemoteTokenRequestRest(Rest):
 
 
 def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[str]]:
-    """Return a function that lets auth sign a legacy token.
+    """Return a function that lets auth sign a legacy token, and returns the token.
 
     Its arguments are the namespace, the service account and the Secret. It raises StatusError if auth rejects the
     request, and Unavailable if auth cannot be reached.

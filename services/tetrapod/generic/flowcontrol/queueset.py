@@ -64,6 +64,14 @@ class Ticket:
         info: the request info.
         now: the time of the arrival.
         arrival_r: the virtual time of the arrival.
+
+    Attributes:
+        seats: the seats that it occupies while it executes.
+        work: its estimated work in seat-seconds.
+        hand: the indexes of the queues from which it chose; they identify its flow within the level.
+        queue: the queue that it was put into; None if the level has no queues.
+        decision: done when it may execute; None if it never had to wait.
+        started: when it began to execute, by the clock; negative while it is queued.
     """
 
     __slots__ = (
@@ -113,7 +121,19 @@ class Ticket:
 
 
 class Queue:
-    """One queue of a priority level, with its queued requests and those executing requests that came from it."""
+    """One queue of a priority level, with its queued requests and those executing requests that came from it.
+
+    Attributes:
+        index: its position among the queues of the level.
+        waiting: the queued requests, the oldest first.
+        executing: the executing requests.
+        seats: the seats that its requests occupy, executing or lingering.
+        next_r: the virtual time at which its next request would be dispatched in ideal fair sharing (upstream:
+            nextDispatchR).
+        work: the total work of the queued requests, in seat-seconds.
+        running: the initial seats of the executing requests.
+        began: the sum of the start times of the executing requests, weighted by their initial seats.
+    """
 
     __slots__ = ("began", "executing", "index", "next_r", "running", "seats", "waiting", "work")
 

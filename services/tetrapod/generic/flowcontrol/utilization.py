@@ -52,7 +52,11 @@ class Utilization:
     def spend(self, state: State, seconds: float) -> bool:
         """Add the seconds that the level was in a state. Return False if the caller must call `aggregate`.
 
-        That bounds the number of recorded states, which would grow without limit on a busy level.
+        The call bounds the number of recorded states, which would grow without limit on a busy level.
+
+        Args:
+            state: the numbers of queued and of executing requests, and the seats of both.
+            seconds: how long the level was in this state.
         """
         spent = self.spent
         spent[state] = spent.get(state, 0.0) + seconds

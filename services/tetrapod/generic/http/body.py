@@ -29,6 +29,15 @@ class IncomingBody:
     """The body of a request, as a BodyReader. The connection appends pieces to it.
 
     It is a base class: `Exchange` (exchange.py) sets its fields, so that each request needs one object instead of two.
+
+    Attributes:
+        length: the Content-Length of the request; -1 if the header is missing.
+        complete: whether the whole body has arrived.
+        broken: whether the received bytes are not a valid body.
+        expects_continue: whether the client waits for `100 Continue`.
+        gone: whether the client has closed the connection.
+        done: whether the response has been sent: further pieces of the body are discarded.
+        keep_alive: whether the connection stays open after the response.
     """
 
     __slots__ = (
@@ -45,19 +54,12 @@ class IncomingBody:
     )
 
     length: int
-    """Content-Length of the request; -1 if the header is missing."""
     complete: bool
-    """The whole body has arrived."""
     broken: bool
-    """The received bytes are not a valid body."""
     expects_continue: bool
-    """The client waits for `100 Continue`."""
     gone: bool
-    """The client has closed the connection."""
     done: bool
-    """The response has been sent: further pieces of the body are discarded."""
     keep_alive: bool
-    """The connection stays open after the response."""
     _chunks: deque[bytes | bytearray]
     _pending: int
     _waiter: asyncio.Future[None] | None

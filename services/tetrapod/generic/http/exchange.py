@@ -38,12 +38,17 @@ ones.
 
 
 class SharedState(Protocol):
-    """The state of a server that all its connections use."""
+    """The state of a server that all its connections use.
+
+    Attributes:
+        date: the current Date header line.
+        closing: whether the server is shutting down: responses carry `Connection: close`.
+        monitor: measures the steps of the event loop.
+        unread: limits the memory of responses that clients do not read.
+    """
 
     date: bytes
-    """The current Date header line."""
     closing: bool
-    """The server is shutting down: responses carry `Connection: close`."""
     monitor: LoopMonitor
     unread: UnreadResponses
 
@@ -61,6 +66,17 @@ class Exchange(IncomingBody):
     """One request and its response: the BodyReader of the request and the StreamWriter of a streamed response.
 
     `run` handles the request and sends the response; it is called once.
+
+    Attributes:
+        request: the request.
+        protocol: the connection.
+        task: the task of `run`, which the connection sets; None before it starts.
+        head_only: whether the request is a HEAD, so that no body is sent.
+        streaming: whether a StreamResponse is being written.
+        endless: whether that stream may be ended anywhere, such as a watch.
+        ending: whether the stream was cancelled because the server stops.
+        hijacked: whether another protocol has taken over the connection.
+        unsent: bytes of the response body in memory that are not written yet.
     """
 
     __slots__ = (
@@ -119,15 +135,18 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     def _send(self, response: Response) -> bytes:
-        """Send a response whose body fits into one piece and return b""."""
+        """Send a response whose body has at most SEND_PIECE bytes, end the exchange, and return b"".
+
+        For a larger body, HTTP/1.1 sends nothing and returns the encoded head; HTTP/2 sends it, and returns b"".
+        """
 
     @abstractmethod
     async def _send_any(self, response: Response) -> None:
-        """Send a response of any size."""
+        """Send a response of any size as fast as the client reads it, and end the exchange."""
 
     @abstractmethod
     async def _upgrade(self, response: UpgradeResponse) -> None:
-        """Let `response` take over the connection."""
+        """Let `response` take over the connection, and return when it has ended. HTTP/2 answers with 500 instead."""
 
     @abstractmethod
     def _start_stream(self, response: Response) -> None:
@@ -139,7 +158,7 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     def _end_stream(self, trailers: HeaderList) -> None:
-        """End a stream."""
+        """End the body of a stream, with these trailers, and the exchange."""
 
     # --- from the connection
 

@@ -86,19 +86,46 @@ class Auditor(Protocol):
     def requested_level(self) -> str:
         """Return the header value that requests audit data from the peer service that this request is proxied to.
 
-        See `audit/peer_audit.py`.
+        It is an audit level, at most Request, and perhaps the option to omit managed fields; see `audit/peer_audit.py`.
         """
         ...
 
     def take(self, data: Object) -> None:
-        """Add the audit data that a peer service returned for this request."""
+        """Add the audit data that a peer service returned for this request, decoded from a response header."""
         ...
 
 
 class Request:
     """A request in the filter chain and the endpoints. Filters add to it: user, request info, audit context, warnings.
 
-    `path` is percent-decoded, as upstream routes on it; `raw_path` is the path as the client sent it.
+    Attributes:
+        method: the HTTP method.
+        path: the path, percent-decoded, as upstream routes on it.
+        raw_path: the path as the client sent it.
+        query_string: the query as sent, without the question mark.
+        headers: the headers, with lower-case names.
+        body: the body, which can be read once.
+        user: the user; anonymous before authentication.
+        info: the parsed path and query; None before the filter `with_request_info`.
+        audit_id: the Audit-ID; "" before it is set.
+        audit: the audit context; None if the audit policy does not select the request.
+        remote: the client's address, without its port.
+        scheme: `https` or `http`.
+        http_version: such as `1.1`.
+        peer_certificates: the client's certificate chain as DER, its own first; empty if TLS did not verify it.
+        certificate_error: the reason why the client's certificate is not trusted; "" if it is, or if there is none.
+        received: when the request arrived, of time.monotonic().
+        deadline: of time.monotonic(); None if there is none.
+        min_watch_seconds: a watch without `timeoutSeconds` lasts for a random time between this and twice this.
+        cancel_when_gone: whether the handler is cancelled when the client disconnects; set for reads and by proxies.
+        disconnected: returns once the client has disconnected.
+        upgrade: takes over the raw connection; None if that is impossible.
+        warnings: the texts of Warning headers in order; see filters/warnings.py.
+        annotations: the audit annotations.
+        served: whether an endpoint has been reached.
+        excluded_seconds: seconds spent in webhooks and in flow control queues, which do not count for the SLI.
+        trace_id: the id of the exported trace that the request belongs to; "" for none.
+        state: data that filters pass to each other.
     """
 
     __slots__ = (

@@ -109,7 +109,7 @@ class HeaderDecoder:
         return headers, changed
 
     def _string(self, block: bytes, at: int) -> tuple[bytes, int]:
-        """Return a string and the offset behind it."""
+        """Return the string that begins at offset `at`, decoded, and the offset behind it."""
         huffman = block[at] & 0x80
         size, at = _integer(block, at, 0x7F)
         end = at + size
@@ -158,7 +158,14 @@ def _none() -> tuple[bytes, bytes]:
 
 
 def _integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
-    """Return an integer whose prefix has the bits of `mask`, and the offset behind it."""
+    """Return the integer that begins at offset `at`, and the offset behind it.
+
+    `mask` has the bits of the first byte that belong to the integer (RFC 7541, 5.1).
+
+    Raises:
+        ProtocolError: the integer is too long.
+        IndexError: the block ends within it.
+    """
     value = block[at] & mask
     at += 1
     if value < mask:

@@ -61,7 +61,7 @@ class CustomKind:
         schema: its openAPIV3Schema, or None if it has no structural schema.
         status: whether it has the status subresource.
         scale: whether it has the scale subresource.
-        selectable: the paths of further fields that field selectors support.
+        selectable: the paths of further fields that field selectors support, such as `spec.color`.
     """
 
     kind: str

@@ -25,9 +25,11 @@ _YIELD_SECONDS: Final = 0.005
 
 @dataclass(slots=True)
 class Definition:
-    """An encoded schema, and separately its `x-kubernetes-group-version-kind` (None if it has none).
+    """A schema of a Swagger document, whose kinds are separate because later documents may add some.
 
-    The kinds are separate because later documents may add some.
+    Attributes:
+        schema: the schema, encoded by `Form.schema`.
+        kinds: its `x-kubernetes-group-version-kind`; None if it has none.
     """
 
     schema: bytes
@@ -41,11 +43,11 @@ class Form(Protocol):
     """
 
     def path(self, path: str, item: Object) -> bytes:
-        """Return the encoded path item of a path."""
+        """Return the encoded path item of a path, for the argument `paths` of `document`."""
         ...
 
     def schema(self, schema: Object) -> bytes:
-        """Return an encoded schema. `schema` must not contain `x-kubernetes-group-version-kind`."""
+        """Return an encoded schema, for a `Definition`. It must not contain `x-kubernetes-group-version-kind`."""
         ...
 
     def document(
@@ -54,10 +56,10 @@ class Form(Protocol):
         """Yield the pieces of the document.
 
         Args:
-            head: the members before the paths.
-            paths: the encoded path items by path. Entries are removed when they are yielded, to free their memory.
-            definitions: the encoded schemas by name. Entries are removed when they are yielded.
-            tail: the members after the definitions.
+            head: the members of the document before `paths`, not yet encoded; at least one.
+            paths: the results of `path` by path. Entries are removed when they are yielded, to free their memory.
+            definitions: the encoded definitions by name. The entries are removed.
+            tail: the members after `definitions`, not yet encoded; at least one.
         """
         ...
 
@@ -80,9 +82,9 @@ class FormV3(Protocol):
         """Yield the pieces of the document.
 
         Args:
-            head: the document without paths and schemas.
-            paths: the encoded path items by path. Entries are removed when they are yielded, to free their memory.
-            schemas: the encoded schemas by name. Entries are removed when they are yielded.
+            head: the document, not yet encoded, with empty `paths`, and `components` without schemas.
+            paths: the results of `path` by path. Entries are removed when they are yielded, to free their memory.
+            schemas: the results of `schema` by name. The entries are removed.
         """
         ...
 

@@ -38,7 +38,14 @@ class ProtobufFormV3:
         return _schema(2, schema)
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        """Yield the pieces of the document, and remove the entries of `paths` and `schemas`."""
+        """Implement `FormV3.document`: yield the pieces of an openapi.v3 Document. Paths and schemas are sorted.
+
+        Args:
+            head: the document, not yet encoded. Its `paths` and `components.schemas` are replaced by those of the next
+                arguments; without the keys `paths` and `components` they are left out.
+            paths: the results of `path` by path. Entries are removed when they are yielded.
+            schemas: the results of `schema` by name. All entries are removed before the first one is yielded.
+        """
         for key, value in head.items():
             if key == "paths":
                 yield from pairs((4, 1), paths)

@@ -118,7 +118,10 @@ class _Collected:
         return renamed
 
     def _encoded(self, name: str, schema: Object) -> tuple[bytes, Sequence[Object] | None]:
-        """Return an encoded v3 schema, and separately its kinds."""
+        """Return a v3 schema, converted and encoded, and separately its kinds (None if it has none).
+
+        `name` is the name of the schema, because some built-in ones get further fields.
+        """
         converted = {**schema_of(schema), **_STRINGS.get(name, {})}
         kinds = converted.pop(KINDS, None)
         return self._form.schema(converted), kinds

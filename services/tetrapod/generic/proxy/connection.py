@@ -59,6 +59,19 @@ class BackendConnection(asyncio.BufferedProtocol):
     Args:
         on_idle: called when the connection can be used for another request.
         on_lost: called when the connection is lost or detached.
+
+    Attributes:
+        transport: the transport; None before it is connected.
+        idle_since: the time of the event loop since which it has been idle.
+        used: whether it has carried an exchange before.
+        lost: whether the connection is lost.
+        sender: the task that still sends the body of the request; None if there is none.
+        status: the status code of the response; 0 before its head has arrived.
+        headers: the headers of the response.
+        trailers: the trailers of the response.
+        complete: whether the whole response has arrived.
+        upgraded: whether the response was a 101.
+        upgrade_data: the data that has arrived after a 101.
     """
 
     def __init__(

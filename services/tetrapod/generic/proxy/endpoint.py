@@ -16,18 +16,23 @@ DIAL_TIMEOUT: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host and port with a TLS configuration, None for plain HTTP.
+    """A host and port with a TLS configuration.
 
     Its equality determines which connections are shared.
+
+    Attributes:
+        host: the host name or IP address.
+        port: the port.
+        tls: the TLS configuration; None for plain HTTP.
+        dial_timeout: the timeout in seconds for establishing a connection.
+        authority: host and port in the form of a URL.
     """
 
     host: str
     port: int
     tls: ClientTLS | None = None
     dial_timeout: float = field(default=DIAL_TIMEOUT, compare=False)
-    """The timeout in seconds for establishing a connection."""
     authority: str = field(init=False, compare=False)
-    """Host and port in the form of a URL."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "authority", join_host_port(self.host, self.port))

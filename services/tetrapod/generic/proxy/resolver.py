@@ -21,7 +21,11 @@ class Unresolvable(Exception):
 
 
 class Cluster(Protocol):
-    """A source of Services and EndpointSlices, such as informers."""
+    """A source of Services and EndpointSlices, such as informers.
+
+    `service` returns the Service with this name, or None if it does not exist. `endpoint_slices` returns the
+    EndpointSlices of the Service with this name.
+    """
 
     def service(self, namespace: str, name: str) -> Object | None: ...
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]: ...

@@ -37,7 +37,7 @@ class Http2Connection(asyncio.Protocol):
     """An HTTP/2 connection, as an asyncio protocol. It accepts calls between `greeted` and `closing`.
 
     `greeted` completes with None when the server's settings have arrived, or with the error if the connection fails
-    before.
+    before. `closing` is True once no new calls are accepted.
 
     Args:
         response_timeout: the seconds after which a server that sends nothing while a call waits counts as unresponsive.

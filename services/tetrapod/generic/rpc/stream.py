@@ -49,6 +49,12 @@ class Call:
         id: the id of its HTTP/2 stream.
         window: the initial flow control window of the stream in bytes.
         repeatable: whether the call has no side effects, so that it is ended if the server is unresponsive.
+
+    Attributes:
+        window: the bytes that the server accepts on the stream.
+        pending: the data that has not been sent yet.
+        last_sent: whether the pending data ends the request.
+        ended: whether the call has ended.
     """
 
     __slots__ = (

@@ -27,7 +27,14 @@ frames.
 
 
 class Sender(Protocol):
-    """A stream that has data to send."""
+    """A stream that has data to send.
+
+    Attributes:
+        id: the id of the stream.
+        window: the bytes that the client accepts on the stream; not positive if it accepts none.
+        pending: the data to send, in pieces.
+        queued: whether the stream is in the queue of its `Outgoing`, which alone sets this.
+    """
 
     id: int
     window: int
@@ -35,11 +42,15 @@ class Sender(Protocol):
     queued: bool
 
     def took(self, size: int) -> bool:
-        """Record that `size` bytes of the pending data are sent. Return whether the stream ends with them."""
+        """Record that `size` bytes, which the caller has removed from `pending`, are sent.
+
+        Returns:
+            Whether the stream ends with them.
+        """
         ...
 
     def blocked(self, now: float) -> None:
-        """Record that the pending data cannot be sent now."""
+        """Record that the pending data cannot be sent now. `now` is the time of the event loop in seconds."""
         ...
 
 
@@ -47,7 +58,14 @@ class Outgoing:
     """The sending half of a connection.
 
     Args:
-        overflow: called if too many frames wait for a client that does not read.
+        loop: the event loop of the connection.
+        transport: the transport to write to.
+        overflow: called if too many frames wait for a client that does not read. They have been dropped.
+
+    Attributes:
+        window: the bytes of data that the client accepts on the connection; the owner adds to it.
+        largest_frame: the size of the largest frame that the client accepts.
+        paused: whether the transport takes no more data; set by the owner.
     """
 
     def __init__(
@@ -76,7 +94,15 @@ class Outgoing:
             self._schedule()
 
     def write_data(self, stream: int, flags: int, data: bytes | memoryview) -> None:
-        """Write a DATA frame, for which there must be room in both windows."""
+        """Write a DATA frame at the end of this step of the event loop, and subtract it from the connection's window.
+
+        `may_send` must have returned True, and the window of the stream must have room, which the caller subtracts.
+
+        Args:
+            stream: the id of the stream.
+            flags: the flags of the frame, such as END_STREAM.
+            data: the payload.
+        """
         size = len(data)
         self.window -= size
         self._frames += (frames.head(frames.DATA, flags, stream, size), data)
@@ -95,7 +121,7 @@ class Outgoing:
         )
 
     def enqueue(self, sender: Sender) -> None:
-        """Send the pending data of a stream as the windows and the transport allow."""
+        """Send the pending data of a stream as the windows and the transport allow, from this step of the loop on."""
         if sender.queued:
             return
         if sender.window <= 0:
@@ -122,7 +148,10 @@ class Outgoing:
         self._size = 0
 
     def hold(self) -> bool:
-        """Let frames wait for a call of `flush` that follows at once, unless one is scheduled already.
+        """Let frames wait until the caller calls `flush`, instead of scheduling it.
+
+        Returns:
+            Whether the caller must call `flush`. False if it is scheduled already, or the transport is paused.
 
         Measured: 8 of the 34 µs of a small response are for the additional step of the event loop.
         """

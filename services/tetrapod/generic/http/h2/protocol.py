@@ -213,7 +213,11 @@ class Http2Protocol(asyncio.Protocol):
         raise ProtocolError(frames.PROTOCOL_ERROR, f"an unexpected frame of type {frame.kind}")
 
     def _spend(self) -> None:
-        """Count a frame that brings no request forward."""
+        """Count a frame that brings no request forward.
+
+        Raises:
+            ProtocolError: the client has sent too many.
+        """
         if not self._allowance.spend(self.loop.time()):
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many frames that bring no request forward")
 
@@ -285,7 +289,11 @@ class Http2Protocol(asyncio.Protocol):
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many requests whose streams were reset")
 
     def _refuse(self, number: int, code: int) -> None:
-        """Reset a stream that was not opened."""
+        """Reset a stream that was not opened, with this HTTP/2 error code.
+
+        Raises:
+            ProtocolError: the client has caused too many resets.
+        """
         self._spend()
         self._resets.append(number)
         self.outgoing.write(frames.reset(number, code))

@@ -123,7 +123,13 @@ def _request(pseudo: dict[bytes, bytes]) -> Request:
 def _framed(head: RequestHead, headers: HeaderList, authority: bytes | None) -> HeaderList:
     """Return the headers with one Host header in front and one Cookie header.
 
-    Sets `length`, `expects_continue` and `rejection`.
+    Args:
+        head: the request, whose `length`, `expects_continue` and `rejection` are set.
+        headers: the headers of the request without the pseudo-headers.
+        authority: the value of `:authority`; None if it is missing.
+
+    Raises:
+        MalformedRequest: Content-Length is malformed, or given with different values.
     """
     host = authority
     framed: HeaderList = []
@@ -160,7 +166,7 @@ def _framed(head: RequestHead, headers: HeaderList, authority: bytes | None) -> 
 
 
 def _set_target(head: RequestHead, path: bytes) -> None:
-    """Set the path and the query of a request, or reject it."""
+    """Set the path and the query of a request from the value of `:path`, or set `rejection` if it is malformed."""
     if _BAD_TARGET.search(path) or not (path.startswith(b"/") or path == b"*"):
         target = None
     else:

@@ -24,7 +24,14 @@ from typing import Final
 
 
 class SessionState(Enum):
-    """The state of an HTTP/2 connection. The states are described above."""
+    """The state of an HTTP/2 connection. The table of the module says when each one ends.
+
+    Attributes:
+        PREFACE: the first bytes must be the client's preface and its SETTINGS.
+        SERVING: received frames are processed.
+        DRAINING: GOAWAY was sent: frames are processed, but new streams are ignored.
+        CLOSED: received frames are dropped, and nothing more is written.
+    """
 
     PREFACE = "preface"
     SERVING = "serving"
@@ -33,7 +40,14 @@ class SessionState(Enum):
 
 
 class StreamState(Enum):
-    """The state of a stream. The states are described above."""
+    """The state of a stream. The table of the module says when each one ends.
+
+    Attributes:
+        OPEN: the client may send the body of its request.
+        HALF_CLOSED: the client has sent its request, and waits for the response.
+        ANSWERED: the client has the response; the rest of its request is dropped.
+        CLOSED: both sides have ended the stream, or one has reset it.
+    """
 
     OPEN = "open"
     HALF_CLOSED = "half-closed (remote)"

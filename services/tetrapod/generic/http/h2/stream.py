@@ -63,7 +63,22 @@ class Session(ServedConnection, Protocol):
 
 
 class Stream(Exchange):
-    """An exchange on an HTTP/2 stream."""
+    """An exchange on an HTTP/2 stream.
+
+    Args:
+        protocol: the connection.
+        id: the id of the stream.
+        head: the request without its body.
+        window: the bytes that the client accepts on the stream at first.
+
+    Attributes:
+        credit: the bytes that the client may still send.
+        body_left: the bytes of the body that have not arrived; negative if the length is unknown.
+        window: the bytes that the client accepts.
+        pending: the data of the response that the windows have not let through.
+        queued: whether the stream waits in `Outgoing`.
+        stream_state: the state.
+    """
 
     __slots__ = (
         "_dropped",
@@ -117,7 +132,10 @@ class Stream(Exchange):
     # --- the request body
 
     def receive(self, data: bytes, size: int) -> None:
-        """Take a piece of the body, which has used `size` bytes of the windows."""
+        """Take a piece of the body, or drop it if the request is answered.
+
+        `size` is the bytes that its frame takes of the windows, including padding.
+        """
         self._unacknowledged += size
         if self.stream_state is ANSWERED:
             self._dropped += size
@@ -364,7 +382,7 @@ class Stream(Exchange):
             self.reset(frames.NO_ERROR)
 
     def reset(self, code: int) -> None:
-        """Reset the stream. The handler is told as if the client had disconnected."""
+        """Reset the stream with this HTTP/2 error code, unless it is closed. To the handler, the client disconnects."""
         if self.stream_state is not CLOSED:
             self.protocol.outgoing.write(frames.reset(self.id, code))
             self.protocol.was_reset(self)

@@ -44,7 +44,6 @@ class Accepted:
     form_version: str = "v1"
     pretty: bool = False
     include: str = ""
-    """The value of `?includeObject`: what the rows of a Table contain."""
 
     @property
     def plain(self) -> bool:

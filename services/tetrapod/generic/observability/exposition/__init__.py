@@ -60,7 +60,6 @@ class Form(NamedTuple):
     """
 
     encoding: str
-    """The encoding of protobuf; "" for text."""
     content_type: str
 
 

@@ -45,19 +45,24 @@ class Trace:
         trace_id: the id; 0 for a random one.
         detailed: whether the trace is returned to the client, so that more spans are recorded.
         sampled: whether the trace is exported.
+
+    Attributes:
+        granted: whether it was checked that the user may see the trace.
+        carried: headers that are forwarded with requests to other servers (tracestate, baggage).
+        links: the trace id and span id of spans that are linked to the trace.
+        dropped: the number of spans that were not recorded, because there were too many.
+        failure: the id of the exception that was recorded last: one that passes through many spans is recorded once.
+        closed: whether no more spans and events are recorded.
     """
 
     def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
         self.trace_id = trace_id or _bits(128) or 1
         self.detailed, self.sampled = detailed, sampled
         self.granted = False
-        """Whether it was checked that the user may see the trace."""
         self.carried: list[tuple[bytes, bytes]] = []
-        """Headers that are forwarded with requests to other servers (tracestate, baggage)."""
         self.links: list[tuple[int, int]] = []
         self.dropped = 0
         self.failure = 0
-        """The id of the exception that was recorded last: one that passes through many spans is recorded once."""
         self.closed = False
         self._count = 0
 
@@ -86,6 +91,14 @@ class Span:
         parent_id: the id of its parent; 0 for none.
         kind: INTERNAL, SERVER or CLIENT.
         scope: the OpenTelemetry instrumentation scope.
+
+    Attributes:
+        events: pairs of a time (of time.monotonic()) and a name.
+        children: the spans that were started in this one.
+        grafts: spans of another service, as its response contained them.
+        error: the text of the error; "" for none.
+        started: when it started, of time.monotonic().
+        ended: when it ended; 0 before.
     """
 
     __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id",
@@ -100,7 +113,6 @@ class Span:
         self.events: list[tuple[float, str]] = []
         self.children: list[Span] = []
         self.grafts: list[dict[str, Any]] = []
-        """Spans of another service, as its response contained them."""
         self.error = ""
         self.started = time.monotonic()
         self.ended = 0.0
