@@ -83,6 +83,10 @@ def _json(respond: _Respond) -> Handler:
     """Return a handler of POST requests that decodes the JSON body, calls `respond` and encodes its result.
 
     The handler raises StatusError (400) for malformed requests and other methods.
+
+    Args:
+        respond: gets the decoded body, a JSON object, and returns the object to encode. It may raise KeyError,
+            TypeError or AttributeError for a malformed body.
     """
 
     async def handler(request: Request) -> Response:

@@ -76,37 +76,57 @@ class TokenWebhook:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """The options of `AuthService`, from flags of kube-apiserver. Files that they name have been read."""
+    """The options of `AuthService`, from flags of kube-apiserver. Files that they name have been read.
 
-    # --service-account-issuer; new tokens carry the first one
-    issuers: Sequence[str] = ("https://kubernetes.default.svc",)
-    audiences: Sequence[str] = ()  # --api-audiences; if empty, the first issuer
-    signing_key: PrivateKey | None = None  # --service-account-signing-key-file
-    verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
-    jwks_uri: str = (
-        ""  # --service-account-jwks-uri, or derived from the external address; if empty, OIDC discovery is off
-    )
-    max_token_expiration: int = 0  # --service-account-max-token-expiration
-    extend_token_expiration: bool = True  # --service-account-extend-token-expiration
-    static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
-    bootstrap_tokens: bool = False  # --enable-bootstrap-token-auth
-    client_authorities: CertificatePool | None = None  # --client-ca-file
-    proxy_authorities: CertificatePool | None = None  # --requestheader-client-ca-file
-    requestheader_allowed_names: Sequence[str] = ()  # --requestheader-allowed-names
-    requestheader_names: HeaderNames = STANDARD  # --requestheader-username-headers and the related flags
-    token_webhook: TokenWebhook | None = None  # --authentication-token-webhook-config-file
-    jwt: JwtOptions | None = None  # --authentication-config, or --oidc-*
-    anonymous: bool = True  # --anonymous-auth, or `anonymous.enabled` of --authentication-config
-    anonymous_paths: Sequence[str] = ()  # if not empty, anonymous requests are allowed on these paths only
-    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)  # --authorization-*
-    controllers: Sequence[str] = ("*",)  # --controllers
-    reserved_groups: Sequence[str] = ()
-    """Groups that a client certificate cannot grant. In the single process, where users connect directly, this is
-    SERVICES_GROUP.
+    Attributes:
+        issuers: --service-account-issuer; new tokens have the first one.
+        audiences: --api-audiences; if it is empty, the first issuer is used.
+        signing_key: --service-account-signing-key-file; None if this server signs no tokens.
+        verification_keys: --service-account-key-file.
+        jwks_uri: --service-account-jwks-uri, or a URI at the external address; "" disables OIDC discovery.
+        max_token_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
+        extend_token_expiration: --service-account-extend-token-expiration.
+        static_tokens: the users of --token-auth-file by token.
+        bootstrap_tokens: --enable-bootstrap-token-auth.
+        client_authorities: --client-ca-file; None disables client certificates.
+        proxy_authorities: --requestheader-client-ca-file; None disables front proxies.
+        requestheader_allowed_names: --requestheader-allowed-names; empty for any name.
+        requestheader_names: --requestheader-username-headers and the related flags.
+        token_webhook: --authentication-token-webhook-config-file and the related flags; None for no webhook.
+        jwt: --authentication-config or --oidc-*; None for no external issuers.
+        anonymous: --anonymous-auth, or `anonymous.enabled` of --authentication-config.
+        anonymous_paths: the only paths that accept anonymous requests; empty for all.
+        authorization: --authorization-mode and the other flags of authorizers.
+        controllers: --controllers.
+        reserved_groups: groups that a client certificate cannot grant. In the single process, where users connect
+            directly, this is SERVICES_GROUP.
+        shared: the cache of --redis-url that replicas share, or None.
+        services_apart: whether the four services run as processes of their own; each is then granted its permissions by
+            RBAC.
     """
-    shared: SharedCache | None = None  # --redis-url
+
+    issuers: Sequence[str] = ("https://kubernetes.default.svc",)
+    audiences: Sequence[str] = ()
+    signing_key: PrivateKey | None = None
+    verification_keys: Sequence[VerificationKey] = ()
+    jwks_uri: str = ""
+    max_token_expiration: int = 0
+    extend_token_expiration: bool = True
+    static_tokens: dict[str, UserInfo] = field(default_factory=dict)
+    bootstrap_tokens: bool = False
+    client_authorities: CertificatePool | None = None
+    proxy_authorities: CertificatePool | None = None
+    requestheader_allowed_names: Sequence[str] = ()
+    requestheader_names: HeaderNames = STANDARD
+    token_webhook: TokenWebhook | None = None
+    jwt: JwtOptions | None = None
+    anonymous: bool = True
+    anonymous_paths: Sequence[str] = ()
+    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
+    controllers: Sequence[str] = ("*",)
+    reserved_groups: Sequence[str] = ()
+    shared: SharedCache | None = None
     services_apart: bool = False
-    """Whether the four services run as processes of their own; each is then granted its permissions by RBAC."""
 
 
 class AuthService:

@@ -98,6 +98,9 @@ class AbacAuthorizer:
 def read_policies(path: str) -> list[Policy]:
     """Return the policies of a policy file, in order.
 
+    Args:
+        path: the path of the file.
+
     Raises:
         ValueError: the file cannot be read, or a line is invalid; the text has the file, the line and the reason.
     """

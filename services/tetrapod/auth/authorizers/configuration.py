@@ -30,17 +30,25 @@ class AuthorizationOptions:
         config: the AuthorizationConfiguration, read from `file` or made from the flags.
         file: the path of the configuration file; "" if the flags are used.
         data: the content of the file, to detect changes.
+        policy_file: the path of --authorization-policy-file, for the authorizer ABAC; "" if it is not used.
     """
 
     config: Object = field(default_factory=lambda: from_modes(("Node", "RBAC")))
     file: str = ""
     data: str = ""
-    policy_file: str = ""  # --authorization-policy-file
+    policy_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookFlags:
-    """The values of the --authorization-webhook-* flags. `version` is that of SubjectAccessReviews."""
+    """The values of the --authorization-webhook-* flags.
+
+    Attributes:
+        config_file: the path of the webhook's kubeconfig.
+        version: the version of the SubjectAccessReviews to send.
+        authorized_ttl: how long to cache decisions that allow a request, as Go writes durations ("5m").
+        unauthorized_ttl: how long to cache decisions that deny a request, in the same form.
+    """
 
     config_file: str = ""
     version: str = "v1beta1"
@@ -106,6 +114,7 @@ def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
     The authorizers other than webhooks must be named as their type, in lower case.
 
     Args:
+        config: the AuthorizationConfiguration, with its defaults.
         required: types that the configuration must contain, because a reload may not remove them.
     """
     errors, seen = [], set()

@@ -40,6 +40,11 @@ _DISCOVERY_TIMEOUT: Final = 60.0
 class JwtAuthenticators:
     """A `TokenAuthenticator` for all issuers of the configuration.
 
+    Args:
+        options: the configuration; its file, if it has one, is watched and reloaded.
+        pool: sends requests to the issuers.
+        clock: returns seconds since the epoch.
+
     Raises:
         ValueError: from the constructor: the first configuration is invalid.
     """
@@ -150,9 +155,10 @@ def _read(path: str) -> str:
 
 
 async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
-    """Wait until all authenticators are ready, at most 60 seconds, and return the errors of those that are not.
+    """Wait until all authenticators have fetched their discovery documents, at most 60 seconds, and return the errors.
 
-    The result is "" if all are ready.
+    Returns:
+        "" if all have them, the error of the only one that has not, or several errors as "[a, b]".
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DISCOVERY_TIMEOUT):

@@ -49,14 +49,16 @@ class JwtOptions:
         file: the path of the configuration file; "" if the flags are used.
         data: the content of the file, to detect changes.
         algorithms: the accepted signing algorithms.
+        audiences: the audiences of this API server.
+        disallowed: the issuer URLs that entries must not have: those of service account tokens.
     """
 
     config: Object
     file: str = ""
     data: str = ""
     algorithms: Sequence[str] = ALL_ALGORITHMS
-    audiences: tuple[str, ...] = ()  # audiences of this API server
-    disallowed: Collection[str] = ()  # issuers that may not be configured: those of service accounts
+    audiences: tuple[str, ...] = ()
+    disallowed: Collection[str] = ()
 
 
 def load_configuration(data: bytes) -> Object:

@@ -113,7 +113,11 @@ def _user_environment() -> Environment:
 
 
 class _Unescaping(ObjectLike):
-    """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`."""
+    """A CEL map whose keys can also be written as escaped identifiers: `claims.kubernetes__dot__io`.
+
+    Args:
+        members: the members of the map by their unescaped keys.
+    """
 
     __slots__ = ("_converted", "_members")
 

@@ -97,7 +97,11 @@ def compile_authenticator(authenticator: Object, disallowed: Collection[str] = (
 
 
 class _Compiler:
-    """The validation of one authenticator, which also collects its compiled expressions."""
+    """The validation of one authenticator, which also collects its compiled expressions.
+
+    Args:
+        path: the field path of the authenticator, for the errors.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path

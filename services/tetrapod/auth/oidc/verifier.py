@@ -52,7 +52,13 @@ class Expectations:
 
 
 class TokenVerifier:
-    """The verifier of the ID tokens of one issuer."""
+    """The verifier of the ID tokens of one issuer.
+
+    Args:
+        issuer: the URL that the claim `iss` must have.
+        keys: the issuer's keys.
+        expected: the accepted audiences and algorithms, and the clock.
+    """
 
     def __init__(self, issuer: str, keys: RemoteKeySet, expected: Expectations) -> None:
         self._issuer, self._keys, self._expected = issuer, keys, expected

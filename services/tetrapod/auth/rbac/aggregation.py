@@ -71,7 +71,12 @@ class AggregationController:
             group.create_task(self._queue.run(2))
 
     def _changed(self, old: Object | None, new: Object | None) -> None:
-        """Queue all aggregated roles: any change can concern any of them, and there are few."""
+        """Queue all aggregated roles: any change can concern any of them, and there are few.
+
+        Args:
+            old: the object before the event; None if it was added.
+            new: the object after the event; None if it was deleted.
+        """
         for (_, name), role in self._roles.objects.items():
             if role.get("aggregationRule") is not None:
                 self._queue.add(name)

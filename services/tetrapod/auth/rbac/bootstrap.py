@@ -52,6 +52,9 @@ def _fill_aggregated(policies: list[Policy]) -> None:
     """Set the rules of aggregated ClusterRoles in the policy, for the case that they must be created.
 
     Afterwards the aggregation controller maintains them.
+
+    Args:
+        policies: the whole policy, ClusterRoles first; they are modified.
     """
     roles = policies[0].objects
     for role in sorted((r for r in roles if "aggregationRule" in r), key=_depth):
@@ -59,9 +62,12 @@ def _fill_aggregated(policies: list[Policy]) -> None:
 
 
 def _depth(role: Object) -> int:
-    """Return the position of an aggregated role in the order of aggregation: view, edit, admin.
+    """Return 0, 1 or 2 for the ClusterRoles view, edit and admin, the order in which their rules must be computed.
 
     `edit` and `admin` each select the role before by its labels.
+
+    Raises:
+        ValueError: the role has another name.
     """
     return ("view", "edit", "admin").index(role["metadata"]["name"])
 
@@ -79,10 +85,20 @@ async def _reconcile_kind(storage: ResourceStorage, policy: Policy) -> int:
 
 
 def _inheriting(wanted: Object, stored: Mapping[str, Entry]) -> Object:
-    """Return `wanted` with the users' changes of the object of an older release that it was split from.
+    """Return a bootstrap role or binding with the users' changes of the object that had its rights in older releases.
 
-    An object that is stored, or that was not split, is returned as it is. Without this, an upgrade would give anonymous
-    users discovery again where `system:discovery` had been restricted.
+    Such objects are a ClusterRoleBinding that was split from `system:discovery`, and the ClusterRoles with the rules of
+    admin, edit and view, which are aggregated now. Without this, an upgrade would give anonymous users discovery again
+    where `system:discovery` had been restricted.
+
+    Args:
+        wanted: the bootstrap object, which is not modified.
+        stored: the stored objects of the same kind by storage key: NAME, or NAMESPACE/NAME for namespaced kinds.
+
+    Returns:
+        A copy of `wanted` with the labels and annotations of the older object, and with its subjects (binding) or rules
+        (role); parts of `wanted` that are then missing are added. It is `wanted` itself if an object of its name is
+        stored, if it has no older object or that is not stored, or if the older object has an aggregationRule.
 
     Args:
         wanted: a bootstrap ClusterRole, Role or binding of this release.
@@ -111,10 +127,15 @@ def _key(obj: Object) -> str:
 
 
 def _change(storage: ResourceStorage, entry: Entry | None, wanted: Object) -> Coroutine[Any, Any, int] | None:
-    """Return a coroutine that makes the necessary write and returns its revision; None if nothing must be written.
+    """Return a coroutine that creates, updates or replaces the object and returns the revision of the write.
 
     Args:
-        entry: the stored object, or None.
+        storage: the storage of the object's kind.
+        entry: the stored object, or None if it must be created.
+        wanted: the bootstrap object. The stored object is replaced if its roleRef differs, else completed.
+
+    Returns:
+        None if the stored object has all parts of `wanted`, or users have disabled its automatic update.
     """
     key = _key(wanted)
     if entry is None:
@@ -162,7 +183,11 @@ async def _replace(storage: ResourceStorage, key: str, wanted: Object) -> int:
 
 
 def _new(wanted: Object) -> Object:
-    """Return a copy of the object with uid, creationTimestamp and managedFields."""
+    """Return a copy of the object with uid, creationTimestamp and managedFields.
+
+    Args:
+        wanted: the bootstrap object, which is not modified.
+    """
     obj = copy_object(wanted)
     created = now_rfc3339()
     obj["metadata"] = {
@@ -197,6 +222,10 @@ def _entry(obj: Object, time: str, fields: Object) -> Object:
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:
     """Return a copy of `stored` with the missing parts of `wanted`.
+
+    Args:
+        stored: the stored role or binding, which is not modified.
+        wanted: the bootstrap object of the same name.
 
     Returns:
         None if nothing is missing or the annotation autoupdate is "false".

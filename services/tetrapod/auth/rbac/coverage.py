@@ -44,6 +44,9 @@ class Steps:
     """The remaining number of steps that comparisons may take.
 
     `spend` raises `TooComplexError` when fewer steps remain than it is called for.
+
+    Args:
+        left: the steps to begin with.
     """
 
     def __init__(self, left: int) -> None:
@@ -61,6 +64,9 @@ class HeldRules:
     Attributes:
         for_any_name: the set of rules without resourceNames. Only they cover a right without a resource name.
         cost: the steps that an operation on one set costs.
+
+    Args:
+        rules: the rules that the user holds.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -127,6 +133,9 @@ def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
     """Return the indexes of the rules by the URL prefixes that they cover.
 
     As upstream, all trailing stars are removed.
+
+    Args:
+        rules: the held rules.
     """
     prefixes: dict[str, list[int]] = {}
     for url, indexes in _indexes(rules, "nonResourceURLs").items():
@@ -151,12 +160,19 @@ def _as_set(indexes: Iterable[int], size: int) -> int:
 
 
 def _union(left: int, right: int) -> int:
-    """Return the union of two sets, `left | right`, without a copy if one of them is empty."""
+    """Return the union of two sets of rules (bit sets), `left | right`, without a copy if one of them is empty."""
     return left | right if left and right else left or right
 
 
 class MissingRights:
     """The rights of granted rules that the held rules do not cover; iteration yields one rule for each right.
+
+    A right is one value from each list of a rule, such as one verb on one resource of one API group.
+
+    Args:
+        held: the rules that the user holds.
+        granted: the rules to grant.
+        steps: the budget, which the constructor and iterations use up.
 
     Attributes:
         total: the number of rights, counted as upstream does: a value that a list repeats counts again.
@@ -214,8 +230,17 @@ def first_missing(missing: MissingRights, most: int, most_characters: int) -> li
 class _RuleRights:
     """The rights of one granted rule: all combinations of one value from each of its lists.
 
+    Args:
+        held: the rules that the user holds.
+        rule: the granted rule.
+        keys: the names of the lists to combine: those of resources, or verbs and nonResourceURLs.
+        steps: the budget.
+
     Attributes:
-        missing: the number of these rights that the held rules do not cover.
+        missing: the number of these rights that the held rules do not cover; 0 if one of the lists is empty.
+
+    Raises:
+        TooComplexError: from the constructor and from iteration of `rights`, when the steps are used up.
     """
 
     def __init__(self, held: HeldRules, rule: Rule, keys: Sequence[str], steps: Steps) -> None:
@@ -233,11 +258,15 @@ class _RuleRights:
             self.missing = self._count(0, self._start)
 
     def _sets(self, held: HeldRules, key: str, listed: Sequence[str]) -> Mapping[str, int]:
-        """Return the covering set of each value. Equal sets are the same object.
+        """Return the set of held rules (as bits) that cover each value of a list. Equal sets are the same object.
 
         Args:
-            key: the name of the list.
+            held: the held rules.
+            key: the name of the list, such as "verbs".
             listed: its values.
+
+        Raises:
+            TooComplexError: the steps are used up.
         """
         covering: dict[str, int] = {}
         shared: dict[int, int] = {}
@@ -264,8 +293,12 @@ class _RuleRights:
         """Return the number of missing combinations of the lists from `depth` on.
 
         Args:
-            depth: the index of a list.
-            held: the set of rules that cover the values chosen from the lists before.
+            depth: the index of a list, in the order of the constructor's `keys`. After the last list the result is
+                0 or 1.
+            held: the set of held rules that cover the values chosen from the lists before, as bits; 0 for none.
+
+        Raises:
+            TooComplexError: the steps are used up.
         """
         if depth == len(self._keys):
             return 0 if held else 1
@@ -300,7 +333,13 @@ class _RuleRights:
 
 
 def _from_the_end(combine: Callable[[int, int], int], items: Sequence[int], end: int) -> list[int]:
-    """Return, for each index, the combination of `end` and the items from that index on."""
+    """Return, for each index, the combination of the items from that index on and of `end`: a fold from the right.
+
+    Args:
+        combine: combines the result for the next index with an item.
+        items: the items.
+        end: the result for the index after the last item, which is not in the returned list.
+    """
     combined = [end]
     for item in reversed(items):
         combined.append(combine(combined[-1], item))

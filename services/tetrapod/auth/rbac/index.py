@@ -51,20 +51,25 @@ class Binding(NamedTuple):
     """The facts of a RoleBinding or ClusterRoleBinding that the index needs.
 
     Attributes:
+        subjects: the position of each subject in the binding, and its description for reasons; of equal subjects, the
+            first. A map lets a user be looked up instead of searched for.
+        role_kind: the kind in roleRef: "Role" or "ClusterRole".
+        role_name: the name in roleRef.
         described: the binding as the reasons of decisions name it.
     """
 
     subjects: Mapping[SubjectKey, tuple[int, str]]
-    """The position and description of each subject; of equal subjects, the first. A map lets a user be looked up
-    instead of searched for.
-    """
     role_kind: str
     role_name: str
     described: str
 
 
 class RbacIndex:
-    """The index of all RBAC objects. It is up to date only while `run` is running."""
+    """The index of all RBAC objects. It is up to date only while `run` is running.
+
+    Args:
+        storage: the storage of the four RBAC kinds, which `run` watches.
+    """
 
     def __init__(self, storage: StorageFactory) -> None:
         self._roles: dict[tuple[str, str], Sequence[Mapping[str, Any]]] = {}  # namespace "" for ClusterRoles
@@ -157,7 +162,7 @@ class RbacIndex:
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def forget_kind(self, kind: str) -> None:
-        """Remove all objects of a kind from the index."""
+        """Remove all objects of a kind, such as "RoleBinding", from the index."""
         self._sets.clear()
         cluster = kind.startswith("Cluster")
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
@@ -170,7 +175,9 @@ class RbacIndex:
         """Store an object that was added or changed in the index.
 
         Args:
+            kind: "Role", "ClusterRole", "RoleBinding" or "ClusterRoleBinding".
             namespace: "" for ClusterRoles and ClusterRoleBindings.
+            obj: the object, which the index keeps and does not modify.
         """
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
@@ -183,7 +190,13 @@ class RbacIndex:
             self._by_subject.setdefault(subject, set()).add(key)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
-        """Remove an object from the index; ignore it if it is not there."""
+        """Remove an object from the index; ignore it if it is not there.
+
+        Args:
+            kind: "Role", "ClusterRole", "RoleBinding" or "ClusterRoleBinding".
+            namespace: "" for ClusterRoles and ClusterRoleBindings.
+            name: its name.
+        """
         self._sets.clear()
         if kind in (ROLES.kind, CLUSTER_ROLES.kind):
             self._roles.pop((namespace, name), None)
@@ -200,7 +213,12 @@ class RbacIndex:
 
 
 class _KindFollower:
-    """The follower of one kind, which applies the changes in storage to the index."""
+    """The follower of one kind, which applies the changes in storage to the index.
+
+    Args:
+        index: the index.
+        kind: the kind, such as "RoleBinding".
+    """
 
     def __init__(self, index: RbacIndex, kind: str) -> None:
         self._index, self._kind = index, kind

@@ -27,7 +27,12 @@ class _RbacStrategy(Strategy):
         self._guard = guard
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Accept any name that a path segment can contain, because RBAC names may contain colons."""
+        """Return the errors of a name, [] if a path segment can contain it, because RBAC names may contain colons.
+
+        Args:
+            name: the name.
+            prefix: whether it is metadata.generateName.
+        """
         return name_is_path_segment(name, prefix)
 
 

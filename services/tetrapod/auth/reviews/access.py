@@ -172,7 +172,11 @@ def _selector_errors(spec: Object) -> list[FieldError]:
 
 
 def _internal(path: Object) -> Object:
-    """Return nonResourceAttributes with the Go field names of upstream's internal struct, which errors print."""
+    """Return nonResourceAttributes with the Go field names of upstream's internal struct, which errors print.
+
+    Args:
+        path: the nonResourceAttributes: the path and the verb.
+    """
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
 
 

@@ -79,7 +79,11 @@ def _field_requirement_errors(requirement: Requirement, path: str) -> list[Field
 
 
 def _label_requirement_errors(requirement: Requirement, path: str) -> list[FieldError]:
-    """Validate a label requirement. Unknown operators are accepted, because newer clients may send them."""
+    """Validate a label requirement. Unknown operators are accepted, because newer clients may send them.
+
+    Args:
+        path: the field of the requirement, for the errors.
+    """
     errors = labels.validate_label_selector_requirement(requirement, path)
     return [error for error in errors if error.field != f"{path}.operator"]
 

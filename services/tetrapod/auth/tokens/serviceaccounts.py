@@ -131,6 +131,11 @@ class _BoundToken:
 
     Attributes:
         warn_after: the time, in seconds since the epoch, from which on uses count as stale; None for never.
+
+    Args:
+        claims: the verified claims of the token.
+        objects: reads the objects that the token names.
+        now: seconds since the epoch.
     """
 
     def __init__(self, claims: Claims, objects: Objects, now: float) -> None:
