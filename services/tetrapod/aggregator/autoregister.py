@@ -25,6 +25,10 @@ class AutoRegistration:
 
     Attributes:
         queue: the queue of APIService names to reconcile; the owner runs it.
+
+    Args:
+        client: writes APIServices.
+        records: all APIServices.
     """
 
     def __init__(self, client: Client, records: Records) -> None:
@@ -90,7 +94,12 @@ class AutoRegistration:
         self._at_start = names
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an event of the APIService informer: queue the APIService, and note whether it is available."""
+        """Handle an event of the APIService informer: queue the APIService, and note whether it is available.
+
+        Args:
+            old: the object before the event; None if it was added.
+            new: the object after the event; None if it was deleted.
+        """
         obj = new or old
         if obj is None:
             return

@@ -50,6 +50,12 @@ class Unavailable(Exception):
 class AvailabilityController:
     """The controller of the condition Available, with one queue for local and one for external APIServices.
 
+    Args:
+        client: writes the status of APIServices.
+        records: all APIServices.
+        cluster: the Services and EndpointSlices of the cluster.
+        backends: connections to the external servers, for probes.
+
     Upstream: kube-aggregator/pkg/controllers/status (local and remote).
     """
 
@@ -73,6 +79,10 @@ class AvailabilityController:
         """Handle an event of the APIService informer: queue a new or changed APIService, drop metrics of a deleted one.
 
         As upstream, an APIService is queued again after this controller's own status updates.
+
+        Args:
+            old: the object before the event; None if it was added.
+            new: the object after the event; None if it was deleted.
         """
         if new is not None and (
             old is None or old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"]

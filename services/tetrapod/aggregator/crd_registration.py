@@ -54,6 +54,10 @@ class CRDRegistration:
 
     Attributes:
         informer: the informer of CustomResourceDefinitions; the owner runs it.
+
+    Args:
+        client: lists and watches CustomResourceDefinitions.
+        registration: gets the group-versions.
     """
 
     def __init__(self, client: Client, registration: AutoRegistration) -> None:
@@ -66,6 +70,10 @@ class CRDRegistration:
         """Register the group-versions that the event added, and unregister those that are no longer served.
 
         A group-version that another CustomResourceDefinition still serves stays registered.
+
+        Args:
+            old: the object before the event; None if it was added.
+            new: the object after the event; None if it was deleted.
         """
         obj = new or old
         if obj is None:
@@ -84,6 +92,10 @@ class CRDRegistration:
 
 
 def _without(versions: Iterable[GroupVersion], served: Iterable[set[GroupVersion]]) -> list[GroupVersion]:
-    """Return those of the versions that are in none of the sets in `served`."""
+    """Return those of the versions that are in none of the sets in `served`.
+
+    Args:
+        served: the group-versions that each CustomResourceDefinition serves.
+    """
     others = set().union(*served)
     return [gv for gv in versions if gv not in others]

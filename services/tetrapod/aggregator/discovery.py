@@ -35,7 +35,13 @@ _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 
 
 class MergedDiscovery:
-    """A `DiscoverySource` that merges the local sources and the external APIServices."""
+    """A `DiscoverySource` that merges the local sources and the external APIServices.
+
+    Args:
+        records: all APIServices, which determine the groups and their order.
+        local: the discovery sources of local services, beginning with the aggregator's own.
+        backends: connections to the external servers, whose discovery documents are fetched.
+    """
 
     def __init__(self, records: Records, local: Sequence[DiscoverySource], backends: Backends) -> None:
         self._records = records
@@ -147,6 +153,10 @@ class ExternalDiscovery:
 
     Attributes:
         generation: grows with each change of a document.
+
+    Args:
+        records: all APIServices.
+        backends: connections to the external servers.
     """
 
     def __init__(self, records: Records, backends: Backends) -> None:

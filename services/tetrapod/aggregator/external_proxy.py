@@ -45,6 +45,7 @@ class ExternalProxy:
     """The proxy for external group-versions.
 
     Args:
+        backends: the connections to the external servers.
         redirects: whether redirects of API servers are returned to the client; if not, they are rejected.
     """
 

@@ -42,6 +42,10 @@ class ExternalOpenAPI(SinglePartSource):
     """The OpenAPI v3 documents of external API servers, for their registered group-versions and groups.
 
     Other documents of these servers are ignored.
+
+    Args:
+        records: all APIServices.
+        backends: connections to the external servers.
     """
 
     def __init__(self, records: Records, backends: Backends) -> None:

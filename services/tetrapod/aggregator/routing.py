@@ -18,7 +18,8 @@ class Records:
 
     Attributes:
         generation: grows with every change.
-        external: the external APIServices by (group, version).
+        external: the external APIServices by (group, version). A change replaces the mapping.
+        groups: pairs of a group and its APIServices, in the order of discovery; see `by_priority`.
     """
 
     def __init__(self) -> None:
@@ -27,7 +28,6 @@ class Records:
         self.generation = 0
         self.external: Mapping[tuple[str, str], Object] = MappingProxyType({})
         self.groups: tuple[tuple[str, tuple[Object, ...]], ...] = ()
-        """Groups in the order of discovery, each with its APIServices in order of preference."""
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change, when the snapshots are up to date."""
@@ -37,6 +37,10 @@ class Records:
         """Handle an event of the APIService informer: update the records and the snapshots.
 
         The deletion of an APIService that was recreated since, with another uid, is ignored.
+
+        Args:
+            old: the object before the event; None if it was added.
+            new: the object after the event; None if it was deleted.
         """
         if new is not None:
             self._objects[new["metadata"]["name"]] = new

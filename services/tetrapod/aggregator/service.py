@@ -46,13 +46,13 @@ class AggregatorConfig:
         enable_aggregator_routing: whether to connect to endpoint addresses instead of cluster IPs.
         proxy_certificate: the client certificate for external API servers.
         reject_forwarding_redirect: whether redirects of external API servers are rejected.
+        server_address: the host:port of the aggregator, for the response of `/api`; "" to use the Host header.
     """
 
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
     reject_forwarding_redirect: bool = True
     server_address: str = ""
-    """The host:port of the aggregator, for the response of `/api`."""
 
 
 class AggregatorService:

@@ -19,6 +19,9 @@ class ClusterInformers:
     """The Services and EndpointSlices of the cluster, from two informers.
 
     Listeners are notified of the Service that a change concerns.
+
+    Args:
+        client: lists and watches both resources.
     """
 
     def __init__(self, client: Client) -> None:

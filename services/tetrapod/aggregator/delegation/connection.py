@@ -26,6 +26,10 @@ class PeerConnection:
         name: the name of the service, such as "core".
         pool: the pool of connections.
         endpoint: the endpoint of the service.
+
+    Args:
+        url: the base URL of the service.
+        tls: the TLS configuration, with the aggregator's front-proxy certificate.
     """
 
     def __init__(self, name: str, pool: BackendPool, url: str, tls: ClientTLS) -> None:

@@ -37,6 +37,10 @@ class PeerService:
     """One of the other services: a handler that forwards requests to it, and a `DiscoverySource`.
 
     Args:
+        name: the name of the service, such as "core".
+        pool: the pool of connections.
+        url: the base URL of the service.
+        tls: the TLS configuration, with the aggregator's front-proxy certificate.
         resources: the built-in resources that the service serves.
 
     Attributes:

@@ -67,6 +67,9 @@ class APIServiceStatusStrategy(StatusStrategy):
     """The strategy of `apiservices/status`.
 
     A condition without lastTransitionTime gets a null, as upstream's type encodes it.
+
+    Args:
+        main: the strategy of APIServices themselves.
     """
 
     def __init__(self, main: APIServiceStrategy) -> None:
