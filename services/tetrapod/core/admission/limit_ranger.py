@@ -89,7 +89,10 @@ def _fill(container: Object, kind: str, requests: Object, limits: Object) -> lis
     """Set missing requests and limits of a container, and return texts such as "cpu request for container web".
 
     Args:
+        container: the container, which is modified.
         kind: "container" or "init container", for the texts.
+        requests: the default requests by resource name.
+        limits: the default limits by resource name.
     """
     resources = container.setdefault("resources", {})
     changes = []

@@ -104,6 +104,11 @@ is off.
 def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
     """Create the plugins that are enabled by default or by flag and not disabled, in the order of `ORDERED`.
 
+    Args:
+        dependencies: the objects that plugins use.
+        enabled: the value of --enable-admission-plugins.
+        disabled: the value of --disable-admission-plugins.
+
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
     """
@@ -114,6 +119,10 @@ def plugin_flag_errors(enabled: Sequence[str], disabled: Sequence[str]) -> list[
     """Return errors for unknown and contradictory plugin names in the flags, with upstream's texts; [] without errors.
 
     An unknown name is an error, so that a plugin that should protect the cluster is never missing without notice.
+
+    Args:
+        enabled: the value of --enable-admission-plugins.
+        disabled: the value of --disable-admission-plugins.
     """
     known = ORDERED.keys() | WITHOUT_EFFECT
     flags = (("enable", enabled), ("disable", disabled))

@@ -82,6 +82,10 @@ class PodTolerationRestriction(PodPlugin):
 
     The namespace's annotations take precedence over `everywhere`, the configuration. Pods that are not BestEffort also
     get a toleration of memory pressure.
+
+    Args:
+        storages: the storage of namespaces.
+        everywhere: the tolerations of the configuration file, for namespaces without the annotations.
     """
 
     name = "PodTolerationRestriction"

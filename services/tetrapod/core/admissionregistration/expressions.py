@@ -39,35 +39,59 @@ class Expressions:
         return Composer(params=self._params, composed=self._composed)
 
     def variable(self, name: str, expression: str, path: str) -> list[FieldError]:
-        """Compile a variable of the policy and return the errors; later expressions can use it under this name."""
+        """Compile a variable of the policy and return the errors; later expressions can use it under this name.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         return _error(self._composer.variable(name, expression), expression, path)
 
     def condition(self, expression: str, path: str) -> list[FieldError]:
-        """Compile an expression that must return a bool, and return the errors."""
+        """Compile an expression that must return a bool, and return the errors.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         from tetrapod.generic.admission.policy.expressions import BOOL
 
         return self._check(expression, expression, path, BOOL)
 
     def message(self, expression: str, path: str) -> list[FieldError]:
-        """Compile a messageExpression, which must return a string and cannot use the authorizer; return the errors."""
+        """Compile a messageExpression, which must return a string and cannot use the authorizer; return the errors.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         from tetrapod.generic.admission.policy.expressions import STRING
 
         return _error(self._composer.compile(expression, STRING, authorizer=False), expression, path)
 
     def annotation(self, expression: str, path: str) -> list[FieldError]:
-        """Compile the valueExpression of an audit annotation, which must return a string or null; return the errors."""
+        """Compile the valueExpression of an audit annotation, which must return a string or null; return the errors.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         from tetrapod.generic.admission.policy.expressions import STRING_OR_NULL
 
         return self._check(expression.strip(), expression, path, STRING_OR_NULL)
 
     def json_patch(self, expression: str, path: str) -> list[FieldError]:
-        """Compile the expression of a JSONPatch mutation, which must return a list of operations; return the errors."""
+        """Compile the expression of a JSONPatch mutation, which must return a list of operations; return the errors.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         from tetrapod.generic.admission.policy.expressions import JSON_PATCH
 
         return self._check(expression, expression, path, JSON_PATCH, patch_types=True)
 
     def apply_configuration(self, expression: str, path: str) -> list[FieldError]:
-        """Compile the expression of an ApplyConfiguration mutation, which must return an `Object`; return errors."""
+        """Compile the expression of an ApplyConfiguration mutation, which must return an `Object`; return errors.
+
+        Args:
+            path: the field path of the expression, for the errors.
+        """
         from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION
 
         return self._check(expression, expression, path, APPLY_CONFIGURATION, patch_types=True)

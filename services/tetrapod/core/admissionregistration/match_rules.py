@@ -38,7 +38,12 @@ def reserved_name(obj: Object) -> list[FieldError]:
 
 
 def rule(given: Object, path: str) -> list[FieldError]:
-    """Validate a rule of a webhook or policy: its operations, API groups, API versions, resources and scope."""
+    """Validate a rule of a webhook or policy: its operations, API groups, API versions, resources and scope.
+
+    Args:
+        given: the rule.
+        path: its field path, for the errors.
+    """
     listed, errors = given.get("operations") or [], []
     if not listed:
         errors.append(field.required(f"{path}.operations"))
@@ -73,6 +78,9 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
     """Validate a rule's resources (`name` or `name/subresource`).
 
     An entry that a wildcard in the list already covers is rejected.
+
+    Args:
+        path: the field path of the list, for the errors.
     """
     if not resources:
         return [field.required(path)]
@@ -103,7 +111,12 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
 
 
 def match_resources(given: Object, path: str) -> list[FieldError]:
-    """Validate the MatchResources of a policy (matchConstraints) or binding: match policy, selectors and rules."""
+    """Validate the MatchResources of a policy (matchConstraints) or binding: match policy, selectors and rules.
+
+    Args:
+        given: the MatchResources.
+        path: its field path, for the errors.
+    """
     errors: list[FieldError] = []
     policy = given.get("matchPolicy")
     errors += (
@@ -140,6 +153,8 @@ def match_conditions(listed: list[Object], path: str, *, params: bool = False) -
     """Validate match conditions: at most 64, each with a unique name and an expression that compiles.
 
     Args:
+        listed: the conditions.
+        path: the field path of the list, for the errors.
         params: whether the expressions may use the variable `params`.
     """
     errors = [field.too_many(path, len(listed), _MOST_CONDITIONS)] if len(listed) > _MOST_CONDITIONS else []

@@ -124,9 +124,13 @@ class NodePorts:
         return sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
 
     async def _change(self, change: _Change) -> None:
-        """Replace the stored bitmap by the result of the function, by compare-and-swap.
+        """Replace the stored bitmap of allocated ports (bit 0 is the first port) by compare-and-swap.
 
-        The function is called again after a conflict. Nothing is written if it returns its argument.
+        Nothing is written if the bitmap is stored already and does not change.
+
+        Args:
+            change: gets the stored bitmap (0 if there is none) and returns the new one. It is called again after a
+                conflict, and may raise to cancel the write.
         """
 
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:

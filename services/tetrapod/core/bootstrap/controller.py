@@ -51,16 +51,18 @@ class BootstrapConfig:
         first_address: its first address, for the service `kubernetes`.
         advertise_address: the address under which other API servers reach this one.
         port: the port of the API server.
+        authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
         node_port: the node port of the service `kubernetes`; 0 for none.
+        process_name: the name of this process if core runs as a separate service, else "".
     """
 
     service_network: str
     first_address: str
     advertise_address: str
     port: int
-    authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
+    authentication: Callable[[], dict[str, str]]
     node_port: int = 0
-    process_name: str = ""  # the name of this process if core runs as a separate service, else ""
+    process_name: str = ""
 
 
 class Bootstrap:

@@ -114,6 +114,9 @@ class GarbageCollector:
         Reflectors of stale group-versions continue. A custom resource gets a reflector only once it has objects
         (`_settled`).
 
+        Args:
+            group: runs the reflectors.
+
         Upstream: pkg/controller/garbagecollector/garbagecollector.go, Sync (partial discovery).
         """
         self._presence.changed.clear()

@@ -154,6 +154,9 @@ class DeletionOutcome:
         failures: error texts.
         remaining: numbers of remaining objects by resource.
         finalizers: numbers of remaining objects by finalizer.
+
+    Args:
+        discovered: the resources that were found; its stale group-versions are skipped.
     """
 
     def __init__(self, discovered: Discovered) -> None:

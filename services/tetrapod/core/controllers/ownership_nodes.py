@@ -71,7 +71,10 @@ class NodeReflector(Reflector):
     """A reflector that keeps the nodes of one resource, by namespace and name, in `nodes`.
 
     Args:
-        changed: called synchronously for each change.
+        client: lists and watches the resource.
+        gvr: the resource.
+        changed: called synchronously for each change with (resource, old, new): old is None for an addition, new
+            for a deletion.
     """
 
     def __init__(self, client: Client, gvr: GroupVersionResource, changed: OnChange) -> None:

@@ -65,7 +65,11 @@ class ServiceAccountController:
 
 
 async def create_quietly(client: Client, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
-    """Create the object; do nothing if it exists already or its namespace is terminating."""
+    """Create the object; do nothing if it exists already or its namespace is terminating.
+
+    Raises:
+        StatusError: the write failed for another reason.
+    """
     try:
         await client.create(gvr, namespace, obj)
     except StatusError as error:

@@ -109,11 +109,12 @@ def _of_service(namespace: str) -> tuple[CriticalWrite, ...]:
 def hazards(webhook: Object, labels_of: Labels) -> list[str]:
     """Return descriptions of the vital writes that fail while the webhook is unavailable; [] if there are none.
 
-    A webhook with an objectSelector or matchConditions is not analyzed and assumed to be safe.
+    No write fails with failurePolicy Ignore. A webhook with an objectSelector or matchConditions is not analyzed and
+    assumed to be safe.
 
     Args:
         webhook: an element of `webhooks` in a webhook configuration.
-        labels_of: returns the labels of a namespace.
+        labels_of: returns the labels of the namespace with this name, also if it does not exist.
     """
     if (
         webhook.get("failurePolicy", "Fail") != "Fail"

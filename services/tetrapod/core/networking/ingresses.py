@@ -173,6 +173,7 @@ def object_reference(reference: Object, path: str, no_kind: str | None) -> list[
     """Validate apiGroup, kind and name of a reference to an object of any kind.
 
     Args:
+        path: the field path of the reference, for the errors.
         no_kind: the error detail for a missing kind or name; None if the caller reports these itself.
     """
     errors: list[FieldError] = []

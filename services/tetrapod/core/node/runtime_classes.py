@@ -67,6 +67,9 @@ def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
     """Validate tolerations.
 
     They must be unique by key, operator, value and effect; tolerationSeconds is not compared.
+
+    Args:
+        path: the field path of the list, for the errors.
     """
     errors = tolerations(listed, path)
     keys = [

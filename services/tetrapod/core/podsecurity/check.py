@@ -16,11 +16,11 @@ class Violation(NamedTuple):
     """The finding that a pod violates a check. Its `str` is the text for errors: reason and detail.
 
     Attributes:
+        reason: the short text, used alone in reports about many pods.
         detail: the violating containers or fields; "" for none.
     """
 
     reason: str
-    """The short text, used alone in reports about many pods."""
     detail: str = ""
 
     def __str__(self) -> str:
@@ -36,15 +36,16 @@ class Check:
     """One check of the Pod Security Standards, which can have changed between Kubernetes versions.
 
     Attributes:
+        id: upstream's name of the check.
         level: "baseline" or "restricted"; pods of the restricted level must pass both.
+        revisions: the implementations, each by the first minor version of Kubernetes that it applies to (0 for 1.0).
+        overrides: the id of the baseline check that is skipped where this restricted check applies; "" for none.
     """
 
     id: str
     level: str
     revisions: dict[int, CheckPod]
-    """The implementation by the first minor version that it applies to."""
     overrides: str = ""
-    """The id of the baseline check that is skipped where this restricted check applies."""
 
 
 def containers(spec: Object) -> Iterator[Object]:

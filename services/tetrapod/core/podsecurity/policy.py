@@ -24,11 +24,15 @@ _VERSION: Final = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
 
 
 class LevelVersion(NamedTuple):
-    """A level and a version of the Pod Security Standards."""
+    """A level and a version of the Pod Security Standards.
+
+    Attributes:
+        level: "privileged", "baseline" or "restricted".
+        version: "latest" or "v1.N"; N may be a future version.
+    """
 
     level: str
     version: str
-    """"latest" or "v1.N"; N may be a future version."""
 
     def __str__(self) -> str:
         return f"{self.level}:{self.version}"

@@ -119,6 +119,11 @@ def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
     """Reject seccomp and AppArmor profiles that an annotation and a field of a security context set differently.
 
     Profiles that are set in one place only are accepted. AppArmor profiles of Windows pods are ignored.
+
+    Args:
+        meta: the metadata of a pod or pod template.
+        spec: its spec.
+        path: the field path of the spec, for the errors.
     """
     annotations = meta.get("annotations")
     if not annotations or not any(

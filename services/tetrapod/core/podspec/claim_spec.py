@@ -31,7 +31,11 @@ _PASSED_ON = frozenset({"annotations", "labels"})
 
 
 def access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """Validate access modes; ReadWriteOncePod cannot be combined with other modes. An empty list is accepted."""
+    """Validate access modes; ReadWriteOncePod cannot be combined with other modes. An empty list is accepted.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     for mode in modes:
         errors += known(mode, ACCESS_MODES, path)
@@ -41,7 +45,11 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def claim_spec(spec: Object, path: str) -> list[FieldError]:
-    """Validate the spec of a claim or of a claim template."""
+    """Validate the spec of a claim or of a claim template.
+
+    Args:
+        path: the field path of the spec, for the errors.
+    """
     modes = spec.get("accessModes") or []
     errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
@@ -104,7 +112,11 @@ def default_claim_spec(spec: Object) -> None:
 
 
 def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Return warnings about storage requests and limits in a claim spec or template that are not whole bytes."""
+    """Return warnings about storage requests and limits in a claim spec or template that are not whole bytes.
+
+    Args:
+        path: the field path of the spec, for the warnings.
+    """
     resources = spec.get("resources") or {}
     out: list[str] = []
     for part in ("requests", "limits"):
@@ -113,7 +125,11 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
 
 
 def template_metadata(meta: Object, path: str) -> list[FieldError]:
-    """Validate the labels and annotations of a claim template, and reject all other metadata."""
+    """Validate the labels and annotations of a claim template, and reject all other metadata.
+
+    Args:
+        path: the field path of the metadata, for the errors.
+    """
     errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(
         meta.get("labels"), f"{path}.labels"
     )

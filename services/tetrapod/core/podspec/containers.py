@@ -92,7 +92,10 @@ def init_containers(
     """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks.
 
     Args:
+        listed: the init containers.
         regular: the pod's regular containers, whose names must not be used again.
+        pod_context: the facts about the pod on which the rules depend.
+        path: the field path of the list, for the errors.
     """
     errors: list[FieldError] = []
     seen = {c.get("name") or "" for c in regular}
@@ -122,8 +125,11 @@ def ephemeral_containers(
     """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks.
 
     Args:
+        listed: the ephemeral containers.
         regular: the pod's regular containers. They and `init` must not have the same names, and can be targets.
         init: the pod's init containers.
+        pod_context: the facts about the pod on which the rules depend.
+        path: the field path of the list, for the errors.
     """
     errors: list[FieldError] = []
     others = {c.get("name") or "" for c in (*regular, *init)}
@@ -158,7 +164,11 @@ def _is_set(container: Object, name: str) -> bool:
 
 
 def image_padding(container: Object, path: str) -> list[FieldError]:
-    """Reject an image with leading or trailing whitespace."""
+    """Reject an image with leading or trailing whitespace.
+
+    Args:
+        path: the field path of the container, for the errors.
+    """
     image = container.get("image") or ""
     return (
         []
@@ -254,6 +264,9 @@ def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> li
 
 def _restart_rules(container: Object, path: str) -> list[FieldError]:
     """Validate a container's restartPolicy, which is required here, and its restartPolicyRules for exit codes.
+
+    Args:
+        path: the field path of the container, for the errors.
 
     Upstream: pkg/apis/core/validation/validation.go, validateContainerRestartPolicy
     """

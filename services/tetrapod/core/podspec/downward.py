@@ -46,6 +46,7 @@ def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldErro
     Args:
         allowed: the field paths that are allowed, in their v1 form. A label or annotation with a subscript, such as
             metadata.labels['app'], is always allowed.
+        path: the field path of the reference, for the errors.
     """
     version, label = ref.get("apiVersion") or "", ref.get("fieldPath") or ""
     if not version:
@@ -84,6 +85,7 @@ def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
     """Validate a resourceFieldRef.
 
     Args:
+        path: the field path of the reference, for the errors.
         volume: whether it is in a volume, where containerName is required.
     """
     name = ref.get("resource") or ""

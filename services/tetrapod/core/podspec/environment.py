@@ -19,7 +19,11 @@ _SEVERAL = "may not have more than one field specified at a time"
 
 
 def variables(env: list[Object], path: str) -> list[FieldError]:
-    """Validate `env`: the names of variables and the sources of their values."""
+    """Validate `env`: the names of variables and the sources of their values.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     for i, variable in enumerate(env):
         at = f"{path}[{i}]"
@@ -99,7 +103,11 @@ def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> 
 
 
 def sources(env_from: list[Object], path: str) -> list[FieldError]:
-    """Validate `envFrom`: each entry names exactly one ConfigMap or Secret."""
+    """Validate `envFrom`: each entry names exactly one ConfigMap or Secret.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     for i, source in enumerate(env_from):
         at, count = f"{path}[{i}]", 0

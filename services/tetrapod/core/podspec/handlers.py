@@ -24,7 +24,9 @@ def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> lis
     """Validate the lifecycle hooks and probes of a container.
 
     Args:
-        grace: the pod's terminationGracePeriodSeconds, which limits the duration of sleep hooks; None sets no limit.
+        grace: the pod's terminationGracePeriodSeconds, which limits the duration of sleep hooks; None sets no
+            limit.
+        path: the field path of the container, for the errors.
     """
     errors: list[FieldError] = []
     if (lifecycle := container.get("lifecycle")) is not None:
@@ -36,7 +38,11 @@ def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> lis
 
 
 def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
-    """Reject lifecycle hooks and probes of an init container that runs to completion."""
+    """Reject lifecycle hooks and probes of an init container that runs to completion.
+
+    Args:
+        path: the field path of the container, for the errors.
+    """
     return [
         field.forbidden(f"{path}.{name}", _ONLY_ALWAYS)
         for name in ("lifecycle", *PROBES)

@@ -27,6 +27,7 @@ def node_selector_term(term: Object, path: str, *, values: bool) -> list[str]:
     """Return warnings about deprecated node labels and invalid label values in a NodeSelectorTerm.
 
     Args:
+        path: the field path of the term, for the warnings.
         values: whether to warn about invalid label values; required terms reject them instead.
     """
     out: list[str] = []

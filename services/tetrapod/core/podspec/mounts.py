@@ -23,9 +23,11 @@ def mounts(
     """Validate the volumeMounts of a container.
 
     Args:
+        listed: the volumeMounts.
         raw: the container's volumeDevices, which must not share names or paths with the mounts.
         volumes: the pod's volumes by name.
         container: the container itself, because only privileged ones may propagate mounts in both directions.
+        path: the field path of the volumeMounts, for the errors.
     """
     errors: list[FieldError] = []
     by_device = {d.get("name") or "": d.get("devicePath") or "" for d in raw}
@@ -100,8 +102,10 @@ def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Obje
     """Validate volumeDevices, which may only use volumes of type persistentVolumeClaim or ephemeral.
 
     Args:
+        listed: the volumeDevices.
         mounted: the container's volumeMounts, which must not share names or paths with the devices.
         volumes: the pod's volumes by name.
+        path: the field path of the volumeDevices, for the errors.
     """
     errors: list[FieldError] = []
     by_mount = {m.get("name") or "": m.get("mountPath") or "" for m in mounted}

@@ -33,6 +33,7 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
     """Validate a projected volume source, and that no two parts of it create the same file.
 
     Args:
+        path: the field path of the volume source, for the errors.
         downward_file: validates one item of a downwardAPI source: (item, path) to errors.
     """
     errors: list[FieldError] = []
@@ -80,7 +81,11 @@ def _parts(
 
 
 def _keys(source: Object, path: str) -> Iterator[_Part]:
-    """Validate a Secret or ConfigMap of `sources`, and yield a part for each item, as `_parts` does."""
+    """Validate a Secret or ConfigMap of `sources`, and yield a part for each item, as `_parts` does.
+
+    Args:
+        path: the field path of the Secret or ConfigMap source, for the errors.
+    """
     name = source.get("name") or ""
     if not name:
         yield [field.required(f"{path}.name")], None, ""

@@ -22,6 +22,7 @@ def container_resources(resources: Object | None, claims: Collection[str], path:
 
     Args:
         claims: the names in the pod's spec.resourceClaims.
+        path: the field path of the requirements, for the errors.
     """
     return requirements(resources, container_resource_name, claims, path) if resources else []
 
@@ -32,6 +33,7 @@ def requirements(resources: Object, check_name: NameCheck, claims: Collection[st
     Args:
         check_name: returns the errors of the name of a resource.
         claims: the names in the pod's spec.resourceClaims.
+        path: the field path of the requirements, for the errors.
     """
     limits = {name: quantity(v) for name, v in (resources.get("limits") or {}).items()}
     requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
@@ -84,6 +86,7 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
     Args:
         claims: the claims. Each names an entry of spec.resourceClaims, or one request of it.
         known: the names in the pod's spec.resourceClaims.
+        path: the field path of the list, for the errors.
     """
     errors: list[FieldError] = []
     seen: set[str] = set()

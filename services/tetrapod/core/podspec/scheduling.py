@@ -27,7 +27,11 @@ _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
 def affinity(rules: Object | None, path: str) -> list[FieldError]:
-    """Validate spec.affinity of a pod, which may be None."""
+    """Validate spec.affinity of a pod, which may be None.
+
+    Args:
+        path: the field path of spec.affinity, for the errors.
+    """
     if not rules:
         return []
     errors: list[FieldError] = []
@@ -56,7 +60,11 @@ def _node_affinity(node: Object, path: str) -> list[FieldError]:
 
 
 def node_selector(selector: Object, path: str) -> list[FieldError]:
-    """Validate a node selector, which needs at least one term."""
+    """Validate a node selector, which needs at least one term.
+
+    Args:
+        path: the field path of the selector, for the errors.
+    """
     path, terms = f"{path}.nodeSelectorTerms", selector.get("nodeSelectorTerms") or []
     if not terms:
         return [field.required(path, "must have at least one node selector term")]
@@ -165,7 +173,11 @@ def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldE
 
 
 def tolerations(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate the tolerations of a pod."""
+    """Validate the tolerations of a pod.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     for i, toleration in enumerate(listed):
         errors += _toleration(toleration, f"{path}[{i}]")
@@ -196,7 +208,11 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
 
 
 def gates(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate scheduling gates, whose names must be unique."""
+    """Validate scheduling gates, whose names must be unique.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(listed):
@@ -209,7 +225,11 @@ def gates(listed: list[Object], path: str) -> list[FieldError]:
 
 
 def spread(constraints: list[Object], path: str) -> list[FieldError]:
-    """Validate topology spread constraints, which must be unique by topologyKey and whenUnsatisfiable."""
+    """Validate topology spread constraints, which must be unique by topologyKey and whenUnsatisfiable.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     keys = [(c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints]
     last = {key: i for i, key in enumerate(keys)}

@@ -33,6 +33,7 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
     """Validate the security context of a container.
 
     Args:
+        path: the field path of the security context, for the errors.
         host_users: whether the pod uses the host's user namespace (hostUsers is not false).
     """
     errors: list[FieldError] = []
@@ -60,6 +61,7 @@ def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldE
 
     Args:
         spec: the pod spec, whose host namespaces exclude some sysctls.
+        path: the field path of the security context, for the errors.
     """
     if not context:
         return []
@@ -110,7 +112,11 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
 
 
 def app_armor(profile: Object | None, path: str) -> list[FieldError]:
-    """Validate the appArmorProfile of a security context, which may be None."""
+    """Validate the appArmorProfile of a security context, which may be None.
+
+    Args:
+        path: the field path of the profile, for the errors.
+    """
     if profile is None:
         return []
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
@@ -179,6 +185,9 @@ def host_users(spec: Object, path: str) -> list[FieldError]:
     """Reject host namespaces and block devices of a pod with its own user namespace (hostUsers: false).
 
     The host namespaces are hostNetwork, hostPID and hostIPC. The capital letters in the paths are upstream's.
+
+    Args:
+        path: the field path of the spec, for the errors.
     """
     if spec.get("hostUsers") is not False:
         return []

@@ -53,14 +53,22 @@ def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
 
 
 def key_to_path(item: Object, path: str) -> list[FieldError]:
-    """Validate an item that maps a key of a Secret or ConfigMap to a path."""
+    """Validate an item that maps a key of a Secret or ConfigMap to a path.
+
+    Args:
+        path: the field path of the item, for the errors.
+    """
     errors = [field.required(f"{path}.{name}") for name in ("key", "path") if not item.get(name)]
     errors += not_reserved(item.get("path") or "", f"{path}.path")
     return errors + file_mode(item.get("mode"), f"{path}.mode")
 
 
 def host_path(source: Object, path: str) -> list[FieldError]:
-    """Validate a hostPath volume."""
+    """Validate a hostPath volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     if not source.get("path"):
         return [field.required(f"{path}.path")]
     errors = no_backsteps(source["path"], f"{path}.path")
@@ -69,22 +77,38 @@ def host_path(source: Object, path: str) -> list[FieldError]:
 
 
 def local(source: Object, path: str) -> list[FieldError]:
-    """Validate a local volume."""
+    """Validate a local volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return no_backsteps(source["path"], f"{path}.path") if source.get("path") else [field.required(f"{path}.path")]
 
 
 def git_repo(source: Object, path: str) -> list[FieldError]:
-    """Validate a gitRepo volume."""
+    """Validate a gitRepo volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return requires("repository")(source, path) + descending(source.get("directory") or "", f"{path}.directory")
 
 
 def gce_disk(source: Object, path: str) -> list[FieldError]:
-    """Validate a gcePersistentDisk volume."""
+    """Validate a gcePersistentDisk volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return requires("pdName")(source, path) + _partition(source, path)
 
 
 def aws_disk(source: Object, path: str) -> list[FieldError]:
-    """Validate an awsElasticBlockStore volume."""
+    """Validate an awsElasticBlockStore volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return requires("volumeID")(source, path) + _partition(source, path)
 
 
@@ -98,7 +122,11 @@ def _partition(source: Object, path: str) -> list[FieldError]:
 
 
 def nfs(source: Object, path: str) -> list[FieldError]:
-    """Validate an nfs volume."""
+    """Validate an nfs volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = requires("server", "path")(source, path)
     if not (source.get("path") or "").startswith("/"):
         errors.append(field.invalid(f"{path}.path", source.get("path") or "", "must be an absolute path"))
@@ -106,12 +134,20 @@ def nfs(source: Object, path: str) -> list[FieldError]:
 
 
 def iscsi(source: Object, path: str) -> list[FieldError]:
-    """Validate an iscsi volume of a pod."""
+    """Validate an iscsi volume of a pod.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return _iscsi(source, path, "must be valid format starting with iqn, eui, or naa")
 
 
 def iscsi_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate an iscsi persistent volume."""
+    """Validate an iscsi persistent volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = _iscsi(source, path, "must be valid format")
     if (ref := source.get("secretRef")) is not None and not ref.get("name"):
         errors.append(field.required(f"{path}.secretRef.name"))
@@ -157,12 +193,20 @@ def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list
 
 
 def glusterfs(source: Object, path: str) -> list[FieldError]:
-    """Validate a glusterfs volume."""
+    """Validate a glusterfs volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return requires("endpoints", "path")(source, path)
 
 
 def flocker(source: Object, path: str) -> list[FieldError]:
-    """Validate a flocker volume, which has either a name or a UUID."""
+    """Validate a flocker volume, which has either a name or a UUID.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     name, uuid = source.get("datasetName") or "", source.get("datasetUUID") or ""
     errors = []
     if not name and not uuid:
@@ -177,7 +221,11 @@ def flocker(source: Object, path: str) -> list[FieldError]:
 
 
 def cinder(source: Object, path: str) -> list[FieldError]:
-    """Validate a cinder volume of a pod."""
+    """Validate a cinder volume of a pod.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return requires("volumeID")(source, path) + _local_ref(source, path)
 
 
@@ -187,7 +235,11 @@ def _local_ref(source: Object, path: str) -> list[FieldError]:
 
 
 def secret_ref_names(source: Object, path: str) -> list[FieldError]:
-    """Require the name and the namespace of the source's secretRef, if it has one."""
+    """Require the name and the namespace of the source's secretRef, if it has one.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     ref = source.get("secretRef")
     return (
         []
@@ -197,7 +249,11 @@ def secret_ref_names(source: Object, path: str) -> list[FieldError]:
 
 
 def quobyte(source: Object, path: str) -> list[FieldError]:
-    """Validate a quobyte volume."""
+    """Validate a quobyte volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     registry, errors = source.get("registry") or "", []
     if not registry:
         errors.append(field.required(f"{path}.registry", _PAIRS))
@@ -211,7 +267,11 @@ def quobyte(source: Object, path: str) -> list[FieldError]:
 
 
 def fc(source: Object, path: str) -> list[FieldError]:
-    """Validate an fc volume, which has either targetWWNs and a lun, or wwids."""
+    """Validate an fc volume, which has either targetWWNs and a lun, or wwids.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     names, ids, lun = source.get("targetWWNs") or [], source.get("wwids") or [], source.get("lun")
     errors = []
     if not names and not ids:
@@ -228,7 +288,11 @@ def fc(source: Object, path: str) -> list[FieldError]:
 
 
 def flex_volume(source: Object, path: str) -> list[FieldError]:
-    """Validate a flexVolume; options in the domains kubernetes.io and k8s.io are reserved."""
+    """Validate a flexVolume; options in the domains kubernetes.io and k8s.io are reserved.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = requires("driver")(source, path)
     for key in source.get("options") or {}:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
@@ -239,7 +303,11 @@ def flex_volume(source: Object, path: str) -> list[FieldError]:
 
 
 def azure_disk(source: Object, path: str) -> list[FieldError]:
-    """Validate an azureDisk volume."""
+    """Validate an azureDisk volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = requires("diskName", "diskURI")(source, path)
     caching, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
     errors += known(caching, _CACHING, f"{path}.cachingMode") if caching is not None else []
@@ -252,12 +320,20 @@ def azure_disk(source: Object, path: str) -> list[FieldError]:
 
 
 def storage_os(source: Object, path: str) -> list[FieldError]:
-    """Validate a storageos volume of a pod."""
+    """Validate a storageos volume of a pod.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return _storage_os(source, path) + _local_ref(source, path)
 
 
 def storage_os_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate a storageos persistent volume."""
+    """Validate a storageos persistent volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     return _storage_os(source, path) + secret_ref_names(source, path)
 
 
@@ -268,7 +344,11 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_inline(source: Object, path: str) -> list[FieldError]:
-    """Validate a csi volume of a pod. Upstream reports an invalid secret name at the wrong path, and so does this."""
+    """Validate a csi volume of a pod. Upstream reports an invalid secret name at the wrong path, and so does this.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver")
     if (ref := source.get("nodePublishSecretRef")) is not None:
         if name := ref.get("name"):
@@ -279,7 +359,11 @@ def csi_inline(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate a csi persistent volume."""
+    """Validate a csi persistent volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver") + requires("volumeHandle")(source, path)
     for key in (
         "controllerPublishSecretRef",
@@ -299,6 +383,10 @@ def csi_persistent(source: Object, path: str) -> list[FieldError]:
 
 
 def image(source: Object, path: str) -> list[FieldError]:
-    """Validate an image volume."""
+    """Validate an image volume.
+
+    Args:
+        path: the field path of the volume source, for the errors.
+    """
     errors = [] if source.get("reference") else [field.required(f"{path}.reference")]
     return errors + one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")

@@ -37,12 +37,21 @@ field.
 
 
 def deprecated_source(holder: Object, path: str) -> list[str]:
-    """Return warnings about deprecated volume sources in a pod's volume or the spec of a persistent volume."""
+    """Return warnings about deprecated volume sources in a pod's volume or the spec of a persistent volume.
+
+    Args:
+        holder: the volume, or the spec of the persistent volume.
+        path: its field path, for the warnings.
+    """
     return [f"{path}.{name}: {text}" for key, (name, text) in _SOURCES.items() if holder.get(key) is not None]
 
 
 def fractional(value: Any, path: str) -> list[str]:
-    """Return a warning if a quantity of bytes is not an integer; None gives none."""
+    """Return a warning if a quantity of bytes is not an integer; None gives none.
+
+    Args:
+        path: the field path of the quantity, for the warning.
+    """
     if value is None:
         return []
     amount = Quantity.of(value)
@@ -81,6 +90,9 @@ class _Overlaps:
     """An index that finds the paths equal to, above or below a given one without comparing all of them.
 
     There may be 100,000 paths.
+
+    Args:
+        paths: the paths to index; duplicates are ignored.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:

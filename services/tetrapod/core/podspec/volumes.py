@@ -29,7 +29,9 @@ def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, O
     """Validate the volumes of a pod or pod template.
 
     Args:
+        listed: the volumes.
         pod_name: the pod's name; "" for pod templates.
+        path: the field path of the list, for the errors.
 
     Returns:
         The valid volumes by name, and the errors.

@@ -52,7 +52,11 @@ _Containers = Iterable[tuple[Object, str]]
 
 
 def windows_options(options: Object | None, path: str) -> list[FieldError]:
-    """Validate windowsOptions of a security context, which may be None."""
+    """Validate windowsOptions of a security context, which may be None.
+
+    Args:
+        path: the field path of windowsOptions, for the errors.
+    """
     if options is None:
         return []
     errors: list[FieldError] = []
@@ -107,6 +111,7 @@ def host_process(spec: Object, containers: _Containers, path: str) -> list[Field
 
     Args:
         containers: all containers of the pod with their field paths.
+        path: the field path of the pod spec, for the errors.
     """
     pod = _host_process(spec.get("securityContext"))
     errors: list[FieldError] = []
@@ -136,6 +141,7 @@ def operating_system(spec: Object, containers: _Containers, path: str) -> list[F
 
     Args:
         containers: all containers of the pod with their field paths.
+        path: the field path of the pod spec, for the errors.
     """
     if (system := spec.get("os")) is None:
         return []

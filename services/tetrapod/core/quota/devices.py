@@ -35,9 +35,7 @@ class Extended:
     """
 
     explicit: Mapping[str, str] = field(default_factory=dict)
-    """The explicit extended resource name of each class that has one."""
     known: Collection[str] = ()
-    """All names, including the implicit one of every class."""
 
     @classmethod
     def of(cls, classes: Iterable[Object]) -> Extended:

@@ -44,7 +44,10 @@ class DeviceClassStrategy(KindStrategy):
 
 
 def validate_name(name: str, prefix: bool) -> list[str]:
-    """Accept any name of a DeviceClass, because `validate` reports errors about it, after all others."""
+    """Return [] for any name of a DeviceClass, because `validate` reports errors about it, after all others.
+
+    It implements the field `name_validator` of `KindStrategy`. The arguments are not used.
+    """
     return []
 
 

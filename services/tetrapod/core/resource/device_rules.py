@@ -59,6 +59,9 @@ class ErrorLists:
         """Return whether the list has at most `limit` elements; if not, add an error.
 
         Callers then skip the validation of its elements.
+
+        Args:
+            path: the field path of the list, for the error.
         """
         if len(listed) > limit:
             self.declared.append(field.too_many(path, len(listed), limit))
@@ -78,7 +81,11 @@ class ErrorLists:
 
 
 def pool_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a pool by upstream's hand-written rules: DNS subdomains separated by slashes."""
+    """Validate the name of a pool by upstream's hand-written rules: DNS subdomains separated by slashes.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
@@ -88,7 +95,11 @@ def pool_name(name: str, path: str) -> list[FieldError]:
 
 
 def declared_pool(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a pool by the rules that the schema declares."""
+    """Validate the name of a pool by the rules that the schema declares.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
@@ -99,7 +110,11 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
 
 
 def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
-    """Validate the name of a driver by the rules that the schema declares, adding errors to `collected`."""
+    """Validate the name of a driver by the rules that the schema declares, adding errors to `collected`.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     if not name:
         collected.declared.append(field.required(path))
     else:
@@ -112,6 +127,9 @@ def qualified(name: str, path: str) -> list[FieldError]:
     """Validate the name of an attribute or capacity: a C identifier with an optional domain before a slash.
 
     As upstream, a name with two slashes is accepted.
+
+    Args:
+        path: the field path for the errors: that of the map which has the name as a key.
     """
     domain, slash, last = name.partition("/")
     if not slash:
@@ -128,6 +146,9 @@ def qualified(name: str, path: str) -> list[FieldError]:
 
 def fully_qualified(name: str, path: str) -> list[FieldError]:
     """Validate the name of an attribute with its domain, by the rules that the schema declares.
+
+    Args:
+        path: the field path of the name, for the errors.
 
     Upstream: staging/src/k8s.io/apimachinery/pkg/api/validate, ResourceFullyQualifiedName.
     """
@@ -148,7 +169,11 @@ def fully_qualified(name: str, path: str) -> list[FieldError]:
 
 
 def identifier(name: str, path: str) -> list[FieldError]:
-    """Validate a C identifier of at most 32 characters."""
+    """Validate a C identifier of at most 32 characters.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     errors = [field.too_long(path, _LONGEST_ID)] if len(name) > _LONGEST_ID else []
     return errors + errors_from(is_c_identifier, name, path)
 
@@ -157,6 +182,7 @@ def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored:
     """Validate device selectors, adding errors to `collected`.
 
     Args:
+        path: the field path of the list, for the errors.
         stored: whether the stored object has the same selectors; they are not compiled again.
     """
     if not collected.within_limit(listed, path, _MOST_SELECTORS):
@@ -172,6 +198,7 @@ def configuration(config: Object, path: str, collected: ErrorLists, *, stored: b
     """Validate one element of a claim's or DeviceClass's `config`, adding errors to `collected`.
 
     Args:
+        path: the field path of the element, for the errors.
         stored: whether the stored object has the same configuration; its size is not checked again.
     """
     opaque = config.get("opaque")
@@ -186,7 +213,9 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
     """Validate a JSON object that only drivers interpret: at most 10 KiB.
 
     Args:
-        stored: whether it is stored already; its size is not checked, because it may be older than upstream's limit.
+        path: the field path of the value, for the errors.
+        stored: whether it is stored already; its size is not checked, because it may be older than upstream's
+            limit.
     """
     if value is None:
         return [field.required(path)]
@@ -196,7 +225,12 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
 
 
 def taint(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate the key, value and effect of a device taint, adding errors to `collected`."""
+    """Validate the key, value and effect of a device taint, adding errors to `collected`.
+
+    Args:
+        given: the taint.
+        path: its field path, for the errors.
+    """
     effect = given.get("effect") or ""
     collected.written += errors_from(is_qualified_name, given.get("key") or "", f"{path}.key")
     if value := given.get("value"):
@@ -211,6 +245,10 @@ def binding(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate bindingConditions and bindingFailureConditions of a device, adding errors to `collected`.
 
     Both or neither are set; their elements are unique and do not overlap.
+
+    Args:
+        given: the device, or the allocation result of a device, which has the same fields.
+        path: its field path, for the errors.
     """
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
     errors = collected.written

@@ -27,7 +27,11 @@ _LONGEST_VALUE: Final = 64
 
 
 def selector(expression: str, path: str) -> list[FieldError]:
-    """Validate the CEL expression of a device selector: at most 10 KiB, of type bool, and within the cost limit."""
+    """Validate the CEL expression of a device selector: at most 10 KiB, of type bool, and within the cost limit.
+
+    Args:
+        path: the field path of the expression, for the errors.
+    """
     if len(expression.encode()) > _LONGEST:
         return [field.too_long(path, _LONGEST)]
     from tetrapod.machinery.cel.errors import CompileError

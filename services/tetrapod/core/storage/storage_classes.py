@@ -47,7 +47,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def provisioner(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a provisioner or driver: a qualified name in any case."""
+    """Validate the name of a provisioner or driver: a qualified name in any case.
+
+    Args:
+        path: the field path of the name, for the errors.
+    """
     if not name:
         return [field.required(path)]
     return qualified_name(name.lower(), path)
@@ -57,6 +61,8 @@ def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> li
     """Validate the parameters of a class: at most 512, and 256 KiB in total.
 
     Args:
+        listed: the parameters.
+        path: their field path, for the errors.
         needed: whether at least one is required.
     """
     if len(listed) > _MOST_PARAMETERS:

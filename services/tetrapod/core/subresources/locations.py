@@ -42,7 +42,12 @@ UNVERIFIED: Final = KubeletConfig(ClientTLS(insecure=True))
 
 
 class Backends:
-    """The connection pool for kubelets, pods and services, and the settings of connections to kubelets."""
+    """The connection pool for kubelets, pods and services, and the settings of connections to kubelets.
+
+    Attributes:
+        pool: the connection pool, which the owner closes.
+        kubelet: the settings of connections to kubelets.
+    """
 
     def __init__(self, pool: BackendPool, kubelet: KubeletConfig) -> None:
         self.pool = pool

@@ -36,7 +36,12 @@ _AT_ONCE: Final = 8 * 1024
 
 
 class ProxyRest(Rest):
-    """The base class of subresources that forward requests to the endpoint that `locate` returns."""
+    """The base class of subresources that forward requests to the endpoint that `locate` returns.
+
+    Args:
+        stores: the stores by resource, to look up the object.
+        backends: the connection pool, and the settings of connections to kubelets.
+    """
 
     def __init__(self, stores: Stores, backends: Backends) -> None:
         self._stores = stores
@@ -131,7 +136,16 @@ async def _rewritten(body: bytes, links: Links, encoding: str) -> bytes:
 
 
 def _rewritten_stream(response: StreamResponse, headers: HeaderList, links: Links, encoding: str) -> StreamResponse:
-    """Return a response that collects the page while it is received, and writes it with rewritten links at its end."""
+    """Return a response that collects the page while it is received, and writes it with rewritten links at its end.
+
+    Writing it raises `AnswerBroken` if the page does not have the encoding.
+
+    Args:
+        response: the backend's response.
+        headers: the headers of the returned response.
+        links: rewrites the links.
+        encoding: the value of Content-Encoding.
+    """
 
     async def run(writer: StreamWriter) -> None:
         collected = _PageWriter(writer)
@@ -155,6 +169,9 @@ class _PageWriter(ForwardingWriter):
 
     Attributes:
         page: the collected bytes; None once they were too many and have been forwarded.
+
+    Args:
+        writer: gets the bytes of pages that are too long.
     """
 
     def __init__(self, writer: StreamWriter) -> None:

@@ -24,6 +24,7 @@ def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldErro
     """Return an error unless the values are equal, as `same` compares them: null and [] equal a missing value.
 
     Args:
+        path: the field path of the value, for the error.
         shown: the value to print in the error; by default the new one.
     """
     return [] if same(new, old) else [field.invalid(path, new if shown is ... else shown, IMMUTABLE)]

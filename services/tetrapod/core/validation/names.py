@@ -19,27 +19,48 @@ IMMUTABLE = "field is immutable"
 
 
 def errors_from(check: Callable[[str], list[str]], value: str, path: str) -> list[FieldError]:
-    """Return an "Invalid value" error for each text that `check` returns for the value."""
+    """Return an "Invalid value" error for each text that `check` returns for the value.
+
+    Args:
+        check: returns the error texts of the value, [] if it is valid.
+        path: the field path of the value, for the errors.
+    """
     return [field.invalid(path, value, text) for text in check(value)]
 
 
 def dns_label(value: str, path: str) -> list[FieldError]:
-    """Validate a DNS-1123 label."""
+    """Validate a DNS-1123 label.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return errors_from(names.is_dns1123_label, value, path)
 
 
 def dns_subdomain(value: str, path: str) -> list[FieldError]:
-    """Validate a DNS-1123 subdomain."""
+    """Validate a DNS-1123 subdomain.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return errors_from(names.is_dns1123_subdomain, value, path)
 
 
 def qualified_name(value: str, path: str) -> list[FieldError]:
-    """Validate a qualified name: a name of at most 63 characters, optionally after a DNS subdomain and a slash."""
+    """Validate a qualified name: a name of at most 63 characters, optionally after a DNS subdomain and a slash.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return errors_from(names.is_qualified_name, value, path)
 
 
 def port_number(value: int, path: str) -> list[FieldError]:
-    """Validate a port number (1 to 65535)."""
+    """Validate a port number (1 to 65535).
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [field.invalid(path, value, text) for text in names.is_valid_port_number(value)]
 
 
@@ -47,6 +68,9 @@ def port_number_or_name(value: Any, path: str) -> list[FieldError]:
     """Validate an IntOrString port: a port name if it is a string, else a port number.
 
     None counts as 0, which is not a valid port number.
+
+    Args:
+        path: the field path of the value, for the errors.
     """
     if isinstance(value, str):
         return errors_from(names.is_valid_port_name, value, path)
@@ -54,17 +78,29 @@ def port_number_or_name(value: Any, path: str) -> list[FieldError]:
 
 
 def in_range(value: int, low: int, high: int, path: str) -> list[FieldError]:
-    """Return an error unless low <= value <= high."""
+    """Return an error unless low <= value <= high.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [field.invalid(path, value, text) for text in names.is_in_range(value, low, high)]
 
 
 def user_id(value: int, path: str) -> list[FieldError]:
-    """Validate the numeric id of a user or a group: 0 to 2^31 - 1."""
+    """Validate the numeric id of a user or a group: 0 to 2^31 - 1.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
 
 
 def not_negative(value: int | None, path: str) -> list[FieldError]:
-    """Reject a negative number; None is accepted."""
+    """Reject a negative number; None is accepted.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
 
 
@@ -72,6 +108,9 @@ def one_of(value: str | None, allowed: Collection[str], path: str) -> list[Field
     """Validate a required value that must be one of `allowed`.
 
     Errors print `allowed` sorted if it is a set, else in its order.
+
+    Args:
+        path: the field path of the value, for the errors.
     """
     if not value:
         return [field.required(path)]
@@ -79,12 +118,20 @@ def one_of(value: str | None, allowed: Collection[str], path: str) -> list[Field
 
 
 def known(value: str, allowed: Collection[str], path: str) -> list[FieldError]:
-    """Return an error unless the value is one of `allowed`; an empty value gets no special error."""
+    """Return an error unless the value is one of `allowed`; an empty value gets no special error.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [] if value in allowed else [field.not_supported(path, value, allowed)]
 
 
 def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Return an error unless the values are equal (`==`)."""
+    """Return an error unless the values are equal (`==`).
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
 
 
@@ -92,6 +139,9 @@ def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
     """Return an error unless the values are equal; empty values equal unset ones.
 
     As in upstream's declarative validation, the error does not show the value.
+
+    Args:
+        path: the field path of the value, for the errors.
     """
     return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
 
@@ -100,6 +150,7 @@ def address(value: str, path: str, stored_values: list[str] | None = None) -> li
     """Validate an IP address in a field that still accepts stored addresses of older, less strict formats.
 
     Args:
+        path: the field path of the value, for the errors.
         stored_values: the addresses of the stored object, which are accepted as they are.
     """
     return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, stored_values)]
@@ -109,6 +160,7 @@ def network(value: str, path: str, stored_values: list[str] | None = None) -> li
     """Validate a CIDR in a field that still accepts stored CIDRs of older, less strict formats.
 
     Args:
+        path: the field path of the value, for the errors.
         stored_values: the CIDRs of the stored object, which are accepted as they are.
     """
     return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, stored_values)]
@@ -116,6 +168,9 @@ def network(value: str, path: str, stored_values: list[str] | None = None) -> li
 
 def not_special_address(value: str, path: str) -> list[FieldError]:
     """Reject addresses that an endpoint cannot have: unspecified, loopback, link-local, link-local multicast.
+
+    Args:
+        path: the field path of the value, for the errors.
 
     Upstream: ValidateEndpointIP, ValidateNonSpecialIP.
     """
@@ -152,7 +207,11 @@ def families(addresses: list[str]) -> tuple[bool, str]:
 
 
 def csi_driver_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a CSI driver: a DNS subdomain (in any case) of at most 63 characters."""
+    """Validate the name of a CSI driver: a DNS subdomain (in any case) of at most 63 characters.
+
+    Args:
+        path: the field path of the name, for the errors.
+    """
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, 63)] if len(name) > 63 else []
@@ -161,6 +220,9 @@ def csi_driver_name(name: str, path: str) -> list[FieldError]:
 
 def domain_prefixed_key(key: str, path: str) -> list[FieldError]:
     """Validate a required key with a domain, such as `acme.io/foo`.
+
+    Args:
+        path: the field path of the key, for the errors.
 
     Upstream: IsDomainPrefixedKey
     """

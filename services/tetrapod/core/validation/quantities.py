@@ -60,12 +60,20 @@ def quantity(value: Any) -> Quantity:
 
 
 def not_negative(value: Quantity, path: str) -> list[FieldError]:
-    """Reject a negative quantity."""
+    """Reject a negative quantity.
+
+    Args:
+        path: the field path of the quantity, for the errors.
+    """
     return [field.invalid(path, str(value), NOT_NEGATIVE)] if value.sign < 0 else []
 
 
 def positive(value: Quantity, path: str) -> list[FieldError]:
-    """Reject a quantity that is zero or negative."""
+    """Reject a quantity that is zero or negative.
+
+    Args:
+        path: the field path of the quantity, for the errors.
+    """
     return [] if value.sign > 0 else [field.invalid(path, str(value), "must be greater than zero")]
 
 
@@ -74,6 +82,7 @@ def amount(name: str, value: Quantity, path: str) -> list[FieldError]:
 
     Args:
         name: the resource, such as "cpu" or "pods".
+        path: the field path of the quantity, for the errors.
     """
     errors = not_negative(value, path)
     if is_integer(name) and value.milli_value % 1000:
@@ -117,7 +126,11 @@ def is_standard_for_quota(name: str) -> bool:
 
 
 def resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource: a qualified name that is standard or has a domain."""
+    """Validate the name of a resource: a qualified name that is standard or has a domain.
+
+    Args:
+        path: the field path of the name, for the errors.
+    """
     if errors := qualified_name(name, path):
         return errors
     if "/" not in name and name not in _STANDARD and not is_quota_huge_page(name):
@@ -129,6 +142,9 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
     """Validate the name of a resource in a container's requirements.
 
     It is cpu, memory, ephemeral-storage, hugepages-SIZE, or a name with a domain.
+
+    Args:
+        path: the field path of the name, for the errors.
     """
     if name in _CONTAINER:
         return []
@@ -142,14 +158,22 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def pod_resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource in pod-level requirements: cpu, memory or hugepages."""
+    """Validate the name of a resource in pod-level requirements: cpu, memory or hugepages.
+
+    Args:
+        path: the field path of the name, for the errors.
+    """
     if name in ("cpu", "memory") or is_huge_page(name):
         return []
     return resource_name(name, path) or [field.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
 
 
 def quota_resource_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a resource in a quota: a standard one for quotas, or with a domain."""
+    """Validate the name of a resource in a quota: a standard one for quotas, or with a domain.
+
+    Args:
+        path: the field path of the name, for the errors.
+    """
     errors = resource_name(name, path)
     if "/" not in name and not is_standard_for_quota(name):
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))
@@ -157,7 +181,11 @@ def quota_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def basic_resources(listed: Object | None, path: str) -> list[FieldError]:
-    """Reject negative quantities in a resource list, which may be None."""
+    """Reject negative quantities in a resource list, which may be None.
+
+    Args:
+        path: the field path of the list, for the errors.
+    """
     return [
         field.invalid(f"{path}[{name}]", quantity(value).value, "must be a valid resource quantity")
         for name, value in (listed or {}).items()

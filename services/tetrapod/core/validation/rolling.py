@@ -18,7 +18,11 @@ IntOrString: TypeAlias = int | str
 
 
 def amount(value: IntOrString | None, path: str) -> list[FieldError]:
-    """Validate a non-negative number or a percentage such as "25%"; None is accepted."""
+    """Validate a non-negative number or a percentage such as "25%"; None is accepted.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     if isinstance(value, str):
         return [field.invalid(path, value, text) for text in is_valid_percent(value)]
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
@@ -35,7 +39,11 @@ def number(value: IntOrString | None) -> int:
 
 
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
-    """Reject a percentage above 100%; numbers and None are accepted."""
+    """Reject a percentage above 100%; numbers and None are accepted.
+
+    Args:
+        path: the field path of the value, for the errors.
+    """
     percent = _percent(value)
     return (
         [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []

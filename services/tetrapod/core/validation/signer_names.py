@@ -16,6 +16,9 @@ _LONGEST_SIGNER: Final = 253 + 1 + 253 + 1 + 63
 def signer_name(name: str, path: str) -> list[FieldError]:
     """Validate the name of a signer, such as `example.com/my-signer`.
 
+    Args:
+        path: the field path of the name, for the errors.
+
     Upstream: ValidateSignerName
     """
     if not name:
@@ -38,6 +41,7 @@ def _first_error(check: Callable[[str], list[str]], dotted: str, path: str) -> l
 
     Args:
         check: returns the error texts of a part.
+        path: the field path of the name, for the errors.
     """
     for part in dotted.split("."):
         if texts := check(part):

@@ -69,7 +69,12 @@ def _rule(spec: Object, rule: Object, path: str, names: set[Any]) -> list[FieldE
 
 
 def omitted(path: str, detail: str) -> FieldError:
-    """Return an "Invalid value" error that does not show the value."""
+    """Return an "Invalid value" error that does not show the value.
+
+    Args:
+        path: the field path of the error.
+        detail: the text of the error.
+    """
     return FieldError("FieldValueInvalid", path, detail)
 
 

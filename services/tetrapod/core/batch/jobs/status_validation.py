@@ -35,6 +35,10 @@ class _Changes:
 
     Attributes:
         finished: whether exactly one of them has Complete or Failed with status "True".
+
+    Args:
+        status: the new status.
+        existing: the stored status.
     """
 
     def __init__(self, status: Object, existing: Object) -> None:

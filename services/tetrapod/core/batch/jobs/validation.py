@@ -93,7 +93,11 @@ def _spec(spec: Object) -> list[FieldError]:
 
 
 def job_spec(spec: Object, path: str) -> list[FieldError]:
-    """Validate the parts of a Job spec that the job templates of CronJobs have too: all but the selector."""
+    """Validate the parts of a Job spec that the job templates of CronJobs have too: all but the selector.
+
+    Args:
+        path: the field path of the spec, for the errors.
+    """
     errors = [error for name in _NUMBERS for error in not_negative(spec.get(name), f"{path}.{name}")]
     if (most := spec.get("maxFailedIndexes")) is not None:
         errors += not_negative(most, f"{path}.maxFailedIndexes")
@@ -169,7 +173,11 @@ def _restart_policy(spec: Object, path: str) -> list[FieldError]:
 
 
 def validate_template(template: Object, path: str) -> list[FieldError]:
-    """Validate the jobTemplate of a CronJob, which cannot have a selector of its own."""
+    """Validate the jobTemplate of a CronJob, which cannot have a selector of its own.
+
+    Args:
+        path: the field path of the template, for the errors.
+    """
     spec = template.get("spec") or {}
     errors = job_spec(spec, f"{path}.spec")
     if (selector := spec.get("selector")) is not None:

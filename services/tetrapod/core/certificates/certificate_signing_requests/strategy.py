@@ -64,7 +64,11 @@ class SigningRequestStrategy(Strategy):
 
 
 class _ConditionsStrategy(Strategy):
-    """The base of the strategies of `/approval` and `/status`, which may change conditions."""
+    """The base of the strategies of `/approval` and `/status`, which may change conditions.
+
+    Args:
+        main: the strategy of the requests themselves.
+    """
 
     def __init__(self, main: SigningRequestStrategy) -> None:
         self.namespaced = main.namespaced

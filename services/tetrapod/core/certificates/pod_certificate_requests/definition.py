@@ -72,6 +72,10 @@ class PodCertificateStatusStrategy(StatusStrategy):
     """The strategy of `podcertificaterequests/status`.
 
     Only users with the verb `sign` on the signer may change the status.
+
+    Args:
+        main: the strategy of the requests themselves.
+        authorizer: decides about the verb `sign`; None skips the check.
     """
 
     def __init__(self, main: PodCertificateStrategy, authorizer: Authorizer | None) -> None:

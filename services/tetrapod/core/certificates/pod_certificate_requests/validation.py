@@ -99,6 +99,7 @@ def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[Fiel
     """Return an error if the type, curve or size of a public key is not supported.
 
     Args:
+        path: the field path of the error.
         curves: the supported curves, for the error text.
         shown: the value to print for an unknown key type; None omits it.
     """

@@ -164,7 +164,11 @@ def _network_data(data: Object, path: str, collected: ErrorLists) -> None:
 
 
 def _interface_address(value: str, path: str) -> list[FieldError]:
-    """Validate an IP address with a prefix length, in canonical form. Upstream: IsValidInterfaceAddress."""
+    """Validate an IP address with a prefix length, in canonical form. Upstream: IsValidInterfaceAddress.
+
+    Args:
+        path: the field path of the address, for the errors.
+    """
     parsed = parse_cidr_sloppy(value)
     if parsed is None:
         return [field.invalid(path, value, _NO_INTERFACE)]

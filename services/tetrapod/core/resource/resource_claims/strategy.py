@@ -113,7 +113,12 @@ class AdminStrategy(KindStrategy):
 
 
 class ClaimStatusStrategy(StatusStrategy):
-    """The strategy of `resourceclaims/status`, which authorizes changes of the allocation and of device status."""
+    """The strategy of `resourceclaims/status`, which authorizes changes of the allocation and of device status.
+
+    Args:
+        access: the authorization checks.
+        main: the strategy of ResourceClaims themselves.
+    """
 
     tabular = False
 

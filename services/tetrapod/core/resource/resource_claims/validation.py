@@ -144,7 +144,12 @@ def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
 
 
 def toleration(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate one device toleration, adding errors to `collected`."""
+    """Validate one device toleration, adding errors to `collected`.
+
+    Args:
+        given: the toleration.
+        path: its field path, for the errors.
+    """
     operator, value, effect = (given.get(key) or "" for key in ("operator", "value", "effect"))
     if key := given.get("key"):
         collected.declared += errors_from(is_qualified_name, key, f"{path}.key")
@@ -166,6 +171,7 @@ def references(listed: list[str], names: set[str], path: str, collected: ErrorLi
     Args:
         listed: the references.
         names: the result of `request_names`.
+        path: the field path of the list, for the errors.
     """
     if not collected.within_limit(listed, path, MOST):
         return
@@ -180,6 +186,7 @@ def reference(name: str, names: set[str], path: str, collected: ErrorLists) -> N
     Args:
         name: the name of a request, or `request/subrequest`.
         names: the result of `request_names`.
+        path: the field path of the reference, for the errors.
     """
     parts = name.split("/")
     if len(parts) <= 2:

@@ -25,6 +25,8 @@ def capacity(given: Object, path: str, *, shared: bool) -> list[FieldError]:
     """Validate the request policy of one device capacity.
 
     Args:
+        given: an entry of the device's `capacity`: its value and requestPolicy.
+        path: its field path, for the errors.
         shared: whether the device sets allowMultipleAllocations; without it no request policy is allowed.
     """
     policy, path = given.get("requestPolicy"), f"{path}.requestPolicy"
@@ -117,7 +119,12 @@ def _steps(
     """Validate the step of a range: default and maximum must be the minimum plus a multiple of it.
 
     Args:
-        largest: the capacity.
+        step: the step.
+        lowest: the minimum of the range.
+        highest: the maximum of the range; None if it is not set.
+        default: the default of the request policy.
+        largest: the capacity, which one step above the minimum may not exceed.
+        path: the field path of the range, for the errors.
         named: the quantities of the range that must be non-negative and fit into 64 bits; {} if one of them has a
             fraction.
     """

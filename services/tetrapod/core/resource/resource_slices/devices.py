@@ -85,6 +85,7 @@ def _device(device: Object, existing: Object | None, path: str, collected: Error
     Args:
         existing: the stored device with the same name, or None. Capacities and taints equal to its own are not
             validated again.
+        path: the field path of the device, for the errors.
     """
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     collected.written += dns_label(device.get("name") or "", f"{path}.name")
@@ -131,6 +132,10 @@ def counters(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate a map of counters by name: there must be at least one, and not too many, and their names must be valid.
 
     The values are not checked. Errors are added to `collected`.
+
+    Args:
+        given: the counters by name.
+        path: the field path of the map, for the errors.
     """
     if not given:
         collected.declared.append(field.required(path))
@@ -145,6 +150,7 @@ def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
     """Validate the fields of a device that say which nodes can access it.
 
     Args:
+        path: the field path of the device, for the errors.
         chosen: whether the slice sets perDeviceNodeSelection; if so, exactly one field must be set, else none.
     """
     name, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")

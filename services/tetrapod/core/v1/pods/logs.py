@@ -42,6 +42,10 @@ class LogRest(Rest):
     """The subresource `pods/log`, which responds with the log of one container as text/plain.
 
     A pod without a node gives an empty response, 204.
+
+    Args:
+        stores: the stores by resource, among them those of pods and nodes.
+        backends: the connection pool, and the settings of connections to kubelets.
     """
 
     def __init__(self, stores: Stores, backends: Backends) -> None:

@@ -143,6 +143,7 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
     Args:
         claim: extendedResourceClaimStatus; None if it is not set.
         spec: the pod's spec.
+        path: the field path of `claim`, for the errors.
 
     Upstream: pkg/apis/core/validation/validation.go, validatePodExtendedResourceClaimStatus
     """

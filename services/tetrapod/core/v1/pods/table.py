@@ -51,6 +51,10 @@ class _PodState:
         reason: the text of STATUS, such as "Init:0/1" or "CrashLoopBackOff".
         restarts: the number of restarts.
         last_restart: the RFC 3339 time of the last restart, or "".
+
+    Args:
+        pod: the pod.
+        sidecars: the names of the init containers with restartPolicy Always.
     """
 
     def __init__(self, pod: Object, sidecars: set[str]) -> None:
@@ -74,7 +78,11 @@ class _PodState:
             self.reason = "Terminating"
 
     def _read_init_containers(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
-        """Update the attributes from the init containers, and return whether one of them is still to complete."""
+        """Update the attributes from the init containers, and return whether one of them is still to complete.
+
+        Args:
+            sidecars: the names of the init containers with restartPolicy Always.
+        """
         total = len(spec.get("initContainers") or [])
         for i, container in enumerate(status.get("initContainerStatuses") or []):
             self.restarts += container.get("restartCount", 0)

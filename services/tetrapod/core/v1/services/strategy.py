@@ -27,7 +27,12 @@ from tetrapod.machinery.status import invalid
 
 
 class ServiceStrategy(Strategy):
-    """The strategy of Service, which allocates cluster IPs and node ports around each write."""
+    """The strategy of Service, which allocates cluster IPs and node ports around each write.
+
+    Args:
+        addresses: allocates cluster IPs.
+        ports: allocates node ports.
+    """
 
     allow_create_on_update = True
     has_status = True
@@ -111,7 +116,11 @@ class ServiceStrategy(Strategy):
 
 
 class ServiceStatusStrategy(StatusStrategy):
-    """The strategy of `services/status`, where ingress is only valid for type LoadBalancer."""
+    """The strategy of `services/status`, where ingress is only valid for type LoadBalancer.
+
+    Args:
+        main: the strategy of Services themselves.
+    """
 
     allow_create_on_update = True
     """As upstream, although a create through `/status` allocates nothing, so that only a Service of type ExternalName
