@@ -107,7 +107,13 @@ def _freeze_objects() -> None:
 
 
 async def _completed_before(work: asyncio.Task[None], event: asyncio.Event) -> bool:
-    """Wait for a task or an event, and return whether the task completed. The error of a completed task is raised."""
+    """Wait for a task or an event, and return whether the task completed; True if both happened.
+
+    A task that has not completed continues to run.
+
+    Raises:
+        BaseException: the error of the completed task.
+    """
     waiting: asyncio.Task[Any] = asyncio.create_task(_wait(event.wait()))
     await asyncio.wait({waiting, work}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()

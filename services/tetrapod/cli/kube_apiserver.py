@@ -80,9 +80,11 @@ def _nothing() -> None:
 
 
 def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
-    """Return options and a function that opens the store: a SQLite file if --etcd-servers names `tetrapod-etcd`.
+    """Return options and a function that opens the store.
 
-    Leader election is then off, because no other replica can share the store.
+    If --etcd-servers names a `tetrapod-etcd`, which is asked once, the store is the SQLite file of that program. The
+    returned options are then without --etcd-servers, and leader election is off, because no other replica can share the
+    store. Otherwise the options are returned unchanged, and the store is the one that they name.
     """
     from tetrapod.apps.wiring.storage import open_backend
 

@@ -26,10 +26,14 @@ class LoopThread:
         self._loop.run_forever()
 
     def call(self, coroutine: Coroutine[Any, Any, T], timeout: float = 60.0) -> T:
-        """Run a coroutine in the loop, wait for it and return its result.
+        """Run a coroutine in the loop, wait for it and return its result. The caller must be another thread.
+
+        Args:
+            coroutine: the coroutine.
+            timeout: seconds to wait. The coroutine continues to run after a timeout.
 
         Raises:
-            TimeoutError: it took longer than `timeout` seconds.
+            TimeoutError: it took longer than `timeout`.
             Exception: any exception of the coroutine.
         """
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout)
