@@ -16,7 +16,14 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def condition(type_: str, status: str, reason: str, message: str) -> Object:
-    """Return a condition without lastTransitionTime."""
+    """Return a condition without lastTransitionTime.
+
+    Args:
+        type_: the type, such as "Established".
+        status: "True", "False" or "Unknown".
+        reason: the reason in CamelCase.
+        message: the message for people.
+    """
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
@@ -46,7 +53,12 @@ def put(crd: Object, new: Object) -> None:
 
 
 def remove(crd: Object, type_: str) -> None:
-    """Remove the condition of this type from the status of a definition, in place, if there is one."""
+    """Remove the condition of this type from the status of a definition, in place, if there is one.
+
+    Args:
+        crd: the whole definition.
+        type_: the type of the condition.
+    """
     status = crd.get("status") or {}
     if status.get("conditions"):
         status["conditions"] = [c for c in status["conditions"] if c.get("type") != type_]

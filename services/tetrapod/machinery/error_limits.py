@@ -82,11 +82,19 @@ def record(texts_so_far: list[str], text: str) -> None:
     """Append a text to a list that `recorded` reads; beyond MAX_ERRORS texts, append the placeholder LEFT_OUT instead.
 
     So the list counts every text, but its memory is bounded.
+
+    Args:
+        texts_so_far: the list, which is modified.
+        text: the text to append.
     """
     texts_so_far.append(text if len(texts_so_far) < MAX_ERRORS else LEFT_OUT)
 
 
 def recorded(texts_so_far: Sequence[str]) -> tuple[list[str], int]:
-    """Return the texts of a list that `record` filled, without placeholders, and how many texts were left out."""
+    """Return the texts of a list that `record` filled, without placeholders, and how many texts were left out.
+
+    Args:
+        texts_so_far: the list, which is not modified.
+    """
     texts = [text for text in texts_so_far[: 2 * MAX_ERRORS] if text != LEFT_OUT]
     return texts[:MAX_ERRORS], len(texts_so_far) - min(len(texts), MAX_ERRORS)

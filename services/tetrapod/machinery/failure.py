@@ -43,6 +43,9 @@ async def result_of(work: asyncio.Future[T]) -> T:
 
     Cancelling one caller cancels neither the future nor the other callers.
 
+    Args:
+        work: the future. It goes on, and its exception is not logged, if all callers are cancelled.
+
     Raises:
         BaseException: the exception of the future, as a new object for each caller; also `CancelledError` if the future
             was cancelled.

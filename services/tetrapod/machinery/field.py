@@ -219,32 +219,63 @@ _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """Return an error for an invalid value, which the message shows before `detail`."""
+    """Return an error for an invalid value, which the message shows before `detail`.
+
+    Args:
+        path: the path of the field.
+        value: the invalid value.
+        detail: what is wrong with the value.
+    """
     return FieldError("FieldValueInvalid", path, detail, value)
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """Return an error for a missing value."""
+    """Return an error for a missing value.
+
+    Args:
+        path: the path of the field.
+        detail: the text after `Required value: `; "" for none.
+    """
     return FieldError("FieldValueRequired", path, detail)
 
 
 def forbidden(path: str, detail: str = "") -> FieldError:
-    """Return an error for a field that must not be set."""
+    """Return an error for a field that must not be set.
+
+    Args:
+        path: the path of the field.
+        detail: the text after `Forbidden: `; "" for none.
+    """
     return FieldError("FieldValueForbidden", path, detail)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """Return an error for a value that occurs more than once in a list or map."""
+    """Return an error for a value that occurs more than once in a list or map.
+
+    Args:
+        path: the path of the later occurrence.
+        value: the value.
+    """
     return FieldError("FieldValueDuplicate", path, "", value)
 
 
 def omitted(path: str, detail: str) -> FieldError:
-    """Return an "Invalid value" error whose message has only `detail`, for values that upstream does not show."""
+    """Return an "Invalid value" error whose message has only `detail`, for values that upstream does not show.
+
+    Args:
+        path: the path of the field.
+        detail: what is wrong with the value.
+    """
     return FieldError("FieldValueInvalid", path, detail)
 
 
 def not_found(path: str, value: Any) -> FieldError:
-    """Return an error for a value that refers to something that does not exist."""
+    """Return an error for a value that refers to something that does not exist.
+
+    Args:
+        path: the path of the field.
+        value: the value, which the message shows.
+    """
     return FieldError("FieldValueNotFound", path, "", value)
 
 
@@ -252,6 +283,11 @@ def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError
     """Return an error for a value that is not one of `supported`.
 
     The supported values are listed in the given order; those of a set are sorted, as upstream does.
+
+    Args:
+        path: the path of the field.
+        value: the value, which the message shows.
+        supported: the supported values.
     """
     ordered = sorted(supported) if isinstance(supported, (set, frozenset)) else supported
     listed = ", ".join(go_quote(v) for v in ordered)
@@ -271,19 +307,35 @@ def too_long(path: str, limit: int) -> FieldError:
 
 
 def too_many_characters(path: str, limit: int) -> FieldError:
-    """Return an error for a string of more than `limit` characters, the unit of `maxLength` in schemas."""
+    """Return an error for a string of more than `limit` characters, the unit of `maxLength` in schemas.
+
+    Args:
+        path: the path of the field.
+        limit: the most characters.
+    """
     return FieldError(
         "FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}"
     )
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
-    """Return an error for a list or map of `actual` entries where at most `limit` are allowed."""
+    """Return an error for a list or map of `actual` entries where at most `limit` are allowed.
+
+    Args:
+        path: the path of the list or map.
+        actual: its number of entries.
+        limit: the most entries.
+    """
     return FieldError(
         "FieldValueTooMany", path, f"must have at most {limit} {'item' if limit == 1 else 'items'}", actual
     )
 
 
 def internal_error(path: str, message: str) -> FieldError:
-    """Return an error for a check that could not be made, such as a rule whose evaluation failed."""
+    """Return an error for a check that could not be made, such as a rule whose evaluation failed.
+
+    Args:
+        path: the path of the field.
+        message: the text after `Internal error: `.
+    """
     return FieldError("InternalError", path, message)

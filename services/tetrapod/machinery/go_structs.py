@@ -100,6 +100,10 @@ class StructTypes:
         """Return each JSON object of a list in the form of `struct`, or None for an unset list.
 
         Null in the list counts as an empty object.
+
+        Args:
+            type_name: the name of the elements' type in the table.
+            wires: the JSON objects.
         """
         return None if wires is None else [self.struct(type_name, wire or {}) for wire in wires]
 

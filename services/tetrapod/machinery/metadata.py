@@ -80,7 +80,13 @@ def validate_object_meta(
 
 
 def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
-    """Return the errors of `generateName` under the kind's rule for names; [] if it is unset."""
+    """Return the errors of `generateName` under the kind's rule for names; [] if it is unset.
+
+    Args:
+        meta: the metadata.
+        name_check: the rule for names of this kind.
+        path: the path of the metadata, for the errors.
+    """
     base = meta.get("generateName")
     return (
         [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)]
@@ -95,6 +101,12 @@ def validate_kube_object_meta(
     """Return the errors of `metadata` of a built-in kind on create.
 
     They are those of `validate_object_meta`, and errors for finalizers that are not standard ones and have no prefix.
+
+    Args:
+        meta: the metadata.
+        namespaced: whether the resource is namespaced. Otherwise a namespace is an error.
+        name_check: the rule for names of this kind.
+        path: the path of the metadata, for the errors.
     """
     errors = validate_object_meta(meta, namespaced, name_check, path)
     return errors + validate_kube_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
@@ -148,7 +160,12 @@ def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[Fie
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """Return the errors of annotations: invalid keys, and a total size beyond ANNOTATIONS_SIZE_LIMIT bytes."""
+    """Return the errors of annotations: invalid keys, and a total size beyond ANNOTATIONS_SIZE_LIMIT bytes.
+
+    Args:
+        annotations: the annotations; None counts as none.
+        path: the path of the annotations, for the errors.
+    """
     errors: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
@@ -160,7 +177,12 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 
 
 def validate_owner_references(owners: list[Object], path: str) -> list[FieldError]:
-    """Return the errors of owner references, including those of a second reference with `controller: true`."""
+    """Return the errors of owner references, including those of a second reference with `controller: true`.
+
+    Args:
+        owners: the owner references.
+        path: the path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     controller = ""
     shown: list[Object] = []  # built once and shared: a list for each error would need memory quadratic in the owners
@@ -206,7 +228,12 @@ def ordered_owner(owner: Object) -> Object:
 
 
 def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
-    """Return the errors of finalizers: invalid names, and `orphan` together with `foregroundDeletion`."""
+    """Return the errors of finalizers: invalid names, and `orphan` together with `foregroundDeletion`.
+
+    Args:
+        finalizers: the finalizers.
+        path: the path of the list, for the errors.
+    """
     errors: list[FieldError] = []
     for name in finalizers:
         errors += validate_label_name(name, path)
@@ -217,7 +244,12 @@ def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
-    """Return an error for each finalizer of a built-in kind that is neither a standard one nor has a prefix."""
+    """Return an error for each finalizer of a built-in kind that is neither a standard one nor has a prefix.
+
+    Args:
+        finalizers: the finalizers.
+        path: the path of the list, for the errors.
+    """
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         field.invalid(field.index(path, i), name, text)
@@ -227,7 +259,13 @@ def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[Field
 
 
 def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> list[FieldError]:
-    """Return an error if an update adds finalizers to an object that is being deleted, else []."""
+    """Return an error if an update adds finalizers to an object that is being deleted, else [].
+
+    Args:
+        new: the finalizers of the update.
+        old: the finalizers of the stored object, which is being deleted.
+        path: the path of the list, for the error.
+    """
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
@@ -240,6 +278,10 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
     """Return the errors of managed fields: operation, fieldsType, and the lengths of manager and subresource.
 
     The field sets (`fieldsV1`) are not checked.
+
+    Args:
+        entries: the entries of managedFields.
+        path: the path of the list, for the errors.
     """
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
@@ -258,7 +300,12 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
-    """Return the errors of a field manager's name: more than FIELD_MANAGER_LIMIT bytes, or unprintable characters."""
+    """Return the errors of a field manager's name: more than FIELD_MANAGER_LIMIT bytes, or unprintable characters.
+
+    Args:
+        manager: the name.
+        path: the path of the field or query parameter, for the errors.
+    """
     errors: list[FieldError] = []
     if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_LIMIT:
         return errors
@@ -273,7 +320,13 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
 
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Return an error if the new value of a field differs from the stored one, else []."""
+    """Return an error if the new value of a field differs from the stored one, else [].
+
+    Args:
+        new: the value in the update.
+        old: the value in the stored object.
+        path: the path of the field, for the error.
+    """
     return [] if new == old else [field.invalid(path, new, FIELD_IMMUTABLE)]
 
 

@@ -73,7 +73,12 @@ class Quantity:
 
     @classmethod
     def from_int(cls, value: int, fmt: Format = "DecimalSI") -> Quantity:
-        """Return the quantity of a whole number."""
+        """Return the quantity of a whole number.
+
+        Args:
+            value: the amount in whole units.
+            fmt: the format of the text.
+        """
         return cls(value * NANO, fmt)
 
     def __str__(self) -> str:
@@ -318,6 +323,10 @@ def _canonical(nano: int, fmt: Format) -> str:
 
     Its suffix is one of the format, but amounts with a fraction of a unit, and those below 1024, have a decimal suffix
     even in BinarySI.
+
+    Args:
+        nano: the amount in billionths.
+        fmt: the format of the quantity.
     """
     if nano == 0:
         return "0"

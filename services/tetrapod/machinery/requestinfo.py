@@ -51,9 +51,11 @@ class RequestInfo:
 
 
 def scope_of(info: RequestInfo) -> str:
-    """Return the scope of a request for metrics and traces: "resource", "namespace", "cluster" or "".
+    """Return the scope of a request for metrics and traces.
 
-    Upstream: k8s.io/apiserver/pkg/endpoints/metrics, CleanScope.
+    Returns:
+        "resource" for a request with a name and for creates, "namespace" for other requests in a namespace, "cluster"
+        for other requests for resources, and "" for other paths.
     """
     if info.name or info.verb == "create":
         return "resource"
@@ -68,6 +70,8 @@ _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portfo
 
 def is_long_running(info: RequestInfo | None) -> bool:
     """Return whether a request has no time limit: watches, proxies, exec, attach, port-forward, logs and profiles.
+
+    The result is False for None.
 
     Upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments.
     """
@@ -186,6 +190,10 @@ def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
     """Return the name that `metadata.name=x` selects, if all other options of the list or watch are valid, else "".
 
     Authorization has not happened yet, so selectors larger than those of real clients are not parsed.
+
+    Args:
+        info: the parsed request with its selectors.
+        values: the value of each query parameter.
     """
     if len(info.field_selector) + len(info.label_selector) > _LARGEST_SELECTORS:
         return ""

@@ -15,6 +15,12 @@ from tetrapod.machinery.boundedcache import weigh
 class UserInfo:
     """An authenticated or anonymous user. Keys of `extra` that came in a header are in lower case.
 
+    Attributes:
+        name: the user name, such as "system:serviceaccount:default:app".
+        uid: the unique id, or "".
+        groups: the names of the groups.
+        extra: the values of each additional attribute.
+
     Upstream: user.DefaultInfo.
     """
 

@@ -98,6 +98,11 @@ def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion
 
     It is the declared warning or, if there is none, upstream's default, which recommends a newer version.
 
+    Args:
+        group: the API group.
+        kind: the kind, which the default warning names.
+        versions: all versions of the resource, in any order.
+
     Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning
     """
     declared = list(versions)

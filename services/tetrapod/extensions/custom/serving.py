@@ -151,7 +151,11 @@ class Serving:
 
 
 def _differ(strategy: CustomStrategy) -> bool:
-    """Return whether the versions have different schemas, so that they differ in more than their names."""
+    """Return whether the versions have different schemas, so that they differ in more than their names.
+
+    Args:
+        strategy: the strategy, which has all versions.
+    """
     return any(version.schema != strategy.stored.schema for version in strategy.versions.values())
 
 

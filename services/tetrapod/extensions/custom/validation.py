@@ -53,7 +53,7 @@ class CustomValidator:
     """The validator of custom resources in one version.
 
     With `on_loop=True`, its methods raise TakesTooLong if CEL rules take too long for the event loop. The caller then
-    repeats the call in a thread.
+    repeats the call in a thread with `on_loop=False`, which has no such limit.
 
     Args:
         node: the root of the version's schema.
@@ -66,7 +66,11 @@ class CustomValidator:
         self._rules = RuleValidator(node, root=True)
 
     def create(self, obj: Object, *, on_loop: bool = False) -> list[FieldError]:
-        """Return the errors of a new object."""
+        """Return the errors of a new object; [] if it is valid.
+
+        Raises:
+            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
+        """
         errors = validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
@@ -78,6 +82,9 @@ class CustomValidator:
 
         Args:
             warnings: receives the CEL errors that ratcheting tolerates.
+
+        Raises:
+            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
         correlation = Correlation(self._node, new, old)
         errors = validation.validate(self._node, new, before=correlation)
@@ -95,6 +102,9 @@ class CustomValidator:
 
         Args:
             warnings: receives the CEL errors that ratcheting tolerates.
+
+        Raises:
+            TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
         correlation = Correlation(self._node, new, old)
         errors = self._status_alone(new, correlation)

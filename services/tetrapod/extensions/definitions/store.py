@@ -70,6 +70,11 @@ class CrdStore(Store):
     def _check_preconditions(self, name: str, meta: Object, given: Object) -> None:
         """Compare the preconditions of the delete options with the stored metadata.
 
+        Args:
+            name: the name of the definition, for the message.
+            meta: the stored metadata.
+            given: the preconditions of the delete options: uid and resourceVersion, each compared only if set.
+
         Raises:
             StatusError: 409, with a message that only this resource has.
         """

@@ -12,7 +12,12 @@ COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32"
 
 
 def validate_column(column: Object, path: str) -> list[FieldError]:
-    """Return the errors of one of additionalPrinterColumns: name, type, format and JSONPath."""
+    """Return the errors of one of additionalPrinterColumns: name, type, format and JSONPath.
+
+    Args:
+        column: the entry of additionalPrinterColumns.
+        path: the field path of the entry, for the errors.
+    """
     errors = []
     kind, form, json_path = (column.get(key) or "" for key in ("type", "format", "jsonPath"))
     if not column.get("name"):
@@ -32,7 +37,12 @@ def validate_column(column: Object, path: str) -> list[FieldError]:
 
 
 def validate_subresources(subresources: Object | None, path: str) -> list[FieldError]:
-    """Return the errors of the paths in subresources.scale; `subresources` may be None."""
+    """Return the errors of the paths in subresources.scale; `subresources` may be None.
+
+    Args:
+        subresources: the subresources of a version.
+        path: their field path, for the errors.
+    """
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []
@@ -54,5 +64,10 @@ def _scale_path(scale: Object, key: str, roots: tuple[str, ...], text: str, path
 
 
 def validate_simple_path(value: str, path: str) -> list[FieldError]:
-    """Return an error unless the path begins with a dot."""
+    """Return an error unless a JSONPath begins with a dot, else [].
+
+    Args:
+        value: the JSONPath, such as ".spec.replicas".
+        path: the field path of `value`, for the error.
+    """
     return [] if value.startswith(".") else [invalid(path, value, "must be a simple json path starting with .")]

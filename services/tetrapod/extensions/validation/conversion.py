@@ -47,7 +47,13 @@ def validate_conversion(conversion: Object | None, path: str, *, recognized: boo
 
 
 def validate_enum(value: str, accepted: Sequence[str], path: str) -> list[FieldError]:
-    """Return an error if the value is empty or not among `accepted`."""
+    """Return an error if the value is empty or not among `accepted`.
+
+    Args:
+        value: the value.
+        accepted: the allowed values, in the order in which the error lists them.
+        path: the field path of `value`, for the error.
+    """
     if not value:
         return [required(path)]
     return [] if value in accepted else [not_supported(path, value, accepted)]

@@ -237,12 +237,22 @@ def _unchanged(new: Object, old: Object) -> frozenset[str]:
 
 
 def validate_required_names(names: Object, path: str) -> list[FieldError]:
-    """Return an error for each required name that is empty."""
+    """Return an error for each required name that is empty.
+
+    Args:
+        names: spec.names or status.acceptedNames.
+        path: its field path, for the errors.
+    """
     return [required(child(path, key)) for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
 
 
 def validate_names(names: Object, path: str) -> list[FieldError]:
-    """Return the format errors of spec.names or status.acceptedNames; empty names are accepted."""
+    """Return the format errors of spec.names or status.acceptedNames; empty names are accepted.
+
+    Args:
+        names: the names.
+        path: their field path, for the errors.
+    """
     errors = []
     for key in ("plural", "singular"):
         value = names.get(key) or ""

@@ -22,6 +22,7 @@ def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: s
     Args:
         fields: the entries, each with a jsonPath.
         schema: the version's openAPIV3Schema.
+        path: the field path of the list, for the errors.
     """
     errors: list[FieldError] = []
     seen: set[str] = set()

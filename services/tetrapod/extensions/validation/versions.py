@@ -77,6 +77,8 @@ def validate_version(version: Version, status: bool, path: str, options: Options
 
     Args:
         status: whether it has a status subresource, which restricts the root of the schema.
+        path: the field path of the version, for the errors.
+        options: the strictness of the validation.
     """
     errors = _deprecation_errors(version, child(path, "deprecationWarning"))
     errors += validate_schema(version.schema, status, child(path, "schema"), options.rules_of(version.name))
@@ -100,6 +102,7 @@ def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules
         holder: {"openAPIV3Schema": …}, or None for no errors.
         status: whether there is a status subresource, which restricts the root of the schema.
         rules: the rules that apply.
+        path: the field path of `holder`, for the errors.
     """
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:

@@ -125,8 +125,15 @@ class Substitutions:
     def _substitutes(self, t1: CelType, param: CelType) -> tuple[bool, bool]:
         """Bind a type parameter to a type, or compare the type with the existing binding.
 
+        A binding is replaced by a more general type if the type is assignable to it.
+
+        Args:
+            t1: the type.
+            param: the type parameter.
+
         Returns:
-            Whether the type is allowed for the parameter, and whether the parameter was bound before.
+            Whether the type is allowed for the parameter; and whether the first result is final, because the parameter
+            was bound before or is the type itself.
         """
         if t1 == param:
             return True, True
@@ -159,7 +166,7 @@ class Substitutions:
 
 
 def most_general(t1: CelType, t2: CelType) -> CelType:
-    """Return the less specific of two types; the second if neither is."""
+    """Return the less specific of two types: `t1` if it is less specific than `t2` or equal, otherwise `t2`."""
     return t1 if _less_specific(t1, t2) else t2
 
 

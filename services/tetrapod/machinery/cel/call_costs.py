@@ -250,7 +250,12 @@ def _validate(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `==` for two values of a library type of Kubernetes (such as Quantity), or None for others."""
+    """Return the cost of `==` for two values of a library type of Kubernetes (such as Quantity), or None for others.
+
+    Args:
+        sizes: the known sizes of values, which are not used.
+        args: the two operands.
+    """
     kind = args[0].type
     if kind != args[1].type:
         return None
@@ -265,7 +270,12 @@ def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
 
 
 def _listed(factor: float, size: Range) -> Costed:
-    """Return the cost of a call that makes a list of `size` elements, each of which costs `factor`, and that size."""
+    """Return the cost of a call that makes a list of `size` elements, each of which costs `factor`, and that size.
+
+    Args:
+        factor: the cost of one element.
+        size: the number of elements, from the smallest to the largest.
+    """
     return size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size
 
 
@@ -327,6 +337,9 @@ def _sets(factor: int) -> _Rule:
     """Return the rule of a function that compares each element of one list with each of another.
 
     Each pair costs `factor`.
+
+    Args:
+        factor: the cost of comparing one pair of elements.
     """
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:

@@ -92,6 +92,10 @@ class Scope:
 
         Fields of `Object` and the types below it are always `dyn`. Fields that JSONPatch does not have are of a type to
         which nothing is assignable.
+
+        Args:
+            struct: the name of the object type.
+            name: the CEL name of the field, which may be escaped.
         """
         fields = self._objects.get(struct)
         if fields is not None:

@@ -79,6 +79,10 @@ class Environment:
         """Return a copy of this environment with more variables and types.
 
         A new variable replaces an existing one of the same name.
+
+        Args:
+            variables: the type of each further variable.
+            declared: further types that expressions can name.
         """
         return Environment(
             {**self.variables, **variables},

@@ -43,6 +43,9 @@ def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
 
     The error is a plain `no such overload`, because upstream replaces such a call by an optimized function that checks
     the text itself (OptOptimize).
+
+    Args:
+        run: the regex function, which is called with the text and further arguments.
     """
 
     def call(text: Any, *args: Any) -> Any:
@@ -57,6 +60,11 @@ def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
     """Return the evaluation function of `&&` (`stop` is False) or `||` (`stop` is True).
 
     An operand with the value `stop` decides the result, even if the other operand is an error.
+
+    Args:
+        left: evaluates the left operand.
+        right: evaluates the right operand.
+        stop: the value that decides the result.
     """
 
     def run(f: Frame) -> Any:
@@ -88,6 +96,11 @@ def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
     """Return the evaluation function of an optional's `or`, or of its `orValue` if `value` is set.
 
     `right` is evaluated only if the optional is empty.
+
+    Args:
+        left: evaluates the optional; an `EvaluationError` is raised for other values.
+        right: evaluates the alternative, which is returned as it is.
+        value: whether the function is `orValue`, so that the value inside the optional is returned.
     """
 
     def run(f: Frame) -> Any:

@@ -74,7 +74,11 @@ def _identifier(of: tuple[str, str, str, str]) -> str:
 
 @bounded(count=8192, size=4 << 20)
 def identity_of(manager_id: str) -> Object:
-    """Return the decoded fields of a manager's identifier. The object is cached, so callers must not change it."""
+    """Return the decoded fields of a manager's identifier. The object is cached, so callers must not change it.
+
+    Args:
+        manager_id: the identifier as JSON, as `identifier` returns it.
+    """
     identity: Object = orjson.loads(manager_id)
     return identity
 
@@ -96,6 +100,9 @@ def is_reset(entries: Any) -> bool:
     """Return whether the managedFields of a request clear all ownership.
 
     An empty list does, and a list with one empty entry.
+
+    Args:
+        entries: the decoded managedFields of the request; any JSON value.
     """
     return isinstance(entries, list) and (not entries or (len(entries) == 1 and not any((entries[0] or {}).values())))
 

@@ -97,7 +97,12 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of all members in upstream's order: at each level first all members, then those below them."""
+    """Yield the paths of all members in upstream's order: at each level first all members, then those below them.
+
+    Args:
+        fields: the set.
+        prefix: the path elements with which each result begins.
+    """
     for element, branch in fields.items():
         if element != SELF and is_member(branch):
             yield (*prefix, element)

@@ -199,10 +199,13 @@ class FieldManager:
 
         The object is an existing one without managed fields.
 
-        Upstream: skipnonapplied.go.
+        Args:
+            live: the object.
 
         Raises:
             StatusError: 400 if the object does not match its schema.
+
+        Upstream: skipnonapplied.go.
         """
         try:
             return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
@@ -222,6 +225,12 @@ class FieldManager:
 
     def _check(self, obj: Object, managed: Managed) -> None:
         """Validate an object in the requested version and in every version that a manager uses.
+
+        Versions that no longer exist are skipped.
+
+        Args:
+            obj: the object, in the version of storage.
+            managed: the decoded managed fields, which name the versions.
 
         Raises:
             SchemaError: the object does not match the schema.

@@ -65,6 +65,14 @@ def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
     """Merge two lists whose elements have keys or are a set.
 
     Elements of both lists come in the order of the configuration, and elements of one list near their neighbours.
+
+    Args:
+        live: the list of the existing object.
+        config: the list of the applied configuration.
+        of: the type of both.
+
+    Raises:
+        SchemaError: an element of the existing list has no key.
     """
     items = of.items
     assert items is not None

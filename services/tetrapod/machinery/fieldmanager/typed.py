@@ -259,7 +259,11 @@ def _default(node: SchemaNode | None, name: str) -> Any:
 
 
 def _fill_untyped(target: Type) -> None:
-    """Set the attributes of a type that allows any value, which is owned as a whole."""
+    """Set the attributes of a type that allows any value, which is owned as a whole.
+
+    Args:
+        target: the type, which is modified.
+    """
     target.scalar, target.takes_list, target.takes_map, target.list_atomic, target.map_atomic = (
         "untyped",
         True,
@@ -271,7 +275,11 @@ def _fill_untyped(target: Type) -> None:
 
 
 def _fill_deduced(target: Type) -> None:
-    """Set the attributes of a type that allows any value: maps are owned by members, lists as a whole."""
+    """Set the attributes of a type that allows any value: maps are owned by members, lists as a whole.
+
+    Args:
+        target: the type, which is modified.
+    """
     target.scalar, target.takes_list, target.takes_map, target.list_atomic = "untyped", True, True, True
     target.items, target.element, target.deduced = UNTYPED, DEDUCED, True
 

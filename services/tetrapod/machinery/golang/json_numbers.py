@@ -64,7 +64,11 @@ def shortest_integer(value: float) -> int:
 
 
 def without_exponents(encoded: bytes) -> bytes:
-    """Return a JSON document of orjson's with floats between 1e-6 and 1e21 written without exponent, as Go does."""
+    """Return a JSON document of orjson's with floats between 1e-6 and 1e21 written without exponent, as Go does.
+
+    Args:
+        encoded: the document. Whole floats in it keep their `.0`; `as_go_writes` removes it.
+    """
     return _text_or_float.sub(_in_go, encoded) if _has_exponent(encoded) else encoded
 
 

@@ -42,7 +42,12 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _in_go_words(text: str, pattern: str) -> str:
-    """Return Go's text for an error text of RE2: "error parsing regexp: missing closing ): `(`" for `missing ): (`."""
+    """Return Go's text for an error text of RE2: "error parsing regexp: missing closing ): `(`" for `missing ): (`.
+
+    Args:
+        text: the error text of RE2.
+        pattern: the whole pattern, which Go quotes for unbalanced parentheses.
+    """
     reason, _, argument = text.partition(": ")
     texts = {
         "missing )": ("missing closing )", pattern),

@@ -172,6 +172,10 @@ def _host(scheme: str, host: str) -> str:
 
     The host is a name, or an IPv6 address in brackets with an optional zone after "%25".
 
+    Args:
+        scheme: the scheme of the URL. With "http" and "https", all text after the first colon must be the port.
+        host: the host with its port.
+
     Raises:
         BadUrl: the host is invalid.
     """

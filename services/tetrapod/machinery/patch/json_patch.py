@@ -304,7 +304,10 @@ class _Document:
         return container, _unescape(tokens[-1])
 
     def _own(self, container: Any) -> Any:
-        """Return an object or list that may be modified: itself if it is a copy already, else a shallow copy."""
+        """Return an object or list that may be modified: itself if it is a copy already, else a shallow copy.
+
+        The caller must then put it in place of `container`.
+        """
         if id(container) in self._owned:
             return container
         owned_copy = container.copy()

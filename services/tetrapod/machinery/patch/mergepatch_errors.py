@@ -34,15 +34,30 @@ def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
 
 
 def no_merge_key(element: Object, merge_key: str) -> StatusError:
-    """Return the 400 for a list element without the merge key."""
+    """Return the 400 for a list element without the merge key.
+
+    Args:
+        element: the element, which the message shows.
+        merge_key: the name of the field that the element lacks.
+    """
     return bad_patch(f"map: {plain(element)} does not contain declared merge key: {merge_key}")
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
-    """Return the 400 for an unknown value of the `$patch` directive."""
+    """Return the 400 for an unknown value of the `$patch` directive.
+
+    Args:
+        directive: the value of `$patch`.
+        element: the object that has the directive, which the message shows.
+    """
     return bad_patch(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:
-    """Return the 400 for a value of the wrong type. Both types are named as in Go."""
+    """Return the 400 for a value of the wrong type. Both types are named as in Go.
+
+    Args:
+        expected: the expected Go type.
+        actual: the Go type of the value; "<nil>" for null.
+    """
     return bad_patch(f"expected a {expected}, but received a {'%!s(<nil>)' if actual == '<nil>' else actual}")

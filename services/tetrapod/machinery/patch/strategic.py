@@ -185,9 +185,17 @@ def _merge_lists(
 def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """Apply the elements `$patch: delete` and `$patch: replace` of a patch's list.
 
+    Args:
+        original: the existing list of objects, which is not modified.
+        patch: the list of the patch.
+        merge_key: the field that identifies elements.
+
     Returns:
         The list without the deleted elements and the patch without directives, which remain to be merged. With
         `$patch: replace` these are the new elements and [].
+
+    Raises:
+        StatusError: 400 for `$patch: merge`, an unknown directive, or a deleted element without the merge key.
     """
     kept: list[Any] = []
     deleted: set[Hashable] = set()
@@ -293,6 +301,12 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
 
 def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
     """Check that the elements of the patch's list are in the order list, in the same order.
+
+    Args:
+        changes: the list of the patch; its elements with a `$patch` directive are skipped.
+        order: the list of the `$setElementOrder` directive, which may have further elements. If either list is empty,
+            nothing is checked.
+        merge_key: the field that identifies elements; "" for lists of scalars.
 
     Raises:
         StatusError: 400 if they are not.

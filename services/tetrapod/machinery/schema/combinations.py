@@ -36,7 +36,13 @@ class Combinations:
     def check(self, value: Any, path: Path, errors: list[FieldError]) -> int:
         """Validate a value and append the errors to `errors`.
 
-        Return the number of checks that passed, as upstream counts them.
+        Args:
+            value: the value.
+            path: the path of the value.
+            errors: the list that receives the errors.
+
+        Returns:
+            The number of checks that passed, as upstream counts them.
         """
         passed = 1
         if self._any:
@@ -50,10 +56,18 @@ class Combinations:
         return passed
 
     def _try(self, node: SchemaNode, value: Any, path: Path) -> tuple[int, list[FieldError]]:
-        """Validate a value against one alternative. Return the number of passed checks and the errors.
+        """Validate a value against one alternative.
 
         Errors of unchanged values are not tolerated (ratcheting), because upstream does not pass its options to
         alternatives.
+
+        Args:
+            node: the schema of the alternative.
+            value: the value.
+            path: the path of the value.
+
+        Returns:
+            The number of checks that passed, and the errors; [] if the value is valid.
         """
         alternative_errors: list[FieldError] = []
         return self._validator(node)(value, path, alternative_errors, None), alternative_errors

@@ -216,6 +216,9 @@ def _made_when_absent(child: SchemaNode) -> Make | None:
     """Return a function that makes the value of an absent field, or None if the field stays absent.
 
     The value is a default, a zero value or null.
+
+    Args:
+        child: the schema of the field.
     """
     if child.presence == "n":
         return lambda: None

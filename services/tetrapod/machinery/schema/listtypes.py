@@ -74,7 +74,12 @@ def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldErr
 
 
 def _duplicates(values: list[Any], path: str) -> list[FieldError]:
-    """Return one error for each repeated value, at its second occurrence."""
+    """Return one error for each repeated value, at its second occurrence.
+
+    Args:
+        values: the elements of a list.
+        path: the field path of the list.
+    """
     seen: dict[bytes, int] = {}
     errors = []
     for index, value in enumerate(values):

@@ -78,7 +78,12 @@ def _below(schema: Object) -> list[Object]:
 
 
 def validate_structural(schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of a schema that make it not structural, sorted by their text; [] if it is structural."""
+    """Return the errors of a schema that make it not structural, sorted by their text; [] if it is structural.
+
+    Args:
+        schema: the root of an openAPIV3Schema.
+        path: its field path.
+    """
     errors = _invariants(schema, ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(errors, key=str)
 

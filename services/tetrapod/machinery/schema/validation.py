@@ -77,6 +77,13 @@ def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | N
 def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation) -> int:
     """Validate a value with `check`, and append its errors to `errors` unless the value did not change.
 
+    Args:
+        check: the validator of the value's schema.
+        value: the new value.
+        path: the path of the value.
+        errors: the list that receives the errors.
+        before: the correlation of the new value with the old one.
+
     Returns:
         The number of checks that passed.
 

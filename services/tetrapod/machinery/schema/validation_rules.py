@@ -12,7 +12,12 @@ REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInval
 
 
 def rule_errors(schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of the CEL rules of one schema, without those of compilation (cel_rule_errors.py)."""
+    """Return the errors of the CEL rules of one schema, without those of compilation (cel_rule_errors.py).
+
+    Args:
+        schema: the schema that has the rules.
+        path: its field path.
+    """
     errors: list[FieldError] = []
     for i, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         at = index(child(path, "x-kubernetes-validations"), i)

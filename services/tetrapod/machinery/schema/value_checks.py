@@ -49,6 +49,12 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
     """Append the errors of a string to `errors`.
 
     They are the first of maxLength, minLength and pattern that fails, and that of the format.
+
+    Args:
+        node: the schema.
+        value: the string.
+        path: the path of the value.
+        errors: the list that receives the errors.
     """
     rules = node.validations
     if rules:
@@ -99,6 +105,12 @@ def is_float_integer(value: float) -> bool:
 
 def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> int:
     """Append the errors of an int or a float to `errors`: range of the type, multipleOf, minimum and maximum.
+
+    Args:
+        node: the schema.
+        value: the number.
+        path: the path of the value.
+        errors: the list that receives the errors.
 
     Returns:
         The number of passed checks, which is always 1.
@@ -204,9 +216,15 @@ def _go_number(value: float) -> str:
 
 
 def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
-    """Return an error unless a value equals one of the schema's enum, or None.
+    """Return None if a value equals one of the schema's enum, otherwise an error.
 
-    Null is never equal, not even to null.
+    Null is never equal, not even to null. Numbers and strings are first converted to the type of the allowed value, as
+    in Go.
+
+    Args:
+        node: the schema, which has an enum.
+        value: the value.
+        path: the path of the value.
     """
     assert node.enum is not None
     if any(_converted(value, allowed.__class__) == [allowed] for allowed in node.enum if allowed is not None):

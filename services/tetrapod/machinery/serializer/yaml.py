@@ -32,6 +32,9 @@ def strict_text(duplicates: list[str]) -> str:
     """Return the text of the strict decoding error for duplicate keys, given the text of each.
 
     Warnings use the single texts.
+
+    Args:
+        duplicates: the texts of `Decoded.duplicates`.
     """
     texts, left_out = recorded(duplicates)
     return "yaml: unmarshal errors:\n  " + "\n  ".join([*texts, more(left_out)] if left_out else texts)

@@ -125,6 +125,9 @@ def _free(root: _Node) -> None:
     """Free the nodes of a tree one by one.
 
     Freed all at once, a million of them keep all other threads waiting for 100 ms.
+
+    Args:
+        root: the root of the tree, which must not be used afterwards.
     """
     pending = [root]
     while pending:
@@ -149,6 +152,10 @@ class _Builder:
 
     def build(self, node: _Node, depth: int) -> Any:
         """Return the JSON value of a node.
+
+        Args:
+            node: the node.
+            depth: the number of sequences and mappings around the node.
 
         Raises:
             DecodeError: the aliases expand too much, the nodes nest too deep, or JSON cannot express the value.

@@ -27,6 +27,13 @@ class CheckAttributes:
     """The attributes of an authorization check: of a path, or of a resource if `path` is "".
 
     `user` is the user of the `AuthorizerValue` from which the expression built the check.
+
+    Attributes:
+        user: the user, in any form that the authorizer understands.
+        verb: the verb, such as "get".
+        path: the path; "" for a resource.
+        field_selector: the text of the selector; "" for none.
+        label_selector: the text of the selector; "" for none.
     """
 
     user: Any
@@ -50,7 +57,13 @@ class _Receiver(Special):
 
 @dataclass(frozen=True)
 class Decision(_Receiver):
-    """The result of a check. `error` is "" unless the authorization itself failed."""
+    """The result of a check. `error` is "" unless the authorization itself failed.
+
+    Attributes:
+        allowed: whether the request is allowed; False also means no opinion.
+        reason: the authorizer's explanation.
+        error: the text of its error.
+    """
 
     allowed: bool
     reason: str = ""
@@ -81,7 +94,15 @@ class AuthorizerValue(_Receiver):
     def resource_check(
         self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
     ) -> ResourceCheck:
-        """Return a check of a resource without a verb, such as the value of `authorizer.requestResource`."""
+        """Return a check of a resource without a verb, such as the value of `authorizer.requestResource`.
+
+        Args:
+            group: the API group; "" for the core group.
+            resource: the plural name of the resource.
+            subresource: the subresource; "" for none.
+            namespace: the namespace; "" for cluster-scoped resources and for all namespaces.
+            name: the name of the object; "" for all objects.
+        """
         attributes = CheckAttributes(self.user, "", "", group, resource, subresource, namespace, name)
         return ResourceCheck(self, attributes)
 

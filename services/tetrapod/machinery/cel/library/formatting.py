@@ -91,6 +91,10 @@ def _formatted(clause: Clause, value: Any) -> str:
 def _clause(text: str, start: int) -> tuple[Clause, int]:
     """Parse the clause that begins at an offset, and return it with the offset after it.
 
+    Args:
+        text: the format.
+        start: the offset of a `%`.
+
     Raises:
         BadFormat: the clause is invalid.
     """
