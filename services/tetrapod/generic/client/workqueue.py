@@ -29,6 +29,9 @@ class WorkQueue(Generic[K]):
         name: the name of the queue in metrics and logs.
         work: reconciles one key. Any exception is logged, and the key is retried after 10 ms, then twice as long each
             time, up to a minute.
+
+    Attributes:
+        in_progress: the keys that are being processed, with their start times (of time.monotonic()).
     """
 
     def __init__(self, name: str, work: Callable[[K], Awaitable[None]]) -> None:
@@ -38,7 +41,6 @@ class WorkQueue(Generic[K]):
         self._since: dict[K, float] = {}  # when each waiting key was added
         self._waiting: set[K] = set()  # queued, or to be queued again when its work ends
         self.in_progress: dict[K, float] = {}
-        """The keys that are being processed, with the start time (of time.monotonic())."""
         self._failures: dict[K, int] = {}
         self._delayed: dict[K, asyncio.TimerHandle] = {}
         self._more = asyncio.Event()

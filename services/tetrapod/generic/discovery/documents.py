@@ -16,6 +16,10 @@ def api_resource_list(group_version: GroupVersion, definitions: Iterable[Resourc
     """Return the APIResourceList of `/apis/GROUP/VERSION`, sorted by name, each resource followed by its subresources.
 
     As upstream, the list of the core group has no apiVersion.
+
+    Args:
+        group_version: the group-version.
+        definitions: its resources. Their subresources are filtered by the version.
     """
     resources: list[Object] = []
     for definition in sorted(definitions, key=lambda d: d.resource):

@@ -120,6 +120,7 @@ def _queue_timeout(request: Request, request_timeout: float) -> float:
     """Return the seconds for which the request may still be queued.
 
     A request may be queued for a quarter of its timeout, at most 60 seconds, counted from its arrival.
+    `request_timeout` is the timeout in seconds of a request without a deadline.
     """
     now = time.monotonic()
     allotted = request.deadline - request.received if request.deadline is not None else request_timeout

@@ -84,7 +84,12 @@ class FlowLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, flow: Hashable, weight: int) -> InFlight | None:
-        """Count a request of a flow and return the argument for `leave`. Return None if the request must `wait`."""
+        """Count a request of a flow and return the argument for `leave`. Return None if the request must `wait`.
+
+        Args:
+            flow: identifies the flow.
+            weight: the result of `forwarded_weight` or `local_weight`; 0 for a request that is not limited.
+        """
         if not self._waiting and not self._shared():
             self._recent.clear()
             return _UNCOUNTED

@@ -90,16 +90,19 @@ class LoopMonitor:
     Args:
         threshold: the seconds of CPU time from which on a step or a lag is logged; 0 to log none.
         in_flight: returns the requests in flight, which a warning about a lag names.
+
+    Attributes:
+        threshold: see above.
+        stale: the time of `time.perf_counter` from which on `read_cpu_time` must be called before a step begins.
+        last_reading: the time of the last call of `read_cpu_time`. It does not change while no request takes a step.
     """
 
     def __init__(self, threshold: float = 0.0, in_flight: Callable[[], Iterable[Request]] = tuple) -> None:
         self.threshold = threshold
         self._in_flight = in_flight
         self.stale = 0.0
-        """Time of `time.perf_counter` from which on `read_cpu_time` must be called before a step begins."""
         self._cpu = 0.0  # of the thread when `read_cpu_time` was called last
         self.last_reading = 0.0
-        """The time of the last call of `read_cpu_time`. It does not change while no request takes a step."""
         self._ticking = False
         self._row = STEP.row(())
         self._steps = _Warnings("Event loop blocked by a request")

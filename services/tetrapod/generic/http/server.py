@@ -162,8 +162,8 @@ class HttpServer:
 
         Args:
             timeout: the seconds after which requests that still run are cancelled.
-            linger: the seconds for which idle connections stay open, so that clients can close them first. A request
-                that arrives in that time is answered; it would be lost if the server closed the connection.
+            linger: the seconds for which idle HTTP/1.1 connections stay open, so that clients can close them first. A
+                request that arrives in that time is answered; it would be lost if the server closed the connection.
         """
         self.lame_duck()
         for listener in self._server.servers:

@@ -152,6 +152,10 @@ def _publish(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
     """Return the published form of a schema of a CRD. `schema` is not changed, but parts of it are shared.
 
     Embedded resources get the fields apiVersion, kind and metadata, and int-or-string is expressed by `anyOf`.
+
+    Args:
+        schema: the schema of the CRD, or of a field.
+        texts: the descriptions of apiVersion, kind and metadata by name.
     """
     published: Object = {}
     for key, value in schema.items():

@@ -140,7 +140,9 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
 
 
 def _overrides(settings: Sequence[str]) -> dict[str, str]:
-    """Return the values by key. The forms of the core group (`v1`, `api/v1`) become `/v1`, also for its resources.
+    """Return the values of KEY=VALUE settings by key; the last one of a key wins. A missing value is "".
+
+    The forms of the core group (`v1`, `api/v1`) become `/v1`, also for its resources. `api/legacy` is left out.
 
     Upstream: pkg/controlplane/apiserver/options/options.go, Complete
     """
@@ -155,7 +157,17 @@ def _overrides(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _validate(overrides: Mapping[str, str], *, flow_control: bool) -> None:
-    """Check the keys. Upstream: APIEnablementOptions.Validate and validateAPIPriorityAndFairness."""
+    """Check the keys of --runtime-config, and with `flow_control` that its group is not disabled.
+
+    Upstream: APIEnablementOptions.Validate and validateAPIPriorityAndFairness.
+
+    Args:
+        overrides: the result of `_overrides`.
+        flow_control: whether API priority and fairness is enabled.
+
+    Raises:
+        RuntimeConfigError: all errors, with upstream's texts.
+    """
     errors = []
     if flow_control:
         text = ",".join(f"{key}={value}" for key, value in sorted(overrides.items()))
@@ -180,7 +192,11 @@ def _named(overrides: Mapping[str, str]) -> list[GroupVersion]:
 
 
 def _parse(key: str) -> tuple[GroupVersion, str]:
-    """Return the group-version and the resource, or "", that a key names."""
+    """Return the group-version that a key names, and its resource, or "" if it names none.
+
+    Raises:
+        RuntimeConfigError: the version is unknown, or the resource is not in lower case.
+    """
     group, version, *rest = key.split("/")
     resource = rest[0] if rest else ""
     if version not in registered_versions()[group]:
@@ -206,7 +222,12 @@ def _log_missing(pattern: str) -> None:
 
 
 def _check_implemented(versions: Mapping[GroupVersion, bool], resources: Mapping[GroupVersionResource, bool]) -> None:
-    """Reject group-versions that upstream would serve and that are not implemented."""
+    """Raise RuntimeConfigError if a group-version is enabled that upstream has and that is not implemented.
+
+    Args:
+        versions: whether each group-version is enabled.
+        resources: whether each resource is enabled.
+    """
     asked = [gv for gv, on in versions.items() if on]
     asked += [GroupVersion(gvr.group, gvr.version) for gvr, on in resources.items() if on]
     missing = [str(gv) for gv in dict.fromkeys(asked) if gv.version in _OFF_BY_DEFAULT.get(gv.group, ())]
@@ -215,7 +236,7 @@ def _check_implemented(versions: Mapping[GroupVersion, bool], resources: Mapping
 
 
 def _check_needed(config: ResourceConfig) -> None:
-    """Reject a configuration that disables resources which the server needs."""
+    """Raise RuntimeConfigError if a configuration disables resources that the server itself needs."""
     disabled = [
         f"{GroupVersion(group.name, version)}/{facts.name}"
         for group in groups()

@@ -126,7 +126,11 @@ class FrameReader:
 
 
 def _header_block(flags: int, stream: int, payload: bytes) -> bytes:
-    """Return the part of a HEADERS frame that is a header block. The priority stays in front of it."""
+    """Return the payload of a HEADERS frame without padding. If it has a priority, that precedes the header block.
+
+    Raises:
+        ProtocolError: the frame is for no stream, or its padding is too long.
+    """
     if not stream:
         raise ProtocolError(frames.PROTOCOL_ERROR, "a header block without a stream")
     return frames.unpadded(flags, payload)

@@ -110,7 +110,7 @@ class NativeBuckets:
         self.counts(row).add(value, times)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """Count `times` values, evenly distributed from `least` to `most`, in at most 16 steps."""
+        """Count `times` values in a row, evenly distributed from `least` to `most`, in at most 16 steps."""
         steps = min(times, _SPREAD)
         for step in range(steps):
             reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
