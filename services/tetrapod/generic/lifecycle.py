@@ -54,7 +54,7 @@ class Lifecycle:
         hooks_done: the names of those that have succeeded.
         leaving: the hooks that run first when the server stops.
         pre_shutdown: the hooks that run last when the server stops.
-        checks: the health checks in order, each with the endpoints that show it.
+        checks: the health checks in order, including those of hooks, each with the endpoints that show it.
         shutting_down: set once the server begins to stop.
         paths_known: events that are set once the informers which decide about paths have their first list, those of
             APIServices and CustomResourceDefinitions.
@@ -67,7 +67,6 @@ class Lifecycle:
         self.leaving: dict[str, Hook] = {}
         self.pre_shutdown: dict[str, Hook] = {}
         self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
-        """Checks in order, including those of hooks, each with the endpoints that show it."""
         self._livez_checks: dict[str, Check] = {}
         """The checks that /livez has in place of those in `checks`."""
         self.shutting_down = asyncio.Event()

@@ -66,6 +66,7 @@ class ChainConfig:
             data is returned to it.
         cors_allowed_origins: regular expressions; empty to disable CORS.
         strict_transport_security: the directives of the header; empty to omit it.
+        goaway_chance: the fraction of HTTP/2 requests whose client is asked to open another connection.
         server_name: the name in metrics and traces.
     """
 

@@ -36,6 +36,10 @@ class Draining:
             requests in flight have ended (--shutdown-send-retry-after).
         watch_grace_period: the seconds that `end_watches` takes at most (--shutdown-watch-termination-grace-period); 0
             if it ends none.
+
+    Attributes:
+        active: whether new requests are rejected.
+        in_flight: the number of requests in flight.
     """
 
     def __init__(

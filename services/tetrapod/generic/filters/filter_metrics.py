@@ -50,7 +50,11 @@ _CONSTRAINED: Final = frozenset({"associated-node", "arbitrary-node", "serviceac
 class FilterLatency:
     """The latency metric of one filter. A filter calls `took` or `passed` once for each request.
 
-    `took` gets the seconds that the filter needed. `passed` is for a filter that did nothing; it observes zero seconds.
+    Args:
+        name: the name of the filter, as upstream's label has it.
+
+    Attributes:
+        took: counts a request, and is called with the seconds that the filter needed.
     """
 
     __slots__ = ("_row", "took")
@@ -58,7 +62,6 @@ class FilterLatency:
     def __init__(self, name: str) -> None:
         self._row = _FILTERS.row((name,))
         self.took: Final[Callable[[float], None]] = partial(_FILTERS.count, self._row)
-        """Called with the number of seconds."""
 
     def passed(self) -> None:
         """Count a request for which the filter did nothing, as zero seconds."""
@@ -84,7 +87,7 @@ def count_rejected_impersonation(seconds: float) -> None:
 
 
 class CountedAuthorizer:
-    """An authorizer that forwards to another one and counts the checks as checks of impersonation."""
+    """An authorizer that forwards to `inner` and counts the checks as checks of impersonation."""
 
     def __init__(self, inner: Authorizer) -> None:
         self._inner = inner

@@ -20,7 +20,13 @@ _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 class InFlight:
     """The numbers of requests in flight and their limits.
 
-    `counts` and `limits` have the key True for read requests and False for mutating ones. The limit 0 means no limit.
+    Args:
+        limit: the limit of read requests; 0 for none.
+        mutating_limit: the limit of mutating requests; 0 for none.
+
+    Attributes:
+        counts: the number of requests in flight, by True for read requests and False for mutating ones.
+        limits: the limits by the same keys.
     """
 
     def __init__(self, limit: int, mutating_limit: int) -> None:

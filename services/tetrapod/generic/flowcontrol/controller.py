@@ -82,6 +82,14 @@ class FlowControl:
     """The API priority and fairness controller.
 
     It classifies requests into flows, and has the queues and limits of the priority levels.
+
+    Attributes:
+        levels: the priority levels by name.
+        watches: the open watches, which a write's estimate of seats depends on.
+        scheduler: shares the event loop among flows.
+        limiter: limits the recent requests of each flow.
+        weight_of: returns the weight of a verb for `limiter`; requests of weight 0 are not limited.
+        stats: returns the number and average size of a resource's objects.
     """
 
     def __init__(
@@ -102,7 +110,6 @@ class FlowControl:
         self.scheduler = FairScheduler(scheduling)
         self.limiter = FlowLimiter(self.scheduler.shared, self.scheduler.cpu_scarce, scheduling)
         self.weight_of = forwarded_weight if forwards else local_weight
-        """Returns the weight of a verb for `limiter`; requests of weight 0 are not limited."""
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
         self._flows: BoundedCache[tuple[Any, ...], Flow] = BoundedCache(

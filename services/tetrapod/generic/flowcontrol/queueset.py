@@ -193,6 +193,22 @@ class QueueSet:
         queuing: the queue settings.
         limit: the current limit of seats.
         clock: returns the current time in seconds.
+
+    Attributes:
+        queues: the queues; empty for a level without queues.
+        queueless: the executing requests of a level without queues.
+        waiting: the number of queued requests.
+        executing: the number of executing requests.
+        seats_waiting: the seats that the queued requests would occupy.
+        seats_in_use: the seats that executing and lingering requests occupy.
+        rejected: the number of requests so far that were rejected at once, or that stopped to wait.
+        cancelled: the number of those that stopped to wait, because of a timeout or because the client left.
+        timed_out: always 0; a column of the debug endpoints.
+        dispatched: the number of requests so far that began to execute, by `Ticket.labels`.
+        lingering: the seats of requests that have ended and keep them for a while, by `Ticket.labels`.
+        nominal: the nominal seats of the level, for metrics; set by the level.
+        dispatch_r: the virtual time at which the last request was dispatched.
+        latest_s: the virtual start time of that request.
     """
 
     def __init__(self, name: str, queuing: Queuing, limit: int, clock: Callable[[], float] = time.monotonic) -> None:

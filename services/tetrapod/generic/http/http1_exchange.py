@@ -57,7 +57,14 @@ class Connection(ServedConnection, Protocol):
 
 
 class Http1Exchange(Exchange):
-    """An exchange on an HTTP/1.1 connection (protocol.py)."""
+    """An exchange on an HTTP/1.1 connection (protocol.py).
+
+    Args:
+        protocol: the connection.
+        request: the request.
+        keep_alive: whether the connection may stay open after the response.
+        http10: whether the client speaks HTTP/1.0, so that streams end with the connection instead of being chunked.
+    """
 
     __slots__ = ("_chunked", "_head", "_remaining", "http10")
 

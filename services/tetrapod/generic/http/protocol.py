@@ -58,7 +58,19 @@ _SLICE: Final = 16 << 10
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """One client connection: parses requests and writes their responses in order, one request at a time."""
+    """One client connection: parses requests and writes their responses in order, one request at a time.
+
+    The arguments are those of uvicorn's protocol.
+
+    Attributes:
+        state: the state of the server.
+        connection_state: the state of the connection.
+        remote: the client's address, without its port.
+        verification: the result of verifying the client certificate.
+        last_user: the name of the user whose request was answered last.
+        exchange: the request that is handled and its response; None if there is none.
+        waiting: the requests that wait for it.
+    """
 
     server_state: HttpServerState
 

@@ -249,9 +249,13 @@ class Hijacked(Protocol):
 
 
 class Response:
-    """A response. Headers are sent in their order; the HTTP server adds Content-Length and Date.
+    """A response.
 
-    `status` is the status code.
+    Args:
+        status: the status code.
+        headers: the headers with lower-case names, which are sent in their order. The HTTP server adds Content-Length
+            and Date.
+        body: the body.
     """
 
     __slots__ = ("body", "headers", "status")

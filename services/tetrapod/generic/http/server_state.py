@@ -27,6 +27,13 @@ class HttpServerState(ServerState):
         contended: returns whether requests compete for the event loop.
         step_warning: seconds from which on a step of the event loop is logged; 0 to log none.
         max_streams: requests that a client may have open on an HTTP/2 connection; 0 for the default of 100.
+
+    Attributes:
+        monitor: measures the steps of the event loop.
+        date: the current Date header line.
+        closing: whether the server is shutting down: responses carry `Connection: close`.
+        upgraded: the transports of hijacked connections, which the server closes when it stops.
+        unread: limits the memory of responses that clients do not read.
     """
 
     def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float, max_streams: int) -> None:
@@ -35,11 +42,8 @@ class HttpServerState(ServerState):
         self.monitor = LoopMonitor(step_warning, self.in_flight)
         self.contended = contended
         self.date = b""
-        """The current Date header line."""
         self.closing = False
-        """The server is shutting down: responses carry `Connection: close`."""
         self.upgraded: set[asyncio.BaseTransport] = set()
-        """The transports of hijacked connections, which the server closes when it stops."""
         self.unread = UnreadResponses()
         self.max_streams = max_streams or DEFAULT_STREAMS
 

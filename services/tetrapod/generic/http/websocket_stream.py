@@ -62,7 +62,12 @@ _READER_PROTOCOLS: Final[Mapping[str, Encode]] = {"": binary, "binary.k8s.io": b
 
 
 class Handshake(NamedTuple):
-    """The Sec-WebSocket-Key of a client's handshake, and the subprotocol that was chosen ("" for none)."""
+    """The accepted handshake of a client.
+
+    Attributes:
+        key: the Sec-WebSocket-Key of the client.
+        protocol: the chosen subprotocol; "" for none.
+    """
 
     key: bytes
     protocol: str

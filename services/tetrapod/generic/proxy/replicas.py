@@ -29,7 +29,13 @@ READY: Final = collectors.Gauge(
 
 
 class Address(NamedTuple):
-    """The address of a replica. `name` is the host in its URL, for which the certificate must be valid."""
+    """The address of a replica.
+
+    Attributes:
+        host: the IP address.
+        port: the port.
+        name: the host in its URL, for which the certificate must be valid.
+    """
 
     host: str
     port: int

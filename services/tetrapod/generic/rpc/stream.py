@@ -16,7 +16,12 @@ _MOMENT: Final = 0.002  # seconds; the clock of an event loop has a resolution o
 
 
 class Carrier(Protocol):
-    """The parts of a connection that its calls use."""
+    """The parts of a connection that its calls use.
+
+    Attributes:
+        loop: the event loop.
+        response_timeout: the seconds that a call waits before it calls `check_alive`.
+    """
 
     loop: asyncio.AbstractEventLoop
     response_timeout: float

@@ -45,6 +45,15 @@ class GenericAPIServer:
         fallback: serves resource and discovery paths of groups that are not installed; None to respond with 404.
         profiling: whether to serve /debug/pprof and /debug/flags.
         resource_config: the built-in resources to serve.
+
+    Attributes:
+        health: the endpoints of the health checks.
+        routes: the non-resource endpoints.
+        source: the resources that are installed and served, for discovery.
+        stores: the storage of each installed resource, also of those that are not served.
+        documents: functions that build the OpenAPI documents of non-resource endpoints, by name.
+        listed: functions that return additional paths for `/`.
+        flags: the command-line flags, for /flagz.
     """
 
     def __init__(
@@ -69,11 +78,8 @@ class GenericAPIServer:
         self.source = DefinitionSource()
         self.stores: dict[GroupResource, Store] = {}
         self.documents: dict[str, Callable[[], Object]] = {"version": _version_document}
-        """The OpenAPI documents of non-resource endpoints, by name."""
         self.listed: list[Callable[[], Iterable[str]]] = []
-        """Functions that return additional paths for `/`."""
         self.flags: Mapping[str, str] = {}
-        """The command-line flags, for /flagz."""
         self.fallback = fallback
         self.resource_config = resource_config
         self._profiling = profiling

@@ -20,7 +20,11 @@ RATE: Final = 200.0
 
 
 class Allowance:
-    """A token bucket for one connection."""
+    """A token bucket for one connection, which is full at first.
+
+    Args:
+        now: the time of the event loop in seconds.
+    """
 
     __slots__ = ("_left", "_refilled")
 

@@ -13,7 +13,14 @@ _MOST_CONTINUATIONS: Final = 64
 
 
 class Frame(NamedTuple):
-    """A frame. The payload of a header block includes its CONTINUATION frames."""
+    """A frame.
+
+    Attributes:
+        kind: the type, such as DATA.
+        flags: the flags.
+        stream: the id of the stream; 0 for the connection.
+        payload: the payload; that of a header block includes its CONTINUATION frames.
+    """
 
     kind: int
     flags: int
@@ -22,7 +29,11 @@ class Frame(NamedTuple):
 
 
 class OversizedBlock(Exception):
-    """A header block that is longer than the limit. The connection cannot continue after it."""
+    """A header block that is longer than the limit. The connection cannot continue after it.
+
+    Attributes:
+        stream: the id of its stream.
+    """
 
     def __init__(self, stream: int) -> None:
         super().__init__(stream)

@@ -60,7 +60,20 @@ _REMEMBERED_RESETS: Final = 256
 
 
 class Http2Protocol(asyncio.Protocol):
-    """One client connection, which serves many requests at once."""
+    """One client connection, which serves many requests at once.
+
+    Args:
+        state: the state of the server.
+
+    Attributes:
+        session_state: the state of the connection.
+        remote: the client's address, without its port.
+        verification: the result of verifying the client certificate.
+        outgoing: the sending half.
+        streams: the open streams by id.
+        idle_since: the time of the event loop since which no request is handled.
+        incomplete_since: the time of the event loop since which a frame or header block is incomplete; 0 if none is.
+    """
 
     def __init__(self, state: HttpServerState) -> None:
         self.state = state

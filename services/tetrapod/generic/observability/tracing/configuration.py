@@ -25,7 +25,12 @@ _NAMING: Final = "https://github.com/grpc/grpc/blob/master/doc/naming.md"
 
 @dataclass(frozen=True, slots=True)
 class TracingConfiguration:
-    """The address of the collector as a gRPC target, and how many of a million requests are sampled."""
+    """The configuration of the export of traces.
+
+    Attributes:
+        endpoint: the address of the collector as a gRPC target.
+        sampling_rate_per_million: how many of a million requests are sampled.
+    """
 
     endpoint: str = DEFAULT_ENDPOINT
     sampling_rate_per_million: int = 0

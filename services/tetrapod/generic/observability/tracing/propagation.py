@@ -21,7 +21,13 @@ _FORM: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-
 
 
 class Remote(NamedTuple):
-    """The span of the caller, as its `traceparent` header names it, and whether the caller exports its trace."""
+    """The span of the caller, as its `traceparent` header names it.
+
+    Attributes:
+        trace_id: the id of the trace.
+        span_id: the id of the caller's span.
+        sampled: whether the caller exports its trace.
+    """
 
     trace_id: int
     span_id: int
