@@ -22,32 +22,33 @@ NameCheck = Callable[[str, bool], list[str]]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KindStrategy(Strategy):
-    """A strategy configured by its fields.
+    """A strategy configured by its fields. Fields that are not listed here are those of `Strategy`.
 
-    Fields that `Strategy` has too are described there.
+    Attributes:
+        defaults: the defaulting function for all versions, or one for each version; a version without one gets no
+            defaults.
+        validator: validates an object on create, and the new object on update.
+        update_validator: validates (new, old) on update; its errors follow those of `validator`.
+        whole_update_validator: validates (new, old) on update instead of the two others, where upstream has another
+            order.
+        warnings: returns the warnings about (new object, stored object or None on create).
+        name_validator: returns the errors of (name, whether it is generateName); None requires a DNS subdomain.
+        fields: functions that read the value of a selectable field from an object, by the name of the field.
+        pod_template: the path of the kind's pod template; () if it has none. Writes drop the template's fields behind
+            disabled feature gates, unless the stored template uses them.
+        initial_status: the status of new objects; None means {} if `has_status`, else no status.
     """
 
     defaults: Default | Mapping[str, Default] | None = None
-    """The defaulting function for all versions, or one for each version; versions without one get no defaults."""
     validator: Validate | None = None
-    """Validates an object on create, and the new object on update."""
     update_validator: ValidateUpdate | None = None
-    """Validates (new, old) on update; its errors follow those of `validator`."""
     whole_update_validator: ValidateUpdate | None = None
-    """Validates (new, old) on update instead of the two others, where upstream has another order."""
     warnings: Warn | None = None
     name_validator: NameCheck | None = None
-    """Returns the errors of (name, whether it is generateName); None requires a DNS subdomain."""
     fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
-    """Maps the names of selectable fields to functions that read them from an object."""
     pod_template: tuple[str, ...] = ()
-    """The path of the kind's pod template; () if it has none.
-
-    Writes drop the template's fields behind disabled feature gates, unless the stored template uses them.
-    """
     has_status: bool = False
     initial_status: Mapping[str, Any] | None = None
-    """The status of new objects; None means {} if `has_status`, else no status."""
     generation: tuple[str, ...] | None = None
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True

@@ -78,13 +78,13 @@ class CoreConfig:
     node_ports: str
     advertise_address: str
     port: int
-    ca: str  # PEM of the serving CA, for kube-root-ca.crt
-    authentication: Callable[[], dict[str, str]]  # data of extension-apiserver-authentication
+    ca: str
+    authentication: Callable[[], dict[str, str]]
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
     kubernetes_node_port: int = 0
-    process_name: str = ""  # the name of this process if core runs as a separate service, else ""
+    process_name: str = ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
 
@@ -240,6 +240,10 @@ class CoreService:
 
 def _kubernetes_node_port(port: int, ports: NodePorts) -> int:
     """Return the node port of the Service `kubernetes`, 0 for none.
+
+    Args:
+        port: the value of --kubernetes-service-node-port.
+        ports: the allocator, whose range must contain the port.
 
     Upstream: cmd/kube-apiserver/app/options/validation.go, validateServiceNodePort
 

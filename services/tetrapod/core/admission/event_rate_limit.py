@@ -90,7 +90,11 @@ class TokenBucket:
         self._qps, self._burst, self._tokens, self._seen = qps, burst, float(burst), now
 
     def take(self, now: float) -> bool:
-        """Take one token and return True; return False if there is none."""
+        """Take one token and return True; return False if there is none.
+
+        Args:
+            now: the current time of the monotonic clock, in seconds.
+        """
         tokens = min(self._burst, self._tokens + max(now - self._seen, 0.0) * self._qps)
         if tokens < 1:
             return False

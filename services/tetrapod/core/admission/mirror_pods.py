@@ -51,6 +51,9 @@ class MirrorPods:
 
         A node may only create mirror pods of itself that refer to no other objects, such as Secrets.
 
+        Args:
+            node: the name of the node.
+
         Raises:
             StatusError: 404, the node does not exist.
         """

@@ -63,6 +63,10 @@ class NodeCertificateRequests:
 
         The pod may use the signers that its volumes name, and those that the authorizer allows.
 
+        Args:
+            attributes: the create request.
+            node: the name of the node that makes the request.
+
         Raises:
             StatusError: 403 if the node may not create it; 500 if an object is missing or its UID differs.
         """

@@ -85,7 +85,15 @@ class NodeRestriction(Plugin):
     # --- pods
 
     async def pod_itself(self, attributes: Attributes, node: str) -> None:
-        """Allow only the creation of mirror pods and the deletion of pods that are bound to the node."""
+        """Allow only the creation of mirror pods and the deletion of pods that are bound to the node.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         if attributes.operation == "CREATE":
             if reason := await self._mirror_pods.error(attributes.object or {}, node):
                 raise forbidden(attributes, reason)
@@ -106,6 +114,13 @@ class NodeRestriction(Plugin):
         """Allow status updates of pods that are bound to the node.
 
         Changes of labels and of resource claim statuses are rejected.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
         """
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
@@ -122,7 +137,15 @@ class NodeRestriction(Plugin):
                 raise forbidden(attributes, f"node {go_quote(node)} cannot update {text}")
 
     async def eviction(self, attributes: Attributes, node: str) -> None:
-        """Allow evictions of pods that are bound to the node."""
+        """Allow evictions of pods that are bound to the node.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         if attributes.operation != "CREATE":
             raise forbidden(attributes, f"unexpected operation {attributes.operation}")
         pod = await self._pod(attributes)
@@ -142,6 +165,13 @@ class NodeRestriction(Plugin):
 
         Changes of taints, owner references and labels that a kubelet may not set are rejected, and so is a new
         spec.configSource.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
         """
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
@@ -217,7 +247,15 @@ class NodeRestriction(Plugin):
             await self._tokens.check(attributes, node)
 
     async def certificate_request(self, attributes: Attributes, node: str) -> None:
-        """Check writes of PodCertificateRequests; see `NodeCertificateRequests.check`."""
+        """Check writes of PodCertificateRequests; see `NodeCertificateRequests.check`.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         await self._certificate_requests.check(attributes, node)
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:
@@ -235,7 +273,15 @@ class NodeRestriction(Plugin):
     # --- leases, CSI nodes, resource slices
 
     async def lease(self, attributes: Attributes, node: str) -> None:
-        """Allow only the Lease in kube-node-lease that has the node's name."""
+        """Allow only the Lease in kube-node-lease that has the node's name.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         if attributes.namespace != _LEASES:
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
@@ -243,7 +289,15 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
-        """Allow only writes of the CSINode with the node's name, but not of its status subresource."""
+        """Allow only writes of the CSINode with the node's name, but not of its status subresource.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
@@ -251,7 +305,15 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
 
     async def resource_slice(self, attributes: Attributes, node: str) -> None:
-        """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass."""
+        """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass.
+
+        Args:
+            attributes: the write.
+            node: the name of the node that makes it.
+
+        Raises:
+            StatusError: mostly 403, the node may not make the write.
+        """
         obj = attributes.old_object if attributes.operation == "DELETE" else attributes.object
         if attributes.operation in ("CREATE", "DELETE") and ((obj or {}).get("spec") or {}).get("nodeName") != node:
             verb = "create" if attributes.operation == "CREATE" else "delete"

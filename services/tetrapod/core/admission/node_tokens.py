@@ -46,6 +46,10 @@ class NodeTokens:
     async def check(self, attributes: Attributes, node: str) -> None:
         """Check that the requested token is bound to a pod of the node and has an audience that is allowed.
 
+        Args:
+            attributes: the create request.
+            node: the name of the node that makes the request.
+
         Raises:
             StatusError: 403, it is not; 404, the pod does not exist.
         """
@@ -71,6 +75,11 @@ class NodeTokens:
         """Return why the node may not request a token with these audiences, or "" if it may.
 
         A node may request at most one audience: one that a volume of the pod needs, or one that the authorizer allows.
+
+        Args:
+            attributes: the create request.
+            pod: the pod that the token is for.
+            audiences: spec.audiences of the TokenRequest.
         """
         if len(audiences) > 1:
             return "node may only request 0 or 1 audiences"

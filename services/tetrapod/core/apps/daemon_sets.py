@@ -181,7 +181,11 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about the pod template; none if an update does not change it."""
+    """Return the warnings about the pod template; none if an update does not change it.
+
+    Args:
+        old: the stored object; None on create.
+    """
     template, old_template = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
     return [] if old is not None and template == old_template else template_warnings(template, "spec.template")
 

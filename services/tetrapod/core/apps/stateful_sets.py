@@ -235,6 +235,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return warnings about the pod template, the claim templates and a negative revisionHistoryLimit.
 
     An update that does not change the generation gives no warnings about the pod template.
+
+    Args:
+        old: the stored object; None on create.
     """
     spec = obj.get("spec") or {}
     warnings = podspec_warnings.changed_template_warnings(obj, old)

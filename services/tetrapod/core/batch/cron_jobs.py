@@ -143,6 +143,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return warnings about the name, the job template, and TZ or CRON_TZ in the schedule of an updated CronJob.
 
     An update that does not change the generation gives no warnings about the job template.
+
+    Args:
+        old: the stored object; None on create.
     """
     warnings = name_warnings(obj, old)
     spec = obj.get("spec") or {}

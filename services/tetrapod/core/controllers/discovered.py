@@ -46,7 +46,7 @@ class Discovered:
     """
 
     resources: tuple[DiscoveredResource, ...]
-    stale: tuple[str, ...]  # group-versions whose server did not answer
+    stale: tuple[str, ...]
 
     def may_have(self, gvr: GroupVersionResource) -> bool:
         """Return whether a resource that is not in `resources` may be served all the same, by a stale group-version."""

@@ -58,7 +58,7 @@ class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
     gvr: GroupVersionResource
     namespace: str
     name: str
-    owners: tuple[tuple[str, bool], ...] = ()  # (uid, blockOwnerDeletion)
+    owners: tuple[tuple[str, bool], ...] = ()
     deleting: bool = False
     finalizers: frozenset[str] = _NONE
 

@@ -111,6 +111,10 @@ def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]
     """Return the kinds that the rules match, sorted. Rules with wildcards in groups or versions match no kinds.
 
     The first rule that yields 10 kinds ends the collection.
+
+    Args:
+        rules: spec.matchConstraints.resourceRules of the policy.
+        served: all served resources.
     """
     kinds: set[GroupVersionKind] = set()
     for rule in rules:

@@ -78,6 +78,10 @@ class ClaimProtection:
         """Set the condition Unused of a bound claim: False if a pod that has not ended refers to it, else True.
 
         A claim that has always been used gets no condition.
+
+        Args:
+            key: the namespace and the name of the claim.
+            claim: the claim.
         """
         if not _bound(claim):
             return

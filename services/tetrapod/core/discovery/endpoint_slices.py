@@ -133,6 +133,7 @@ def _address_type(kind: str, old: Object | None) -> tuple[list[FieldError], list
     hand-written rule does.
 
     Args:
+        kind: addressType of the new slice; "" if it is not set.
         old: the stored object, or None on create.
 
     Returns:

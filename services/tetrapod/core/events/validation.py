@@ -49,6 +49,9 @@ def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
 
     Objects have the core/v1 form, so the fields in errors have its names. As upstream, only reportingController has its
     events.k8s.io name.
+
+    Args:
+        new_group: whether the request uses events.k8s.io instead of core/v1.
     """
     namespace, involved_namespace = (
         obj["metadata"].get("namespace") or "",

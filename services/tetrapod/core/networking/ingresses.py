@@ -211,7 +211,11 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return a warning if a new Ingress has the deprecated annotation kubernetes.io/ingress.class; else []."""
+    """Return a warning if a new Ingress has the deprecated annotation kubernetes.io/ingress.class; else [].
+
+    Args:
+        old: the stored object; None on create.
+    """
     if old is not None or _CLASS not in (obj["metadata"].get("annotations") or {}):
         return []
     return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]

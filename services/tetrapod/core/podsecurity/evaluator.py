@@ -27,6 +27,10 @@ def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
     """Return the checks that apply at a level and a minor version of Kubernetes.
 
     The restricted level includes baseline checks, except those that a restricted check overrides.
+
+    Args:
+        level: "baseline" or "restricted".
+        minor: the minor version, such as 30 for 1.30.
     """
     current = {
         check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor

@@ -16,6 +16,9 @@ def by_priority(pods: Iterable[Object], exempt_runtime_classes: Collection[str])
     """Return the pods in the order of checking, without those of exempt runtime classes.
 
     One pod of each controller comes first. The others of a controller follow at the end, because they are likely equal.
+
+    Args:
+        exempt_runtime_classes: the names of RuntimeClasses whose pods are left out.
     """
     first: list[Object] = []
     replicas: list[Object] = []

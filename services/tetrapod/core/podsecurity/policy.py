@@ -85,6 +85,10 @@ def from_labels(
 
     Modes without labels have the default. In place of an invalid level, enforce has restricted, audit and warn have
     privileged. In place of an invalid version, they have the latest.
+
+    Args:
+        labels: the labels of the namespace, or None.
+        defaults: the policy of modes without labels.
     """
     for name in labels or ():
         if name.startswith(PREFIX):

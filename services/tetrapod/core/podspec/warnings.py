@@ -195,17 +195,29 @@ def name_warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def same_generation(obj: Object, old: Object | None) -> bool:
-    """Return whether this is an update that does not change metadata.generation, hence not the spec either."""
+    """Return whether this is an update that does not change metadata.generation, hence not the spec either.
+
+    Args:
+        old: the stored object; None on create.
+    """
     return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")
 
 
 def changed_template_warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about spec.template; none if an update does not change the generation."""
+    """Return the warnings about spec.template; none if an update does not change the generation.
+
+    Args:
+        old: the stored object; None on create.
+    """
     return (
         [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
     )
 
 
 def replicated_warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about the template and the name of a Deployment or ReplicaSet; pod names begin with it."""
+    """Return the warnings about the template and the name of a Deployment or ReplicaSet; pod names begin with it.
+
+    Args:
+        old: the stored object; None on create.
+    """
     return name_warnings(obj, old) + changed_template_warnings(obj, old)

@@ -102,7 +102,13 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _no_system_class(name: str, value: int, default: bool) -> str:
-    """Return an error text if a PriorityClass with a reserved name is not one of the two system classes, else ""."""
+    """Return an error text unless a PriorityClass is one of the two that may have a reserved name, else "".
+
+    Args:
+        name: its name, which begins with `system-`.
+        value: its value, which must be that of the system class with this name.
+        default: its globalDefault, which must be false.
+    """
     if name not in _SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     if value != _SYSTEM_CLASSES[name]:

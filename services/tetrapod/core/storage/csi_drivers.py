@@ -129,7 +129,11 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(new: Object, old: Object | None) -> list[str]:
-    """Return a warning if tokenRequests is set (or changed) and serviceAccountTokenInSecrets is unset."""
+    """Return a warning if tokenRequests is set (or changed) and serviceAccountTokenInSecrets is unset.
+
+    Args:
+        old: the stored object; None on create.
+    """
     spec = new.get("spec") or {}
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
         return []

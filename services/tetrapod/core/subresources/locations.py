@@ -58,6 +58,8 @@ async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) ->
     """Read the node and return its status, or {} if it has none.
 
     Args:
+        stores: the stores by resource, among them that of nodes.
+        node: the name of the node.
         asked: the resource of the request, which the error names. Upstream: qualifiedResourceFromContext.
 
     Raises:
@@ -94,7 +96,14 @@ def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = Tr
 async def kubelet_of(
     stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True
 ) -> Endpoint:
-    """Read the node and return the endpoint of its kubelet; see `node_status` and `kubelet_at`."""
+    """Read the node and return the endpoint of its kubelet; see `node_status` and `kubelet_at`.
+
+    Args:
+        stores: the stores by resource, among them that of nodes.
+        node: the name of the node.
+        asked: the resource of the request, which errors name.
+        verify: whether to verify the kubelet's certificate.
+    """
     return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
 
 

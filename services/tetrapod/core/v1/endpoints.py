@@ -74,6 +74,9 @@ def warnings(new: Object, old: Object | None) -> list[str]:
     """Return warnings about addresses in a discouraged notation.
 
     Objects of the Endpoints controller have none, because it writes addresses in their canonical form.
+
+    Args:
+        old: not used.
     """
     if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) == "endpoint-controller":
         return []

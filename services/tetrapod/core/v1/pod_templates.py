@@ -38,7 +38,11 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about the pod template; an update that does not change the generation gives none."""
+    """Return the warnings about the pod template; an update that does not change the generation gives none.
+
+    Args:
+        old: the stored object; None on create.
+    """
     return [] if same_generation(obj, old) else template_warnings(obj.get("template"), "template")
 
 

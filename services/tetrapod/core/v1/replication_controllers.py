@@ -128,6 +128,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about the name and the pod template; none if an update does not change the generation.
 
     As upstream, an update warns about the stored template instead of the new one.
+
+    Args:
+        old: the stored object; None on create.
     """
     if same_generation(obj, old):
         return []

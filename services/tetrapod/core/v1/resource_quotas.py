@@ -165,6 +165,9 @@ def warnings(quota: Object, old: Object | None) -> list[str]:
     """Warn about a new quota whose requests of cpu, memory or ephemeral-storage exceed its limits.
 
     Updates give no warnings.
+
+    Args:
+        old: the stored object; None on create.
     """
     if old is not None:
         return []

@@ -48,7 +48,11 @@ def _only_names(account: Object) -> None:
 
 
 def warnings(account: Object, old: Object | None) -> list[str]:
-    """Return a warning if a write adds the deprecated annotation kubernetes.io/enforce-mountable-secrets."""
+    """Return a warning if a write adds the deprecated annotation kubernetes.io/enforce-mountable-secrets.
+
+    Args:
+        old: the stored object; None on create.
+    """
     if ENFORCE not in (account["metadata"].get("annotations") or {}) or (
         old and ENFORCE in (old["metadata"].get("annotations") or {})
     ):

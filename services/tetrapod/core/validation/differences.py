@@ -24,6 +24,8 @@ def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldErro
     """Return an error unless the values are equal, as `same` compares them: null and [] equal a missing value.
 
     Args:
+        new: the new value.
+        old: the stored value.
         path: the field path of the value, for the error.
         shown: the value to print in the error; by default the new one.
     """

@@ -110,6 +110,9 @@ def _autoscaler(version: str, obj: Object, annotations: dict[str, str], spec: Ob
 
     Args:
         obj: the source of its kind and of its metadata except annotations.
+        annotations: all annotations of the result.
+        spec: its spec.
+        status: its status.
     """
     metadata = _with_annotations(obj, annotations)
     return {
@@ -137,7 +140,11 @@ def _lower_first(name: str) -> str:
 
 
 def _rules_to_v1(rules: Object | None) -> Object | None:
-    """Return scaling rules as Go encodes upstream's internal struct: by Go's field names, unset ones as null."""
+    """Return scaling rules as Go encodes upstream's internal struct: by Go's field names, unset ones as null.
+
+    Args:
+        rules: the v2 rules, or None, for which the result is None.
+    """
     if rules is None:
         return None
     encoded: Object = {name: rules.get(_lower_first(name)) for name in _RULES}

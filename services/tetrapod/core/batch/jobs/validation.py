@@ -272,7 +272,12 @@ def _may_reschedule(existing: Object, status: Object) -> bool:
 
 
 def _affinity(new: Object | None, old: Object | None) -> Object | None:
-    """Return a copy of the old affinity with the node affinity of the new one; None if nothing is left."""
+    """Return a copy of the old affinity with the node affinity of the new one; None if nothing is left.
+
+    Args:
+        new: the new affinity, or None.
+        old: the stored affinity, or None.
+    """
     merged = {k: v for k, v in (old or {}).items() if k != "nodeAffinity"}
     if new is None:
         return merged or None

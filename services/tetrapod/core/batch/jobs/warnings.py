@@ -14,7 +14,11 @@ _INDEXES: Final = (
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about the name and the spec of a Job; none if an update does not change the generation."""
+    """Return warnings about the name and the spec of a Job; none if an update does not change the generation.
+
+    Args:
+        old: the stored object; None on create.
+    """
     if same_generation(obj, old):
         return []
     return name_warnings(obj, old) + job_spec_warnings(obj.get("spec") or {}, "spec")

@@ -48,7 +48,11 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
 
 
 def warnings(node: Object, old: Object | None) -> list[str]:
-    """Return warnings about spec.externalID, which is deprecated, and about podCIDRs that are not in canonical form."""
+    """Return warnings about spec.externalID, which is deprecated, and about podCIDRs that are not in canonical form.
+
+    Args:
+        old: not used.
+    """
     spec = node.get("spec") or {}
     out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
     for i, cidr in enumerate(spec.get("podCIDRs") or ()):

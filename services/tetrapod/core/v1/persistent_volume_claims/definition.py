@@ -36,7 +36,11 @@ def definition() -> ResourceDefinition:
 
 
 def warnings(claim: Object, old: Object | None) -> list[str]:
-    """Return warnings about the storage class annotation, which is deprecated, and about the claim's spec."""
+    """Return warnings about the storage class annotation, which is deprecated, and about the claim's spec.
+
+    Args:
+        old: not used.
+    """
     out: list[str] = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
         out.append(

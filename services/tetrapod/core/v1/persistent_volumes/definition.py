@@ -46,7 +46,11 @@ def definition() -> ResourceDefinition:
 
 
 def warnings(volume: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated annotations, reclaim policy, node labels and volume types."""
+    """Return warnings about deprecated annotations, reclaim policy, node labels and volume types.
+
+    Args:
+        old: not used.
+    """
     spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
     out: list[str] = []
     if BETA_CLASS in annotations:

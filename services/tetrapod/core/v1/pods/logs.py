@@ -120,6 +120,9 @@ def _query(options: dict[str, list[str]]) -> str:
     """Return the query for the kubelet's log URL, with its leading "?", or "" if no option is set.
 
     The options are those of PodLogOptions that the kubelet knows; others are left out.
+
+    Args:
+        options: the values of each option in the request's query by name, of which the first counts.
     """
     query = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
     query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
@@ -127,7 +130,11 @@ def _query(options: dict[str, list[str]]) -> str:
 
 
 def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
-    """Return the errors of the PodLogOptions in the query, raising StatusError 400 for values that cannot be parsed."""
+    """Return the errors of the PodLogOptions in the query, raising StatusError 400 for values that cannot be parsed.
+
+    Args:
+        options: the values of each option in the request's query by name, of which the first counts.
+    """
     errors: list[FieldError] = []
     for name, minimum in _NUMBERS.items():
         value = (options.get(name) or [""])[0]

@@ -107,6 +107,9 @@ class ServiceStrategy(Strategy):
     def _set_ip_families(self, new: Object, old: Object | None) -> None:
         """Set unset ipFamilies and ipFamilyPolicy of `new`; called before anything is allocated.
 
+        Args:
+            old: the stored object; None on create.
+
         Raises:
             StatusError: 422, the addresses, families or policy are invalid or not supported by the cluster.
         """
