@@ -33,9 +33,14 @@ _READING: Final = ("get", "list", "watch")
 class Policy:
     """A policy in the form of v1beta1; `*` in a field matches every value.
 
-    An empty user or group is ignored if the other one is set. An empty namespace, resource or API group matches only an
-    empty value in the request, such as the namespace of cluster-scoped resources. An empty path matches no path. A path
-    can also end with `*`.
+    Attributes:
+        user: the user name. It is ignored if it is empty and `group` is set.
+        group: a group of the user. It is ignored if it is empty and `user` is set.
+        readonly: whether the policy allows only get, list and watch.
+        api_group: the API group; "" matches only the core group.
+        resource: the plural name of the resource; "" matches no resource.
+        namespace: the namespace; "" matches only cluster-scoped requests.
+        path: the path of a non-resource request, which may end with `*`; "" matches no path.
     """
 
     user: str = ""

@@ -102,7 +102,11 @@ class NodeGraph:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def related(self, node: str, vertex: Vertex) -> bool:
-        """Return whether the node needs the object, by its pods or because the object names the node."""
+        """Return whether the node needs the object, by its pods or because the object names the node.
+
+        Args:
+            node: the name of the node.
+        """
         if self._reaches(vertex, node):
             return True
         if vertex.kind == "persistentvolumes":

@@ -77,6 +77,10 @@ def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Express
 def compile_user(text: str, about: str = "") -> Expression:
     """Compile a validation rule over `user`, which must return a bool.
 
+    Args:
+        text: the expression.
+        about: the message of the rule.
+
     Raises:
         ExpressionError: the expression does not compile or has the wrong type.
     """
@@ -171,6 +175,7 @@ def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
     As upstream (checkValidationRulesEvaluation), all are evaluated before the first failure is reported.
 
     Args:
+        rules: the rules, all of which are evaluated.
         evaluate: evaluates a rule.
 
     Raises:

@@ -37,7 +37,14 @@ _MOMENTS: Final = ("exp", "nbf", "iat")
 
 @dataclass(frozen=True, slots=True)
 class _Compact:
-    """The decoded parts of a token in JWS compact serialization."""
+    """The decoded parts of a token in JWS compact serialization.
+
+    Attributes:
+        protected: the JSON of the header, without base64url.
+        payload: the JSON of the claims, without base64url.
+        signature: the signature, without base64url.
+        header: the parsed header; {} if it is empty.
+    """
 
     protected: bytes
     payload: bytes

@@ -148,6 +148,15 @@ class TokenRequests:
     async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
         """Return the bound objects of a token for this pod, Secret or node, and the uid of the latter.
 
+        Args:
+            namespace: the namespace of the service account.
+            account: the name of the service account.
+            kind: "Pod", "Secret" or "Node".
+            name: the name of the object.
+
+        Returns:
+            The objects, for a pod also with the pod's node, and the uid of the object with this kind and name.
+
         Raises:
             StatusError: 404 if it does not exist; 400 if the pod has another service account.
         """
