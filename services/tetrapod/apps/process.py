@@ -143,6 +143,9 @@ def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, An
 
     A connection lost in a TLS handshake is logged in one line, as Go's net/http does, and any other exception with its
     traceback.
+
+    Args:
+        context: the details from asyncio, as `loop.call_exception_handler` gets them.
     """
     transport = context.get("transport")
     if "SSL" in str(context.get("message", "")) and transport is not None and transport.is_closing():

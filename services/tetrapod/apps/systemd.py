@@ -44,13 +44,21 @@ class ServiceManager:
         self._notify("STOPPING=1")
 
     async def _send_heartbeats(self, interval: float) -> None:
-        """Send heartbeats until cancelled. They stop when the event loop blocks, and systemd restarts the process."""
+        """Send heartbeats until cancelled. They stop when the event loop blocks, and systemd restarts the process.
+
+        Args:
+            interval: seconds between two heartbeats.
+        """
         while True:
             self._notify("WATCHDOG=1")
             await asyncio.sleep(interval)
 
     def _notify(self, state: str) -> None:
-        """Send a state. An error is logged: the server works without its service manager."""
+        """Send a state. An error is logged: the server works without its service manager.
+
+        Args:
+            state: an assignment of the protocol, such as "READY=1".
+        """
         if not self._address:
             return
         try:

@@ -27,23 +27,31 @@ _PASSWORD: Final = re.compile(r"//[^/@]*@")
 
 
 class Kind(Enum):
-    """The type of a flag's value, which decides how the text on the command line is parsed."""
+    """The type of a flag's value, which decides how the text on the command line is parsed.
+
+    Attributes:
+        TEXT: a string, as it is.
+        INTEGER: an integer.
+        NUMBER: a float.
+        SWITCH: a bool.
+        DURATION: a float in seconds, written like Go's time.Duration.
+        IP: a string with an IP address; an unspecified address is stored as "".
+        PATH: the path of a file or directory.
+        LIST: a tuple of strings, written with commas between them. The flag may be repeated.
+        SETTINGS: a tuple of strings `name=value`, written with commas between them. The flag may be repeated.
+        REPEATED: a tuple with one string for each time the flag is given; values may contain commas.
+    """
 
     TEXT = "string"
     INTEGER = "int"
     NUMBER = "float"
     SWITCH = "bool"
     DURATION = "duration"
-    """In seconds, written like Go's time.Duration."""
     IP = "ip"
-    """An IP address; an unspecified address is stored as an empty string."""
     PATH = "path"
     LIST = "strings"
-    """Separated by commas. The flag may be repeated."""
     SETTINGS = "key=value,..."
-    """Pairs of a name and a value, separated by commas. The flag may be repeated."""
     REPEATED = "strings, repeated"
-    """One value for each time the flag is given; values may contain commas."""
 
 
 @dataclass(frozen=True, slots=True)
