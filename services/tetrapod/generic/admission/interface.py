@@ -70,17 +70,31 @@ class Versions(Protocol):
 class Attributes:
     """One operation, as plugins see it. Mutating plugins may modify or replace `object`; nothing else may be modified.
 
-    - `kind` and `resource` are those of the request. The objects are in the storage version, except those of a handler
-      without storage (reviews, evictions).
-    - `name` may be "" on create. `namespace` is "" for cluster-scoped objects, but for a Namespace it is its own name.
-    - `object` is None for DELETE, `old_object` for CREATE and CONNECT. For CONNECT, `object` is the options object of
-      the connection (PodExecOptions).
-    - `options` is the options object of the request (CreateOptions, …), {} for CONNECT.
-    - Plugins append to `warnings` (texts of Warning headers), and call `annotate`.
-    - `request` is None without an HTTP request, such as in checks by a controller.
+    The objects are in the storage version, except those of a handler without storage (reviews, evictions).
+
+    Attributes:
+        operation: "CREATE", "UPDATE", "DELETE" or "CONNECT".
+        kind: the kind in the request's version.
+        resource: the resource in the request's version.
+        subresource: the subresource; "" for the resource itself.
+        namespace: "" for cluster-scoped objects, but for a Namespace its own name.
+        name: the name of the object; it may be "" on create.
+        object: the new object; None for DELETE. For CONNECT, the options object of the connection (PodExecOptions).
+        old_object: the stored object; None for CREATE and CONNECT.
+        options: the options object of the request (CreateOptions, …), {} for CONNECT.
+        dry_run: whether nothing is to be stored.
+        user: the user who makes the request.
+        warnings: the texts of Warning headers, to which plugins append.
+        annotations: the annotations of the audit event, to which plugins add by `annotate`.
+        request: the HTTP request; None without one, such as in checks by a controller.
+        reinvoke: set by a mutating plugin that has changed the object. All mutating plugins are then called once more.
+        is_reinvocation: whether the mutating plugins are being called for the second time.
+        versions: converts the objects to other versions; None if there is no conversion, so that plugins see the
+            objects as they are.
+        state: data that a plugin keeps from its first call for the second one, by the plugin's name.
     """
 
-    operation: str  # CREATE, UPDATE, DELETE, CONNECT
+    operation: str
     kind: GroupVersionKind
     resource: GroupVersionResource
     subresource: str
@@ -95,12 +109,9 @@ class Attributes:
     annotations: dict[str, str] = field(default_factory=dict)
     request: Any = None
     reinvoke: bool = False
-    """Set by a mutating plugin that has changed the object. All mutating plugins are then called once more."""
     is_reinvocation: bool = False
-    """Whether the mutating plugins are being called for the second time."""
     versions: Versions | None = None
     state: dict[str, Any] = field(default_factory=dict)
-    """Data that a plugin keeps from its first call for the second one, by its name."""
 
     def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
         """Add an audit annotation, unless the key has a value already.
@@ -136,11 +147,14 @@ class Plugin:
     """An admission plugin, which defines `admit` (mutating), `validate` (validating) or both.
 
     It rejects a request by raising StatusError.
+
+    Attributes:
+        name: the name, as in --enable-admission-plugins.
+        operations: the operations that the plugin handles ("CREATE", …); `handles` can restrict them further.
     """
 
     name: str = ""
     operations: frozenset[str] = ALL_OPERATIONS
-    """The operations that the plugin handles; `handles` can restrict them further."""
 
     def handles(self, attributes: Attributes) -> bool:
         """Return whether the plugin is called for this request. It is asked only for its `operations`."""
@@ -158,7 +172,10 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
-    """A plugin that checks the object that would be stored and changes nothing."""
+    """A plugin that checks the object that would be stored, or rejects by raising StatusError. See `Plugin`.
+
+    It changes nothing.
+    """
 
     name: str
     operations: frozenset[str]

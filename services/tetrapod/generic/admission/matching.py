@@ -160,7 +160,11 @@ def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> 
 
 
 class ParsedSelector:
-    """A parsed LabelSelector; None selects nothing. An invalid one raises its error at the first use, not here."""
+    """A parsed LabelSelector. An invalid one raises its error at the first use, not here.
+
+    Args:
+        selector: the LabelSelector object; None selects nothing, and an empty one everything.
+    """
 
     def __init__(self, selector: Mapping[str, object] | None) -> None:
         self._selector: Selector | None = None
@@ -182,7 +186,11 @@ class ParsedSelector:
 
 
 class Namespaces:
-    """The namespaces of requests, read from storage, which every service can read."""
+    """The namespaces of requests, read from storage, which every service can read.
+
+    Args:
+        storages: provides the storage of Namespaces.
+    """
 
     def __init__(self, storages: StorageFactory) -> None:
         self._lister = Lister(storages, NAMESPACES)

@@ -20,12 +20,15 @@ Background = Callable[[str, Coroutine[Any, Any, None]], object]
 class PluginDependencies:
     """The dependencies of admission plugins.
 
-    - `client` is the server's own client, which has all permissions.
-    - `background` starts a coroutine that runs until the server stops.
-    - `webhooks` calls external webhooks.
-    - `break_glass` is the flag of that name (break_glass.py).
-    - `toleration_seconds` are --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
-    - `configuration` is that of --admission-control-config-file.
+    Attributes:
+        storages: provides the storage of any resource.
+        authorizer: decides what users may do, for plugins that require further permissions.
+        client: the server's own client, which has all permissions.
+        background: starts a coroutine that runs until the server stops.
+        webhooks: calls external webhooks.
+        break_glass: whether the flag of that name is set (break_glass.py).
+        toleration_seconds: --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
+        configuration: the plugins' configurations of --admission-control-config-file.
     """
 
     storages: StorageFactory
@@ -35,6 +38,4 @@ class PluginDependencies:
     webhooks: WebhookClient
     break_glass: bool = False
     toleration_seconds: tuple[int, int] = (300, 300)
-    """--default-not-ready-toleration-seconds, --default-unreachable-toleration-seconds"""
     configuration: PluginConfiguration = NOTHING
-    """--admission-control-config-file"""

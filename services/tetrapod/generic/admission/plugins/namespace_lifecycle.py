@@ -24,7 +24,12 @@ _LIVE_LOOKUP_SECONDS: Final = 30.0
 
 
 class NamespaceLifecycle(Plugin):
-    """The plugin NamespaceLifecycle. Namespaces in `immortal` cannot be deleted."""
+    """The plugin NamespaceLifecycle.
+
+    Args:
+        storages: provides the storage of Namespaces.
+        immortal: the names of namespaces that cannot be deleted.
+    """
 
     name = "NamespaceLifecycle"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})

@@ -18,7 +18,8 @@ from tetrapod.machinery.gvk import GroupResource, Object
 class Change(Protocol):
     """The effect of one write on the usage of quotas.
 
-    `resource` is the resource of the object, and `new` the object that will be stored.
+    `resource` is the resource of the object, and `new` the object that will be stored. A `Usage` maps resource names
+    of quotas (such as `requests.cpu`) to quantities.
     """
 
     @property

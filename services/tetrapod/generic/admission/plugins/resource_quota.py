@@ -58,6 +58,7 @@ class ResourceQuota(Plugin):
         """Create the plugin.
 
         Args:
+            storages: provides the storage of ResourceQuotas.
             evaluator: computes the usage of the kinds of this service; None counts objects.
             limited: the resources that require a quota; None if none are configured.
         """

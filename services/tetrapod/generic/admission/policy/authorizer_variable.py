@@ -29,7 +29,12 @@ class _DecisionNeeded(Interrupt):
 
 
 class AuthorizerVariables:
-    """The authorizer variables of one request, and the decisions that its expressions have requested."""
+    """The authorizer variables of one request, and the decisions that its expressions have requested.
+
+    Args:
+        authorizer: makes the decisions.
+        attributes: the request, whose user and resource the variables have.
+    """
 
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
         self._authorizer = authorizer

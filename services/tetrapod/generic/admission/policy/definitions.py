@@ -25,7 +25,13 @@ def stored(resource: str, kind: str) -> StorageConfig:
 
 
 class Match:
-    """A parsed MatchResources: which requests a policy or binding applies to. An empty one applies to all."""
+    """A parsed MatchResources: which requests a policy or binding applies to.
+
+    Without resourceRules it applies to all resources that the selectors and excludeResourceRules admit.
+
+    Args:
+        constraints: the MatchResources object, with defaults: a missing selector selects nothing.
+    """
 
     def __init__(self, constraints: Object) -> None:
         self._rules = [Rule.from_object(rule) for rule in constraints.get("resourceRules") or ()]
@@ -82,7 +88,6 @@ class Policy:
     revision: int
     match: Match
     fails: bool
-    """Whether errors reject the request (failurePolicy is not Ignore)."""
     param_kind: GroupVersionKind | None
 
     @classmethod

@@ -29,7 +29,13 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The value or the error text ("" if none) of an expression, and its evaluation time."""
+    """The outcome of an expression.
+
+    Attributes:
+        value: the value; None if the evaluation failed.
+        error: the error text; "" if there is a value.
+        seconds: the evaluation time.
+    """
 
     value: Any = None
     error: str = ""

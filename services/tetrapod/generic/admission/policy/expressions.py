@@ -33,14 +33,13 @@ class Compiled:
         expression: the text.
         program: the program; None if it cannot be compiled.
         error: the text of the compile error; "" if there is a program.
-        is_internal: whether the expression is valid, but building a program failed because of a constant part.
+        is_internal: whether the expression is valid, but no program can be built because its constant part fails.
     """
 
     expression: str
     program: Program | None = None
     error: str = ""
     is_internal: bool = False
-    """Whether the expression is valid, but no program can be built because its constant part fails."""
 
 
 def compile_expression(environment: Environment, expression: str, returns: Returns) -> Compiled:

@@ -78,7 +78,6 @@ class _Request:
     namespace: Object | None
     reinvocation: _Reinvocation
     rejections: list[tuple[str, str]] = field(default_factory=list)
-    """Messages with their reasons."""
 
     async def object(self, kind: GroupVersionKind) -> Object:
         obj = self.attributes.object

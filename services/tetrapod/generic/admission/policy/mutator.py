@@ -20,11 +20,15 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Mutation(NamedTuple):
-    """One compiled mutation of a policy: its expression, and whether that is a JSON patch (`patches`)."""
+    """One compiled mutation of a policy.
+
+    Attributes:
+        compiled: the expression.
+        patches: whether its value is a JSON patch instead of an apply configuration.
+    """
 
     compiled: Compiled
     patches: bool
-    """Whether it is a JSON patch instead of an apply configuration."""
 
 
 class Mutator:

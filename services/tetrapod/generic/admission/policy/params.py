@@ -36,7 +36,12 @@ class _Followed(NamedTuple):
 
 
 class Params:
-    """The informers of the kinds of parameters."""
+    """The informers of the kinds of parameters.
+
+    Args:
+        client: reads the parameters.
+        background: starts a coroutine that runs until the server stops.
+    """
 
     def __init__(self, client: Client, background: Background) -> None:
         self._client = client

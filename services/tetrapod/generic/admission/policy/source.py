@@ -36,13 +36,13 @@ class Hook(Generic[E]):
     policy: Policy
     bindings: list[Binding]
     evaluator: Callable[[], E]
-    """Returns the compiled policy. It is compiled at the first call after a change of the policy."""
 
 
 class PolicySource(Generic[E]):
     """The policies and bindings of one plugin, kept current by watches.
 
     Args:
+        storages: provides the storages of both resources.
         background: starts a coroutine that runs until the server stops.
         policies: the resource of the policies.
         bindings: the resource of the bindings.

@@ -38,7 +38,6 @@ class Decision:
     reason: str = ""
     seconds: float = 0.0
     failed: bool = False
-    """Whether the expression could not be evaluated. `denies` then follows from the failurePolicy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,10 @@ class AuditAnnotation:
 class Verdict:
     """The results of a policy for one request.
 
-    There is a decision for each validation, and an audit annotation for each one that has a value or failed.
+    Attributes:
+        decisions: a decision for each validation, in order. It is a single one for the whole policy if the match
+            conditions cannot be evaluated or the cost budget is exceeded.
+        annotations: those of the auditAnnotations that have a value or failed.
     """
 
     decisions: list[Decision] = field(default_factory=list)

@@ -61,8 +61,11 @@ async def conditions_match(
     Args:
         hook: its conditions are compiled at the first call.
         phase: "admit" or "validating", for the metrics.
+        attributes: the request.
+        matched_kind: the resource and kind in which the webhook matched the request.
         new: the new object as the webhook's kind.
         old: the stored object as the webhook's kind.
+        authorizer: decides for the variable `authorizer` of the conditions.
 
     Raises:
         StatusError: 403, the conditions cannot be evaluated and the failurePolicy is Fail.

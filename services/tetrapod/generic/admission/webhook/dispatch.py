@@ -63,7 +63,10 @@ def _credentials_by_host(configured: bytes | None) -> CredentialsByHost | None:
 class WebhookPlugin(Plugin):
     """The base class of the two webhook plugins.
 
-    `phase` is the label in upstream's metrics: "admit" or "validating".
+    Attributes:
+        phase: the label in upstream's metrics: "admit" or "validating".
+        mutating: whether it is the plugin of mutating webhooks.
+        configurations: the storage of its webhook configurations.
     """
 
     operations = ALL_OPERATIONS

@@ -31,10 +31,14 @@ _PATIENCE: Final = 10.0
 
 
 class Hook:
-    """One webhook of a configuration, as parsed from `declared`.
+    """One webhook of a configuration. Its attributes are the parsed fields of `declared`.
 
-    `uid` distinguishes it from others with its name. Expensive parts (`client`, `compiled`) are created when a request
-    first needs them.
+    Expensive parts (`client`, `compiled`) are created when a request first needs them.
+
+    Args:
+        configuration: the name of the configuration object.
+        uid: distinguishes the webhook from others with its name.
+        declared: the entry of `webhooks`, with defaults.
     """
 
     def __init__(self, configuration: str, uid: str, declared: Object) -> None:
@@ -76,7 +80,13 @@ def hooks_of(entry: Entry) -> list[Hook]:
 
 
 class Hooks:
-    """All webhooks of one type (mutating or validating), followed from the first request on."""
+    """All webhooks of one type (mutating or validating), followed from the first request on.
+
+    Args:
+        storages: provides the storage of the configurations.
+        config: the place of the configurations in the store.
+        background: starts a coroutine that runs until the server stops.
+    """
 
     def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
         self._hooks: ConvertedObjects[list[Hook]] = ConvertedObjects(storages.resource(config), hooks_of)

@@ -45,7 +45,10 @@ FAIL_OPEN: Final = Counter(
 class Observation:
     """The metrics of one call of a webhook, which begins when this is created.
 
-    `phase` is "admit" or "validating", as in upstream's labels.
+    Args:
+        name: the name of the webhook.
+        phase: "admit" or "validating", as in upstream's labels.
+        operation: the operation of the request, such as "CREATE".
     """
 
     def __init__(self, name: str, phase: str, operation: str) -> None:

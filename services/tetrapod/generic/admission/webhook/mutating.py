@@ -36,8 +36,9 @@ _LARGE: Final = 64 * 1024
 class _Reinvocation:
     """The state that the first invocation of the plugin leaves for the second.
 
-    `output` is the object after the invocation, as JSON. `again` are the uids of the webhooks to call in the second
-    one.
+    Attributes:
+        output: the JSON of the object after the invocation.
+        again: the uids (`Hook.uid`) of the webhooks to call in the second invocation.
     """
 
     def __init__(self) -> None:
