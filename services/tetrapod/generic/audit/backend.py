@@ -27,7 +27,7 @@ class Backend(Protocol):
 
 
 class Union:
-    """Several backends, called in order.
+    """A backend that passes events to several `backends`, in order. `close` closes all of them.
 
     If one fails, the next ones still get the events, and `process` returns False.
     """
@@ -47,7 +47,10 @@ class Union:
 
 
 class IgnoringErrors:
-    """A backend for the mode `blocking`: a request waits for its events, but does not fail if they are lost."""
+    """A backend for the mode `blocking`: a request waits for its events, but does not fail if they are lost.
+
+    `process` passes the events to `backend` and returns True in any case.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

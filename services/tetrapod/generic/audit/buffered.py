@@ -42,6 +42,10 @@ class Buffered:
     """A backend that queues events in memory; a task sends them in batches to another backend.
 
     The task starts with the first events. `close` sends the queued ones and closes the other backend too.
+
+    Args:
+        backend: the backend to which batches are sent.
+        config: the limits of the queue, of batches and of their rate.
     """
 
     def __init__(self, backend: Backend, config: BatchConfig) -> None:

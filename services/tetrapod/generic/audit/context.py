@@ -38,10 +38,15 @@ class AuditContext:
     """The audit data of one request, which becomes an event at each stage.
 
     Args:
+        request: the request.
         auditing: the decision of the policy.
         sink: the destination of events. It is None on a peer service: the aggregator requests the data and writes the
             events.
         user: the authenticated user, or None if authentication failed.
+
+    Attributes:
+        level: the level of `auditing`.
+        status: the event's responseStatus; None before a response is recorded.
     """
 
     __slots__ = (

@@ -78,6 +78,7 @@ class LogBackend:
     It writes in the event loop: copying a line into the page cache takes about 10 µs, less than a thread would cost.
 
     Args:
+        writer: the destination of the lines; `close` closes it.
         log_format: `JSON` or `LEGACY`.
     """
 

@@ -30,7 +30,14 @@ _VERSIONS: Final = f"invalid group version, allowed versions are [{go_quote(VERS
 class Delivery:
     """How events are delivered to a backend: the flags that `--audit-log-*` and `--audit-webhook-*` have in common.
 
-    Sizes are in bytes; `mode` is one of `MODES`.
+    Attributes:
+        mode: "batch" (requests do not wait for their events), "blocking" (they wait), or "blocking-strict" (they also
+            fail if their event RequestReceived is lost).
+        batch: the options of the mode "batch".
+        truncate: whether large events and batches are truncated to the following sizes.
+        max_event_size: bytes.
+        max_batch_size: bytes.
+        version: the API version of events; only audit.k8s.io/v1 is valid.
     """
 
     mode: str = BATCH
@@ -80,7 +87,17 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """The --audit-log-* flags. Without a path nothing is logged. `max_age` is in days, `max_size` in megabytes."""
+    """The --audit-log-* flags.
+
+    Attributes:
+        path: the log file; "-" for standard output, "" to log nothing.
+        format: "json" or "legacy".
+        max_age: the days for which rotated files are kept; 0 for no limit.
+        max_backups: the number of rotated files that are kept; 0 for no limit.
+        max_size: the megabytes at which the file is rotated; 0 to never rotate it.
+        compress: whether rotated files are compressed by gzip.
+        delivery: how events are delivered.
+    """
 
     path: str = ""
     format: str = JSON
@@ -116,9 +133,12 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """The --audit-webhook-* flags. `config_file` is a kubeconfig; empty disables the webhook.
+    """The --audit-webhook-* flags.
 
-    `initial_backoff` is the number of seconds before the first retry.
+    Attributes:
+        config_file: the kubeconfig of the webhook; "" for no webhook.
+        initial_backoff: the seconds before the first retry.
+        delivery: how events are delivered.
     """
 
     config_file: str = ""
@@ -148,7 +168,7 @@ class WebhookOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """The --audit-* flags."""
+    """The --audit-* flags: the path of the policy file ("" audits nothing), and the options of both backends."""
 
     policy_file: str = ""
     log: LogOptions = field(default_factory=LogOptions)

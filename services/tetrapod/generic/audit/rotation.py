@@ -27,9 +27,13 @@ _GZ: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class RotationConfig:
-    """The limits of rotation. 0 days or backups mean no limit.
+    """The limits of rotation.
 
-    `max_backups` is the number of rotated files to keep; with `compress`, they are compressed by gzip.
+    Attributes:
+        max_bytes: the size at which the file is rotated.
+        max_age_days: the days for which rotated files are kept; 0 for no limit.
+        max_backups: the number of rotated files to keep; 0 for no limit.
+        compress: whether rotated files are compressed by gzip.
     """
 
     max_bytes: int = 100 * MEGABYTE
@@ -39,7 +43,12 @@ class RotationConfig:
 
 
 class RotatingFile:
-    """The log file, which is opened or created at the first write."""
+    """The log file, which is opened or created at the first write.
+
+    Args:
+        path: the file; rotated files are in the same directory.
+        config: the limits of rotation.
+    """
 
     def __init__(self, path: Path, config: RotationConfig) -> None:
         self._path, self._config = path, config

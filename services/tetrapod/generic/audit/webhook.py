@@ -37,6 +37,7 @@ class WebhookBackend:
     """The backend that posts events. It retries four times after any failure, also after malformed responses.
 
     Args:
+        target: the server of the webhook's kubeconfig.
         initial_backoff: seconds before the first retry; each further one waits 1.5 times as long.
         timeout: seconds for one attempt.
     """
