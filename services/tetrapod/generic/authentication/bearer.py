@@ -69,7 +69,7 @@ class WebSocketAuthenticator:
 
     The subprotocol of the token is `base64url.bearer.authorization.k8s.io.TOKEN`. Once the token is accepted, it is
     removed from the request. The request is rejected if it offers no other subprotocol, several tokens, or a malformed
-    token. The arguments are those of `BearerAuthenticator`.
+    token. The arguments and results are those of `BearerAuthenticator`.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:

@@ -28,6 +28,9 @@ class TokenReviewer:
 
     It returns None if the token is not authenticated and the review has no error.
 
+    Args:
+        client: the client of the auth service.
+
     Raises:
         InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
             status below 500).

@@ -28,7 +28,14 @@ _MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class HeaderNames(NamedTuple):
-    """The names of the identity headers (--requestheader-username-headers and the related flags)."""
+    """The names of the identity headers (--requestheader-username-headers and the related flags), in any case.
+
+    Attributes:
+        user: headers with the user name; the first of them that is not empty counts.
+        uid: headers with the uid; the first of them that is not empty counts.
+        group: headers with a group; all values of all of them count.
+        extra_prefixes: prefixes of headers with extra values; the rest of the header's name is the key.
+    """
 
     user: Sequence[str] = ("X-Remote-User",)
     uid: Sequence[str] = ("X-Remote-Uid",)

@@ -74,7 +74,13 @@ class WebhookTokenAuthenticator:
 
     The user is accepted for those requested audiences that the webhook returned. `audiences` are those of this API
     server: they replace requested audiences that are empty, and a webhook's answer without audiences counts as
-    accepting them. The result is None if no audience is left.
+    accepting them. The result is None if no audience is left, or if the webhook rejects the token without an error.
+
+    Args:
+        client: sends the TokenReviews.
+        version: their version, v1 or v1beta1.
+        audiences: the audiences of this API server.
+        backoff: the retry policy.
     """
 
     def __init__(self, client: ReviewClient, version: str, audiences: tuple[str, ...], backoff: Backoff) -> None:
