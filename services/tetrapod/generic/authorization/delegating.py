@@ -45,6 +45,10 @@ class RuleSetCache:
 
     While `run` watches the RBAC objects in storage, every change of one drops all rule sets. Without it, nothing is
     cached.
+
+    Args:
+        client: the client of the auth service.
+        storage: provides the storages of the RBAC objects.
     """
 
     def __init__(self, client: Client, storage: StorageFactory) -> None:
@@ -179,6 +183,10 @@ class DelegatingAuthorizer:
 
     Members of system:masters are always allowed. Otherwise a request is allowed by the user's cached RBAC rules, or
     else decided by a SubjectAccessReview.
+
+    Args:
+        rules: the rules of users.
+        reviewer: decides the requests that the rules do not allow.
 
     Raises:
         StatusError: 503, the rules do not allow the request and the review failed.

@@ -12,8 +12,19 @@ from tetrapod.machinery.user import UserInfo
 class Attributes(NamedTuple):
     """The attributes of a request to authorize (upstream: authorizer.AttributesRecord).
 
-    `resource_request` is False for paths such as /healthz, of which only `path` and `verb` are set. The requirements
-    are those of the selectors in the query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
+    Attributes:
+        user: the user who makes the request.
+        verb: the API verb, such as "list"; for other paths, the HTTP method in lower case.
+        namespace: the namespace; "" for all namespaces and cluster-scoped resources.
+        group: the API group; "" for the core group.
+        version: the API version.
+        resource: the plural name.
+        subresource: the subresource; "" for the resource itself.
+        name: the name of the object; "" for a collection.
+        resource_request: False for paths such as /healthz, of which only `user`, `path` and `verb` are set.
+        path: the path of the request.
+        field_requirements: those of the field selector in the query, as FieldSelectorRequirement dicts.
+        label_requirements: those of the label selector in the query, as LabelSelectorRequirement dicts.
     """
 
     user: UserInfo
@@ -69,10 +80,13 @@ class RuleResolver(Protocol):
 
 
 class ResolvedRules(NamedTuple):
-    """The content of a SubjectRulesReviewStatus. The rules are ResourceRule and NonResourceRule dicts.
+    """The content of a SubjectRulesReviewStatus.
 
-    `incomplete` and `error` are its fields `incomplete` and `evaluationError`: whether there may be more rules, and
-    why.
+    Attributes:
+        resource_rules: ResourceRule dicts.
+        non_resource_rules: NonResourceRule dicts.
+        incomplete: whether there may be more rules.
+        error: the field `evaluationError`: why there may be more rules; "" if the rules are complete.
     """
 
     resource_rules: list[dict[str, Any]]
