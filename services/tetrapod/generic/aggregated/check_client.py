@@ -24,7 +24,13 @@ NOBODY = {"X-Remote-User": "tetrapod:check-apiserver-nobody", "X-Remote-Group": 
 
 @dataclass(frozen=True, slots=True)
 class CheckResponse:
-    """A response of the server under test. The names of the headers are in lower case."""
+    """A response of the server under test.
+
+    Attributes:
+        status: the HTTP status code.
+        headers: the headers by name, in lower case.
+        body: the bytes of the whole body.
+    """
 
     status: int
     headers: Mapping[str, str]

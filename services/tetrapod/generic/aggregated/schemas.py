@@ -33,7 +33,11 @@ def structural_schema(source: Any) -> dict[str, Any]:
 
 
 class _Converter:
-    """A converter of JSON schemas that replaces each reference by its definition."""
+    """A converter of JSON schemas that replaces each reference by its definition.
+
+    Args:
+        definitions: the schema's `$defs`: the definitions by name.
+    """
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
