@@ -41,7 +41,13 @@ _HEADERS: Final[HeaderList] = [
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """One request of a chain of redirects: its method, its whole URL and its body (b"" for none)."""
+    """One request of a chain of redirects.
+
+    Attributes:
+        method: the HTTP method.
+        url: the whole URL.
+        body: the body; b"" for none.
+    """
 
     method: str
     url: str

@@ -23,7 +23,7 @@ _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as 
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
-    """The Service of a webhook."""
+    """The Service of a webhook, and the number of the port that is called."""
 
     namespace: str
     name: str
@@ -52,7 +52,6 @@ class ClientConfig:
     authorities: str = ""
     service: ServiceReference | None = None
     credentials: Credentials | None = None
-    """The credentials that the webhook is called with."""
 
     @property
     def host_port(self) -> str:

@@ -165,7 +165,14 @@ class _Kubeconfig:
         return problems + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
 
     def _unreadable(self, entry: Object, name: str, key: str, shown: str) -> list[str]:
-        """Return the error for the file that `entry` names under `key`, if it cannot be read; otherwise []."""
+        """Return the error for the file that `entry` names under `key`, if it cannot be read; otherwise [].
+
+        Args:
+            entry: the content of a cluster or user.
+            name: the name of that cluster or user, for the error text.
+            key: the field with the path, such as "client-key".
+            shown: the name of that field in the error text.
+        """
         if not entry.get(key):
             return []
         file = str(self._directory / entry[key])
@@ -208,7 +215,17 @@ def credentials_of(user: Object, directory: Path) -> Credentials:
 
 
 def _data(entry: Object, name: str, directory: Path) -> bytes:
-    """Return the data that `entry` contains (`NAME-data`) or whose file it names; b"" if neither."""
+    """Return the data that `entry` contains (`NAME-data`, decoded) or whose file it names; b"" if neither.
+
+    Args:
+        entry: the content of a cluster or user.
+        name: the field with the path, such as "client-key".
+        directory: the directory to which the path is relative.
+
+    Raises:
+        ValueError: the data is not base64.
+        OSError: the file cannot be read.
+    """
     if inline := entry.get(f"{name}-data"):
         decoded: bytes = base64.b64decode(inline)
         return decoded

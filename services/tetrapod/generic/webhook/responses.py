@@ -34,7 +34,7 @@ SUPPORTED: Final = ("v1", "v1beta1")
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A complete HTTP response. `content_type` is "" if the header is missing."""
+    """A complete HTTP response: its status code, Content-Type ("" if the header is missing) and body."""
 
     status: int
     content_type: str

@@ -51,7 +51,7 @@ class Backoff:
 
 
 class ReviewFailed(Exception):
-    """The error of a review without a usable response.
+    """The error of a review without a usable response. Its text is upstream's.
 
     Attributes:
         code: the HTTP status; 0 without a response.
