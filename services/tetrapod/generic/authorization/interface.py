@@ -74,7 +74,10 @@ class Authorizer(Protocol):
 
 
 class RuleResolver(Protocol):
-    """A source of the rules that apply to a user in a namespace, for SelfSubjectRulesReview."""
+    """A source of the rules that apply to a user in a namespace, for SelfSubjectRulesReview.
+
+    `rules_for` returns those of the user in `namespace`, together with the cluster-wide ones.
+    """
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules: ...
 

@@ -80,7 +80,11 @@ class StorageReflector:
     async def reach(self, revision: int) -> None:
         """Wait until the follower has received every change up to `revision`.
 
-        If the watch takes longer than 50 ms, list all objects: an idle resource may send no event for long.
+        If the watch takes longer than 50 ms, list all objects: an idle resource may send no event for long. The
+        follower then gets them by `reset`, and the call returns.
+
+        Raises:
+            Unavailable: the list failed, because the store does not answer.
         """
         if self.revision >= revision:
             return

@@ -56,7 +56,7 @@ def group_matches(rule: Rule, group: str) -> bool:
 
 
 def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
-    """Return whether the rule's resources include the resource or, unless `subresource` is "", its subresource.
+    """Return whether the rule's resources include `RESOURCE`, or `RESOURCE/SUBRESOURCE` for a subresource (not "").
 
     `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource. `pods` does not
     match its subresources, and `pods/*` has no special meaning.

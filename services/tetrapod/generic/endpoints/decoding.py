@@ -299,6 +299,11 @@ def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]
     """Return the texts of unknown and duplicate fields as one error text.
 
     Duplicate keys of YAML are introduced by a heading.
+
+    Args:
+        texts: the texts about duplicate fields, followed by those about unknown ones.
+        media_type: the media type of the body.
+        duplicates: the texts about duplicate fields alone, with which `texts` begins.
     """
     if media_type != JSON and duplicates:
         texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]

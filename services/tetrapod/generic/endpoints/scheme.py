@@ -102,6 +102,8 @@ def unknown_conversion(version: str, kind: str, group: str, expected: str) -> st
     """Return the error text for a kind that is not the expected one and cannot be converted to it.
 
     Args:
+        version: the version of the rejected kind, as the text shows it.
+        kind: the rejected kind.
         group: the group of the expected kind.
         expected: the expected kind.
     """

@@ -116,6 +116,7 @@ class Writing:
 
         Args:
             revise: computes the new object; called again if another write came first.
+            accepted: the media type and the form of the response.
             preconditions: the uid and resourceVersion that the stored object must have.
             force_create: create the object if it does not exist, regardless of the strategy.
             applies: whether this is server-side apply.

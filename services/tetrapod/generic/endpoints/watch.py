@@ -111,7 +111,13 @@ async def watch(
 def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Request, *, bookmarks: bool) -> Response:
     """Return the response that sends the events of `source` as WebSocket messages, or the rejection of the handshake.
 
-    `seconds` is the timeout of the watch.
+    Args:
+        source: the watch, which is closed if the handshake is rejected.
+        frames: encodes its events.
+        seconds: the timeout of the watch.
+        request: the request of the client.
+        bookmarks: whether the client allows bookmarks, and so gets one before the timeout.
+
     Upstream: WatchServer.HandleWS
     """
     handshake = watch_handshake(request)

@@ -56,7 +56,12 @@ def too_large(error: TooLargeResourceVersion) -> StatusError:
 
 
 def storage_error_text(path: str, detail: str) -> str:
-    """Return the text of upstream's InvalidObj error. `path` is the full key."""
+    """Return the text of upstream's InvalidObj error.
+
+    Args:
+        path: the full key of the object.
+        detail: the reason, which the text contains as AdditionalErrorMsg.
+    """
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {detail}"
 
 

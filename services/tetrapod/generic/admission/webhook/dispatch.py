@@ -237,6 +237,11 @@ def _record_latency(attributes: Attributes, mutating: bool, began: float) -> Non
 
     Mutating webhooks are called one after another, so their latencies add up. Validating ones are called concurrently,
     so only the longest counts.
+
+    Args:
+        attributes: the request. Without an HTTP request, nothing is recorded.
+        mutating: whether it was the call of a mutating webhook.
+        began: the time (`time.monotonic`) at which the call began.
     """
     request = attributes.request
     if request is None:

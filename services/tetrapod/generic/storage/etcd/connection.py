@@ -142,7 +142,18 @@ class Connection:
     async def _traced(
         self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]
     ) -> bytes:
-        """Make a call within a child span of `parent`, and send its trace context to etcd (upstream: otelgrpc)."""
+        """Make a call within a child span of `parent`, and send its trace context to etcd (upstream: otelgrpc).
+
+        Args:
+            parent: the span of the caller.
+            method: the service and the method, such as "KV/Range".
+            message: the encoded request.
+            timeout: seconds.
+            unary: sends the message, called with path, message, timeout and metadata.
+
+        Raises:
+            RpcError: the call failed.
+        """
         with parent.child(f"etcdserverpb.{method}", CLIENT, _OTELGRPC) as span:
             span.put({"rpc.method": f"etcdserverpb.{method}", "rpc.system.name": "grpc", **self._peer})
             metadata = (("traceparent", traceparent(span)),) if isinstance(span, Span) else ()
