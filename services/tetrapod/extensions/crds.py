@@ -131,7 +131,7 @@ class Crd:
 
 
 class Names(NamedTuple):
-    """The names of a custom resource."""
+    """The names of a custom resource: the fields of spec.names or status.acceptedNames. Unset ones are "" or ()."""
 
     plural: str
     singular: str

@@ -26,7 +26,17 @@ from tetrapod.machinery.requestinfo import RequestInfo
 
 
 class CustomResourceHandler:
-    """The handler of all custom resources, and of discovery of their groups."""
+    """The handler of all custom resources, and of discovery of their groups.
+
+    Args:
+        crds: all definitions, whose changes the handler follows.
+        storages: makes the storages of the custom resources.
+        admission: the server's admission chain.
+        lifecycle: runs background tasks.
+        discovery: answers requests for the discovery of groups and versions.
+        webhooks: calls conversion webhooks.
+        authorizer: passed to the handlers of custom resources; None skips their checks.
+    """
 
     def __init__(
         self,

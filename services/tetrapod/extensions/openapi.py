@@ -29,7 +29,10 @@ class CustomOpenAPI:
         self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of the documents by name, such as "apis/example.com/v1"."""
+        """Return the hashes of the documents by name, such as "apis/example.com/v1".
+
+        Implements `DocumentSource.index`.
+        """
         if self._index[0] != self._crds.generation:
             served = sorted(self._crds.served().items())
             self._index = (self._crds.generation, {gv_name(gv): _hash(gv, crds) for gv, crds in served})
@@ -38,7 +41,8 @@ class CustomOpenAPI:
     async def parts(self, name: str) -> AsyncIterator[Object]:
         """Yield a document for each kind of a group-version; the caller joins their paths and schemas.
 
-        Those of large definitions are built in a thread, and the event loop runs other tasks between two.
+        Those of large definitions are built in a thread, and the event loop runs other tasks between two. Implements
+        `DocumentSource.parts`.
 
         Args:
             name: the name in `index`. An unknown name yields nothing.

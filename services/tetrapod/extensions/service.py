@@ -30,16 +30,19 @@ from tetrapod.generic.webhook.client import WebhookClient
 class ExtensionsService:
     """The assembled extensions service.
 
-    Args:
-        client: sends requests through the aggregator, also to this service itself.
-        webhooks: calls conversion webhooks.
-        authorizer: passed to the handlers of custom resources; None skips their checks.
-
     Attributes:
         definitions: the resources that the caller installs in the server.
         handler: the fallback of that server.
         discovery: discovery of the custom resources only.
         openapi: OpenAPI of the custom resources only.
+
+    Args:
+        client: sends requests through the aggregator, also to this service itself.
+        webhooks: calls conversion webhooks.
+        authorizer: passed to the handlers of custom resources; None skips their checks.
+        storages: makes the storages of definitions and custom resources.
+        admission: the server's admission chain.
+        lifecycle: runs the post-start hooks and background tasks.
     """
 
     def __init__(

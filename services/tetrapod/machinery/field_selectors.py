@@ -17,7 +17,13 @@ Operator: TypeAlias = Literal["=", "!="]
 
 
 class FieldRequirement(NamedTuple):
-    """One term of a field selector: the field must equal the value (`=`) or differ from it (`!=`)."""
+    """One term of a field selector: the field must equal the value (`=`) or differ from it (`!=`).
+
+    Attributes:
+        field: the name of the field, such as "metadata.name".
+        op: the operator.
+        value: the value without escapes.
+    """
 
     field: str
     op: Operator

@@ -160,7 +160,14 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _action(self, into: ListNode) -> None:
-        """Parse an expression after its opening brace, including the closing one, and append its nodes to `into`."""
+        """Parse an expression after its opening brace, including the closing one, and append its nodes to `into`.
+
+        Args:
+            into: the list node that receives the nodes.
+
+        Raises:
+            JsonPathError: the expression is invalid or has no closing brace.
+        """
         while True:
             if self._text.startswith("[?(", self._at):
                 self._filter(into)

@@ -38,6 +38,10 @@ class Quantity:
     `str()` returns its text: the one it was parsed from if upstream keeps that, else the canonical form. Quantities are
     equal if their amounts are, regardless of their formats. A sum has the format of the left operand, unless that is
     zero.
+
+    Attributes:
+        nano: the amount in billionths.
+        fmt: the format.
     """
 
     __slots__ = ("format", "nano", "text")

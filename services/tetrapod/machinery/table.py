@@ -29,7 +29,12 @@ CREATED_DESCRIPTION: Final = (
 class Column:
     """One column of a Table.
 
-    `format` is "name" for names. A column with a `priority` above 0 is shown only by `kubectl get -o wide`.
+    Attributes:
+        name: the header.
+        type: the OpenAPI type of the cells.
+        format: "name" for the column with the objects' names, otherwise "" or an OpenAPI format.
+        priority: 0 for columns that are always shown; a column above 0 is shown only by `kubectl get -o wide`.
+        description: the description of the column.
     """
 
     name: str

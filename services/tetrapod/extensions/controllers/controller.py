@@ -23,6 +23,10 @@ class CrdController:
         name: the controller's name upstream.
         workers: how many definitions are processed at the same time.
         patience: the delay in seconds after a start before existing definitions are processed.
+
+    Args:
+        crds: all definitions, whose changes the controller follows after `start`.
+        client: sends the status updates.
     """
 
     name = ""

@@ -58,6 +58,8 @@ class FinalizingController(CrdController):
 
     Args:
         serving_of: returns the `Serving` of a definition, whose store deletes the custom resources.
+        crds: all definitions.
+        client: sends the status updates.
     """
 
     name = "CRDFinalizer"

@@ -31,6 +31,9 @@ class WebhookConverter:
     Args:
         name: the name of the definition.
         conversion: its spec.conversion, with the strategy Webhook.
+        group: the API group of the objects.
+        kind: their kind.
+        client: calls the webhook.
     """
 
     def __init__(self, name: str, group: str, kind: str, conversion: Object, client: WebhookClient) -> None:

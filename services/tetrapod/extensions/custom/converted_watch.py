@@ -28,6 +28,7 @@ class ConvertedWatch(ForwardingWatch):
     Args:
         read: converts entries, raising StatusError.
         predicate: selects converted entries.
+        inner: the watch of the objects as they are stored. It is closed together with this one.
     """
 
     def __init__(self, inner: Watch, read: Read, predicate: Predicate) -> None:
@@ -92,7 +93,8 @@ class ConvertedWatch(ForwardingWatch):
         """Start a task that calls the sink with converted events, in order.
 
         The inner watch cannot call the sink itself, because conversion is asynchronous. It queues the events meanwhile,
-        and ends if there are too many.
+        and ends if there are too many. Implements `Watch.subscribe`: if the sink raises an exception, the inner watch
+        is closed.
         """
 
         async def pump() -> None:

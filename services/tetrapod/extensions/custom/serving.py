@@ -44,6 +44,13 @@ class Serving:
         admission: the admission chain, which rejects creates while the definition is terminating.
         idle: set while no request is being handled.
         currency: the revision after which stored objects match the definition.
+
+    Args:
+        crd: the revision of the definition.
+        storages: makes the storage of the objects.
+        admission: the server's admission chain.
+        authorizer: passed to the handlers; None skips their checks.
+        webhooks: calls the conversion webhook, if there is one.
     """
 
     def __init__(

@@ -45,6 +45,8 @@ class _Call:
     Args:
         under_way: the conversions in flight, by the identity of the entry. The object adds itself and removes itself
             when it is done.
+        entries: the entries to convert.
+        convert: converts entries, one result for each in the same order.
     """
 
     def __init__(self, entries: Sequence[Entry], convert: Convert, under_way: dict[int, _Call]) -> None:

@@ -61,6 +61,7 @@ class CurrentStorage(ForwardingStorage):
         resource: the custom resource, for errors.
         prefix: the first bytes of each encoded object of this version: its kind and apiVersion.
         codec: the codec of this version.
+        currency: the revision from which stored objects are current, shared by all versions.
     """
 
     def __init__(

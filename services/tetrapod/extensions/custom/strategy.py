@@ -26,13 +26,15 @@ from tetrapod.machinery.schema import custom_resources, pruning
 class CustomStrategy(Strategy):
     """The strategy of one custom resource.
 
+    Attributes:
+        stored: that version.
+
     Args:
         versions: all versions by name.
         storage_version: the name of the version in which the hooks get objects. If versions have their own stores, it
             is the version of the requests.
-
-    Attributes:
-        stored: that version.
+        group: the API group.
+        namespaced: whether the resource is namespaced.
     """
 
     allow_unconditional_update = False
@@ -91,7 +93,7 @@ class CustomStrategy(Strategy):
     def canonicalize(self, obj: Object) -> None:
         """Prune the object and set its defaults by the storage version, in place, before it is stored.
 
-        Floats without a fraction become integers.
+        Floats without a fraction become integers. Implements `Strategy.canonicalize`.
         """
         integral(obj)
         pruning.prune(self.stored.node, obj)
@@ -111,7 +113,11 @@ class CustomStrategy(Strategy):
 
 
 class CustomStatusStrategy(CustomStrategy):
-    """The strategy of the status subresource, which updates only the status and managed fields."""
+    """The strategy of the status subresource, which updates only the status and managed fields.
+
+    Args:
+        main: the strategy of the resource.
+    """
 
     generation = None
 

@@ -31,6 +31,7 @@ class VersionCodec:
         versions: all versions by name.
         version: the name of the version of the requests.
         stored: the name of the storage version.
+        group: the API group.
     """
 
     def __init__(self, group: str, versions: Mapping[str, ServedVersion], version: str, stored: str) -> None:

@@ -39,6 +39,7 @@ class ByVersion:
         storage: the storage of the objects as they are stored, without conversion.
         current: creates the storage of a version if there is no conversion webhook.
         converter: the conversion webhook, or None.
+        crd: the definition in parsed form.
     """
 
     def __init__(

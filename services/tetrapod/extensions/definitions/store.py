@@ -32,6 +32,7 @@ class CrdStore(Store):
         """Wait until this process serves the written definition, and return the entry.
 
         Upstream's informers lag, and clients have to retry. If the wait fails, the write has succeeded nevertheless.
+        Implements `Store.written`.
         """
         if not ctx.dry_run and entry.revision:
             with suppress(TooLargeResourceVersion, Unavailable):  # the write has succeeded in any case

@@ -70,7 +70,7 @@ class CrdStrategy(Strategy):
     def canonicalize(self, obj: Object) -> None:
         """Convert floats without a fraction in defaults, enums and examples to integers, in place.
 
-        Storage would return them as integers anyway. This happens after validation.
+        Storage would return them as integers anyway. This happens after validation. Implements `Strategy.canonicalize`.
         """
         integral(obj)
 

@@ -25,6 +25,12 @@ class Version:
         schema: {"openAPIV3Schema": …}, or None.
         columns: additionalPrinterColumns.
         selectable: selectableFields.
+        name: its name.
+        served: whether it is served.
+        storage: whether it is the storage version.
+        deprecated: whether it is deprecated.
+        deprecation_warning: the declared warning; None if it is not set.
+        subresources: the subresources; None if they are not set.
     """
 
     name: str

@@ -154,7 +154,13 @@ class Attribute:
 
 
 class Conditional:
-    """A conditional `c ? a : b`. Fields and indexes that follow it apply to the branch that is evaluated."""
+    """A conditional `c ? a : b`. Fields and indexes that follow it apply to the branch that is evaluated.
+
+    Args:
+        condition: evaluates `c`.
+        true: the attribute `a`.
+        false: the attribute `b`.
+    """
 
     def __init__(self, condition: Eval, true: Attribute | Conditional, false: Attribute | Conditional) -> None:
         self._condition = condition

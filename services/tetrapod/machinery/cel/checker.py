@@ -114,7 +114,11 @@ class Scope:
 class Checker:
     """The type checker of one tree.
 
-    `problems` has the offset (in code points) and the message of each error it reported.
+    Attributes:
+        problems: the offset (in code points) and the message of each error that was reported.
+
+    Args:
+        scope: the names that the expression can use.
     """
 
     def __init__(self, scope: Scope) -> None:

@@ -80,7 +80,11 @@ def estimate(node: Node, variables: Mapping[str, CelType | DeclType]) -> CostEst
 
 
 class Estimator:
-    """One walk over an expression, which estimates its cost. It implements `Sizes` for the rules of calls."""
+    """One walk over an expression, which estimates its cost. It implements `Sizes` for the rules of calls.
+
+    Args:
+        variables: the type of each variable.
+    """
 
     def __init__(self, variables: Mapping[str, CelType | DeclType]) -> None:
         self._variables = variables

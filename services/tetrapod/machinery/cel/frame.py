@@ -18,7 +18,10 @@ MISSING: Final = object()
 class Frame:
     """The state of one evaluation.
 
-    `slots` has the values of the variables, including those of comprehensions, and `cost` is the cost so far.
+    Attributes:
+        slots: the values of the variables by slot, including those of comprehensions.
+        cost: the cost so far.
+        limit: the highest cost; `spend` raises CostLimitExceeded beyond it.
     """
 
     __slots__ = ("cost", "limit", "slots")
@@ -43,6 +46,9 @@ class Failed:
     """The value in an accumulator's slot after a step of its comprehension failed.
 
     The comprehension continues, because a later step may not read the accumulator. Reading it raises `failure`.
+
+    Args:
+        error: the error of the step.
     """
 
     __slots__ = ("failure",)

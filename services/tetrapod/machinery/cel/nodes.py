@@ -53,10 +53,14 @@ class Ident(Node):
 
 
 class Select(Node):
-    """The selection of a field of `operand`.
+    """The selection of a field.
 
-    `test_only` marks `has()`. The checker sets `resolved` if the whole chain of selections is the dotted name of a
-    variable or type.
+    Attributes:
+        operand: the expression before the dot.
+        field: the name of the field.
+        test_only: whether the node is `has(operand.field)`.
+        resolved: the identifier that the checker sets if the whole chain of selections is the dotted name of a variable
+            or type; otherwise None.
     """
 
     __slots__ = ("field", "operand", "resolved", "test_only")
@@ -70,7 +74,13 @@ class Select(Node):
 
 
 class Call(Node):
-    """A call of a function or operator. `target` is the receiver of a member function, and None for others."""
+    """A call of a function or operator.
+
+    Attributes:
+        function: the name of the function, such as `_+_` for an operator.
+        args: the arguments without the receiver.
+        target: the receiver of a member function; None for others.
+    """
 
     __slots__ = ("args", "function", "target")
 
@@ -87,7 +97,12 @@ class Call(Node):
 
 
 class ListNode(Node):
-    """A list. `optional` contains the indexes of the elements written as `?element`."""
+    """A list literal.
+
+    Attributes:
+        elements: the elements.
+        optional: the indexes of the elements written as `?element`.
+    """
 
     __slots__ = ("elements", "optional")
 
@@ -98,9 +113,14 @@ class ListNode(Node):
 
 
 class Entry:
-    """An entry of a map (with a `key`) or a field of an object (with a `name`).
+    """An entry of a map or a field of an object.
 
-    Those written with `?` are `optional`.
+    Attributes:
+        at: the offset in code points.
+        key: the key of a map's entry; None for a field.
+        name: the name of a field; "" for an entry.
+        value: the value.
+        optional: whether it was written with `?`.
     """
 
     __slots__ = ("at", "key", "name", "optional", "value")
@@ -124,7 +144,12 @@ class MapNode(Node):
 
 
 class StructNode(Node):
-    """An object, such as `Object.spec{…}`."""
+    """An object, such as `Object.spec{…}`.
+
+    Attributes:
+        type_name: the name of its type, as it was written.
+        entries: the fields that are set.
+    """
 
     __slots__ = ("entries", "type_name")
 
@@ -137,8 +162,15 @@ class StructNode(Node):
 class Comprehension(Node):
     """The expansion of a macro such as `all`: a fold over a list or map.
 
-    `init` is the first value of the accumulator (`accu`). For each element, `step` is the next one, as long as
-    `condition` is true. `var2` is "" if there is only one variable.
+    Attributes:
+        range: the list or map.
+        var: the name of the first variable: the element or key, or with two variables the index or key.
+        var2: the name of the second variable; "" if there is only one.
+        accu: the name of the accumulator.
+        init: the first value of the accumulator.
+        condition: whether the loop goes on, evaluated before each step.
+        step: the next value of the accumulator.
+        result: the value of the whole node, computed from the accumulator.
     """
 
     __slots__ = ("accu", "condition", "init", "range", "result", "step", "var", "var2")

@@ -36,6 +36,9 @@ class CelType:
 
     `name` is upstream's run-time name (`google.protobuf.Timestamp`, `list`, `net.IP`). `str()` returns the text that
     the checker's messages show.
+
+    Attributes:
+        kind: the category of the type, such as "int", "list", "struct", "opaque" or "param".
     """
 
     __slots__ = ("_hash", "_shown", "kind", "name", "params")

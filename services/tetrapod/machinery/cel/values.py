@@ -31,7 +31,7 @@ class Uint(int):
 
 
 class Duration:
-    """A duration in nanoseconds."""
+    """A duration: a number of nanoseconds (`ns`), which may be negative."""
 
     __slots__ = ("ns",)
 
@@ -46,7 +46,7 @@ class Duration:
 
 
 class Timestamp:
-    """A point in time: nanoseconds since 1970-01-01 UTC."""
+    """A point in time: the nanoseconds since 1970-01-01 UTC (`ns`), which may be negative."""
 
     __slots__ = ("ns",)
 
@@ -163,6 +163,10 @@ class StructValue(ObjectLike):
     """The value of `Object.spec{…}` or `JSONPatch{…}`: the name of its type, and the CEL values of its fields.
 
     Only fields that the expression sets are included. `json_values.json_value` converts the value to JSON.
+
+    Args:
+        type_name: the name of the type.
+        fields: the values by field name.
     """
 
     __slots__ = ("fields", "type_name")

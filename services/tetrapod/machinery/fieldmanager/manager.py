@@ -229,7 +229,7 @@ class FieldManager:
         Versions that no longer exist are skipped.
 
         Args:
-            obj: the object, in the version of storage.
+            obj: the object, in any version.
             managed: the decoded managed fields, which name the versions.
 
         Raises:

@@ -25,6 +25,17 @@ class BadUrl(ValueError):
 class GoUrl:
     """A parsed URL. Parts that it does not have are "". `str()` returns it as Go writes it.
 
+    Attributes:
+        scheme: the scheme in lower case.
+        opaque: the text after the scheme of a URL like `mailto:a@b`.
+        user: the user information before `@`.
+        host: the host with its port, without escapes.
+        path: the path without escapes.
+        raw_path: the path as it was written, set only if it differs from the default encoding of `path`.
+        query: the raw query without `?`.
+        fragment: the fragment without `#` and escapes.
+        force_query: whether the URL ends with `?`.
+
     Upstream: Go's net/url, URL.
     """
 

@@ -29,6 +29,11 @@ class Requirement:
     """A condition on one label, such as `app=web`. `matches(labels)` returns whether labels satisfy it.
 
     The constructor does not validate its arguments; the function `requirement` does.
+
+    Attributes:
+        key: the label's name.
+        op: the operator.
+        values: the values that the operator compares with.
     """
 
     __slots__ = ("key", "matches", "op", "values")

@@ -36,12 +36,13 @@ class UnknownMessageError(KeyError):
 class Field(NamedTuple):
     """A field of a message.
 
-    `name` is its JSON name. `type` is a scalar such as "int32", or the name of a message. `label` is one of:
-    - "": a single value
-    - "repeated": a list
-    - "map": a map from strings to `type`
-    - "inline": a Go struct embedded in its owner. In JSON its fields belong to the owner; on the wire it is a message
-      of its own.
+    Attributes:
+        number: the field number.
+        name: the JSON name.
+        type: a scalar such as "int32", or the name of a message.
+        label: "" for a single value, "repeated" for a list, "map" for a map from strings to `type`, and "inline" for a
+            Go struct embedded in its owner. In JSON the fields of an inline struct belong to the owner; on the wire it
+            is a message of its own.
     """
 
     number: int

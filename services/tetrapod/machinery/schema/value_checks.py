@@ -218,8 +218,8 @@ def _go_number(value: float) -> str:
 def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
     """Return None if a value equals one of the schema's enum, otherwise an error.
 
-    Null is never equal, not even to null. Numbers and strings are first converted to the type of the allowed value, as
-    in Go.
+    Null is never equal, not even to null. Numbers are first converted to the type of the allowed
+    value, as in Go.
 
     Args:
         node: the schema, which has an enum.

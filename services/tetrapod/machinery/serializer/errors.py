@@ -17,7 +17,12 @@ class NumberError(DecodeError):
 
 
 class Decoded(NamedTuple):
-    """A decoded body (`obj`), and the texts of its duplicate fields as strict decoding reports them."""
+    """A decoded body.
+
+    Attributes:
+        obj: the decoded value; any JSON value.
+        duplicates: the text of each duplicate field, as strict decoding reports it; [] if there are none.
+    """
 
     obj: Any
     duplicates: list[str]

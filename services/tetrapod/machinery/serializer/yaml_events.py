@@ -38,6 +38,11 @@ class _Node:
     - sequence: the nodes,
     - mapping: the key and value nodes, alternating,
     - alias: the target node.
+
+    Args:
+        kind: "scalar", "sequence", "mapping" or "alias".
+        event: PyYAML's event with which the node begins.
+        value: the value.
     """
 
     __slots__ = ("event", "kind", "line", "value")

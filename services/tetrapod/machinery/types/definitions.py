@@ -130,6 +130,10 @@ class _Reference(SchemaNode):
 
     It has the attributes of that definition's schema, overridden by those of the field. They are filled in at first
     access.
+
+    Args:
+        definition: the name of the other definition.
+        own: the OpenAPI keywords of the field, in the form that `raw` returns.
     """
 
     __slots__ = ("_own",)

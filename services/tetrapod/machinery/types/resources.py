@@ -14,7 +14,12 @@ from tetrapod.machinery.gvk import GroupVersionKind
 
 @dataclass(frozen=True, slots=True)
 class SubresourceFacts:
-    """A subresource as discovery reports it. Its kind may be in another group-version than that of its resource."""
+    """A subresource as discovery reports it. Its kind may be in another group-version than that of its resource.
+
+    Attributes:
+        name: the name of the subresource without that of the resource, such as "status".
+        verbs: the verbs that it supports.
+    """
 
     name: str
     kind: GroupVersionKind
@@ -23,7 +28,19 @@ class SubresourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFacts:
-    """A resource of one group-version as discovery reports it."""
+    """A resource of one group-version as discovery reports it.
+
+    Attributes:
+        name: the plural name.
+        kind: the kind, which may be in another group-version.
+        singular: the singular name.
+        namespaced: whether the resource is namespaced.
+        verbs: the verbs that it supports.
+        short_names: the short names.
+        categories: the categories, such as "all".
+        storage_version_hash: the hash; "" if upstream has none.
+        subresources: its subresources.
+    """
 
     name: str
     kind: GroupVersionKind

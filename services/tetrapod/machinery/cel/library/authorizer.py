@@ -129,7 +129,9 @@ class GroupCheck(_Receiver):
 class ResourceCheck(_Receiver):
     """The value of `resource(…)`: a check of a resource without a verb, which `check` adds.
 
-    `asked` has its attributes.
+    Attributes:
+        authorizer: the authorizer that decides.
+        asked: the attributes of the check.
     """
 
     authorizer: AuthorizerValue

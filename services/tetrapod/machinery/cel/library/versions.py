@@ -18,7 +18,9 @@ _ALNUM: Final = re.compile(r"[0-9A-Za-z-]*")
 class Semver(Special):
     """A semantic version without build metadata.
 
-    `pre` has the parts of the prerelease, without dots; () if there is none.
+    Attributes:
+        numbers: major, minor and patch.
+        pre: the parts of the prerelease, without dots; () if there is none.
     """
 
     cel_type = types.object_type("kubernetes.Semver")
