@@ -152,7 +152,10 @@ class AvailabilityController:
         """Send 5 probes at once, because the endpoints of a Service may differ.
 
         Returns:
-            None as soon as one succeeds, otherwise the error text of the last failure.
+            None as soon as one succeeds, otherwise the error text of the last failure. Unfinished probes are cancelled.
+
+        Raises:
+            UnusableBundle: the CA bundle of the APIService is invalid.
         """
         tasks = [asyncio.create_task(self._probe(obj)) for _ in range(ATTEMPTS)]
         failure: str | None = None
@@ -168,7 +171,11 @@ class AvailabilityController:
         return failure
 
     async def _probe(self, obj: Object) -> str | None:
-        """Send one probe; return None on success, otherwise the error text."""
+        """Send one probe; return None if it succeeds within 5 seconds, otherwise the error text.
+
+        Raises:
+            UnusableBundle: the CA bundle of the APIService is invalid.
+        """
         try:
             endpoint = self._backends.endpoint(obj)
         except Unresolvable as error:

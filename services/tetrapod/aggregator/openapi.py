@@ -59,10 +59,10 @@ class ExternalOpenAPI(SinglePartSource):
         return {name: entry.digest for name, (_, entry) in (await self._documents()).items()}
 
     async def document(self, name: str) -> Object | None:
-        """Fetch and return the document with this name.
+        """Fetch and return the document with this name, such as "apis/metrics.k8s.io/v1beta1".
 
         Returns:
-            None if no server has it, or if it cannot be fetched or encoded.
+            None if no server has it, or if it cannot be fetched within 10 seconds or encoded.
         """
         listed = (await self._documents()).get(name)
         if listed is None:

@@ -60,10 +60,14 @@ class FlowControlObjects:
         self._wanted = wanted
 
     async def ensure(self) -> None:
-        """List the stored objects once; create missing ones, restore specs, and delete those that are obsolete.
+        """List the stored objects once, and create, restore and delete those of upstream.
 
-        The docstring of the module has the conditions. Conflicts with other replicas are ignored; the next call checks
-        the objects again.
+        - Missing objects are created.
+        - The spec of `exempt` and `catch-all` is always restored. Other specs are restored while the annotation
+          `apf.kubernetes.io/autoupdate-spec` is true or, if that is unset, while the generation is 1.
+        - Objects that upstream no longer has are deleted while the annotation is true.
+
+        Conflicts with other replicas are ignored; the next call checks the objects again.
         """
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
 

@@ -35,14 +35,21 @@ class ClaimLookups(Protocol):
 
 
 async def claim_context(claim: Object, lookups: ClaimLookups) -> ClaimContext:
-    """Return the objects that determine the claim's usage, after reading them."""
+    """Return the objects that determine the claim's usage, after reading them.
+
+    Args:
+        lookups: reads DeviceClasses, pods and claims.
+    """
     return ClaimContext(Extended.of(await lookups.classes()), await _charged(claim, lookups))
 
 
 async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
-    """Return the usage of the pod for whose extended resources the scheduler created the claim, else {}.
+    """Return the usage of the pod for whose extended resources the scheduler created the claim.
 
     If the pod's status does not name its claim yet, the oldest of the pod's claims counts as the one.
+
+    Returns:
+        {} if the claim was not created for a pod, the pod is gone or was recreated, or another claim is the pod's.
     """
     meta = claim["metadata"]
     owner = _owner(claim)

@@ -91,7 +91,7 @@ async def _component_status(name: str, probe: Probe) -> Object:
 def local_components() -> dict[str, Probe]:
     """Return the probes "controller-manager" and "scheduler".
 
-    They request /healthz of the component's default port on 127.0.0.1.
+    They request /healthz of the component's default port on 127.0.0.1, with a timeout of 1 second.
     """
     return {name: _health_at(port) for name, port in _PORTS.items()}
 
