@@ -63,7 +63,7 @@ class Counted(Embedded):
         return True
 
     async def snapshot(self) -> Snapshot:
-        """Wait until the server is idle, and return a snapshot of the storage."""
+        """Wait until the server is idle, at most 2 seconds, and return a snapshot of the storage."""
         await self.settled()
         return await self._store.snapshot()
 
@@ -82,6 +82,9 @@ class Counted(Embedded):
         return False
 
     async def copy(self) -> SqliteBackend:
-        """Wait until the server is idle, and return a copy of the storage, for a fork."""
+        """Wait until the server is idle, at most 2 seconds, and return a copy of the storage, for a fork.
+
+        The caller closes it, usually by passing it to the `Counted` of the fork.
+        """
         await self.settled()
         return await self._store.copy()

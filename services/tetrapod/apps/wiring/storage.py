@@ -38,7 +38,7 @@ class _Checked(Protocol):
 
 
 def open_backend(options: Options) -> Backend:
-    """Return a new backend for the store that the flags name. An etcd is not contacted yet.
+    """Return a new backend for the store that the flags name, which the caller closes. An etcd is not contacted yet.
 
     Raises:
         CannotOpen: the file is not a database of Tetrapod.
