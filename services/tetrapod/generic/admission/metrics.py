@@ -34,12 +34,23 @@ _STEP_SUMMARY: Final = Summary(
 
 
 def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """Record the duration of a plugin call in seconds. `phase` is "admit" or "validate"."""
+    """Record the duration of a plugin call in seconds.
+
+    Args:
+        name: the name of the plugin.
+        phase: "admit" or "validate".
+        operation: the operation of the request, such as "CREATE".
+        seconds: the duration.
+        rejected: whether the plugin rejected the request.
+    """
     _PLUGIN.observe((name, phase, operation, _REJECTED[rejected]), seconds)
 
 
 def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """Record the duration in seconds of a phase ("admit" or "validate"), with all its plugins."""
+    """Record the duration in seconds of a phase ("admit" or "validate"), with all its plugins.
+
+    `rejected` says whether one of them rejected the request.
+    """
     labels = (phase, operation, _REJECTED[rejected])
     _STEP.observe(labels, seconds)
     _STEP_SUMMARY.observe(labels, seconds)

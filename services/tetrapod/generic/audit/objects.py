@@ -50,7 +50,9 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
     A JSON body is not parsed, so that large lists cost little, unless it is indented or managed fields must be removed.
 
     Args:
+        response: the response, whose headers give the media type and the encoding of the body.
         body: the body as sent, which may be compressed.
+        omit_managed_fields: whether managedFields are removed from the object and from the items of a list.
     """
     data = _decoded_encoding(response, body)
     kind = _media_type(response)

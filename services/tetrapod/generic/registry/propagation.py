@@ -22,6 +22,8 @@ def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: 
     None means that they are the present `finalizers`, so that the object need not be changed.
 
     Args:
+        strategy: the rules of the kind, which have the default policy.
+        finalizers: the present finalizers of the object.
         options: the DeleteOptions object.
     """
     remaining = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]

@@ -139,7 +139,7 @@ class Strategy:
         return None
 
     async def end_create(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
-        """Release the allocation of `begin_create` if the object was not stored."""
+        """Release `allocation`, the result of `begin_create`, unless the object was stored (`succeeded`)."""
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
         """Allocate what the update needs, and set it on `new`.
@@ -149,7 +149,10 @@ class Strategy:
         return None
 
     async def end_update(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
-        """Release the allocation if the update was not stored, otherwise what the old object no longer needs."""
+        """Release `allocation`, the result of `begin_update`, unless the update was stored (`succeeded`).
+
+        If it was stored, release what the old object no longer needs.
+        """
 
     async def after_delete(self, ctx: Context, obj: Object) -> None:
         """Release what the object had allocated, after it was removed from the store."""

@@ -166,7 +166,7 @@ def _meaning(code: int, text: str) -> str:
 
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    """Return the value of the first header with this lower-case name, or ""."""
+    """Return the value of the first header with this lower-case name, decoded as Latin-1, or ""."""
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 

@@ -57,7 +57,11 @@ class AuthorizerVariables:
         return Decision(result.decision is AuthorizationDecision.ALLOW, result.reason, result.error)
 
     async def settle(self, interrupt: Interrupt) -> None:
-        """Request and cache the decision that interrupted an expression, so that it can be evaluated again."""
+        """Request and cache the decision that interrupted an expression, so that it can be evaluated again.
+
+        Raises:
+            StatusError: 503, a service that the decision depends on is unavailable.
+        """
         assert isinstance(interrupt, _DecisionNeeded)
         check = interrupt.check
         self._results[check] = await self._authorizer.authorize(_authorization_attributes(check))

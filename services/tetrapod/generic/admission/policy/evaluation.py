@@ -74,10 +74,12 @@ class Activation:
         """Return the outcomes of expressions, in order (an empty one for None), and the remaining budget.
 
         Args:
+            listed: the expressions; None stands for one that is not configured.
             budget: the cost that all of them together may have.
 
         Raises:
             BudgetExceeded: the budget is exhausted.
+            StatusError: 503, an authorization check in an expression could not be decided.
         """
         outcomes = []
         for compiled in listed:
@@ -88,8 +90,13 @@ class Activation:
     async def evaluate_one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
         """Evaluate one expression. Return its outcome, which may be an error, and the remaining budget.
 
+        Args:
+            compiled: the expression. A compile error is its outcome.
+            budget: the cost that it may have, with the variables that it is the first to use.
+
         Raises:
             BudgetExceeded: the budget is exhausted.
+            StatusError: 503, an authorization check in the expression could not be decided.
         """
         if compiled.program is None:
             return Outcome(error=f"compilation error: {compiled.error}"), budget

@@ -56,7 +56,10 @@ class Observation:
         self._start = time.perf_counter()
 
     def called(self, code: int, *, rejected: bool) -> None:
-        """Record the end of the call, with its duration and the HTTP status code."""
+        """Record the end of the call, with its duration and the HTTP status code.
+
+        `rejected` says whether the request is rejected because of the call.
+        """
         name, phase, operation = self._labels
         rejected_label = "true" if rejected else "false"
         DURATION.observe((name, phase, operation, rejected_label), time.perf_counter() - self._start)

@@ -112,6 +112,9 @@ class Cache:
 
         Args:
             stored_key: the full key, with the prefix.
+            value: the stored bytes, without metadata.resourceVersion.
+            revision: the mod revision, which becomes the resource version.
+            lease: the ID of the lease; 0 for none.
 
         Raises:
             CorruptObject: the value is not a JSON object.

@@ -90,6 +90,10 @@ def _go_value(value: object, go_type: str) -> str:
     """Return Go's name of the JSON type of `value` ("array", "string", …) for an error text.
 
     For a number that does not fit into an integer field, the number itself is added.
+
+    Args:
+        value: the decoded value.
+        go_type: the Go type of the field into which it does not fit, "string" or "int64".
     """
     kind = _kind(value)
     return f"number {value}" if kind == "number" and go_type != "string" else kind

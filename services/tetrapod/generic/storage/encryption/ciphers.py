@@ -69,7 +69,7 @@ class AesGcm:
         self._aead = AESGCM(key)
 
     def open(self, data: bytes, context: bytes) -> bytes:
-        """Decrypt `data`.
+        """Decrypt `data`, the result of `seal` with the same `context` (additional authenticated data).
 
         Raises:
             TransformError: the data is too short, or was encrypted with another key or context.
@@ -82,7 +82,7 @@ class AesGcm:
             raise TransformError("cipher: message authentication failed") from None
 
     def seal(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt `data` with a new nonce, and return nonce and ciphertext."""
+        """Encrypt `data` with a new nonce, and return nonce and ciphertext. `context` is authenticated, not stored."""
         nonce = os.urandom(_NONCE)
         return nonce + self._aead.encrypt(nonce, data, context)
 

@@ -169,7 +169,10 @@ class Stream:
         self.task = asyncio.create_task(self._run(), name="etcd watch stream")
 
     def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
-        """Request a watch on this stream and return it at once; `EtcdWatch.created` is its confirmation."""
+        """Request a watch on this stream and return it at once; `EtcdWatch.created` is its confirmation.
+
+        The arguments are those of `Backend.watch`. The caller ends the watch by `cancel`.
+        """
         watch = EtcdWatch(self, next(self._ids), from_revision)
         self.watches[watch.id] = watch
         create = pb.WatchCreateRequest(

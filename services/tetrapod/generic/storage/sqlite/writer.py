@@ -53,6 +53,8 @@ class _Batch:
     def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
         """Run one operation and record its result or error in `done`; skip it if its caller was cancelled.
 
+        `future` is that of the caller. It is not completed here, because the commit comes first.
+
         Raises:
             sqlite3.Error: the database failed, which fails the whole batch.
         """
@@ -173,6 +175,7 @@ class Writer:
     def _deliver_results(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
         """Pass the results to the callers, one caller per step of the event loop.
 
+        `done` is that of a `_Batch`: for each caller its future, and the result or the error. It is emptied.
         The code of a caller that runs after its write may take longer than the write itself.
         """
         while done:
