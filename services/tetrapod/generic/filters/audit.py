@@ -31,7 +31,7 @@ _OVERDUE: Final = "request did not complete within requested timeout - context d
 
 
 def with_audit(handler: Handler, audit: Audit) -> Handler:
-    """Write the audit events of each request for which the audit policy asks.
+    """Return a handler that writes the audit events of each request, as the audit policy says, and calls `handler`.
 
     The filter comes after authentication, because it needs the user, and before every filter that may reject the
     request. If the first event cannot be stored, the response is a 500.
@@ -55,7 +55,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
 
 
 def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
-    """Write one audit event for a request that is rejected before the authentication filter has finished.
+    """Return a handler that writes an audit event for a request that `handler` rejects before it is authenticated.
 
     Such a request has invalid credentials or an invalid `?timeout`.
     """

@@ -18,7 +18,10 @@ it.
 
 
 def with_audit_id(handler: Handler) -> Handler:
-    """Set `request.audit_id` from the client's header or to a new UUID, and add the Audit-ID header to the response."""
+    """Return a handler that sets `request.audit_id`, calls `handler`, and adds the Audit-ID header to the response.
+
+    The id is that of the client's header, or else a new UUID.
+    """
 
     async def audit_id(request: Request) -> Response:
         request.audit_id = request.header(b"audit-id") or new_audit_id()

@@ -16,7 +16,7 @@ from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
-    """Set `request.user`, or raise the StatusError of the authenticator; 401 if the authenticator returns no user.
+    """Return a handler that sets `request.user`, or raises the authenticator's StatusError; 401 if there is no user.
 
     Audit annotations and warnings about the credential are added to the request.
     """

@@ -9,7 +9,7 @@ from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_cache_control(handler: Handler) -> Handler:
-    """Add `Cache-Control: no-cache, private` to responses without a Cache-Control header."""
+    """Return a handler that adds `Cache-Control: no-cache, private` to responses without a Cache-Control header."""
 
     async def cache_control(request: Request) -> Response:
         response = await handler(request)

@@ -26,10 +26,10 @@ THRESHOLD: Final = 128 * 1024
 
 
 def with_compression(handler: Handler) -> Handler:
-    """Compress response bodies of at least `THRESHOLD` bytes and streamed lists, if the client accepts gzip.
+    """Return a handler that compresses large response bodies and streamed lists, if the client accepts gzip.
 
-    Watches, upgrades and responses with a Content-Encoding are left as they are. Nothing is compressed if the feature
-    gate APIResponseCompression is disabled.
+    A body of at least `THRESHOLD` bytes is large. Watches, upgrades and responses with a Content-Encoding are left as
+    they are. Nothing is compressed if the feature gate APIResponseCompression is disabled.
     """
 
     async def compression(request: Request) -> Response:

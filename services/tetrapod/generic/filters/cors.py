@@ -17,7 +17,7 @@ _EXPOSED: Final = b"Date"
 
 
 def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
-    """Answer preflight requests of allowed origins and add the CORS headers to their responses.
+    """Return a handler that answers preflight requests of allowed origins, and adds CORS headers to their responses.
 
     Args:
         handler: the next handler. It is returned as it is if there are no allowed origins.

@@ -44,9 +44,10 @@ def _timeout_response() -> Response:
 def with_request_deadline(
     handler: Handler, request_timeout: float, min_watch_seconds: float = MIN_WATCH_SECONDS
 ) -> Handler:
-    """Set `request.deadline`, and cancel the handler and respond with 504 once it has passed.
+    """Return a handler that sets `request.deadline`, and calls `handler`, but responds with 504 once it has passed.
 
-    A streamed response is cut off at the deadline. Long-running requests have no deadline; watches end themselves.
+    `handler` is then cancelled. A streamed response is cut off at the deadline. Long-running requests have no deadline;
+    watches end themselves.
 
     Args:
         handler: the next handler.

@@ -117,7 +117,7 @@ class Draining:
 
 
 def with_draining(handler: Handler, draining: Draining) -> Handler:
-    """Count the requests in `draining`, and reject them while it is active, except for health checks.
+    """Return a handler that counts requests in `draining`, and rejects them while it is active, except health checks.
 
     The server's own clients are not rejected either, so that its hooks can finish.
     """

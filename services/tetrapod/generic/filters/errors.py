@@ -32,7 +32,7 @@ def exhaustion(error: Exception) -> StatusError | None:
 
 
 def with_status_errors(handler: Handler) -> Handler:
-    """Convert the exceptions of `handler` to responses, except for cancellation and ClientGone."""
+    """Return a handler that converts the exceptions of `handler` to responses, except cancellation and ClientGone."""
 
     async def status_errors(request: Request) -> Response:
         try:

@@ -17,7 +17,7 @@ _USER: Final = b"x-remote-user"
 
 
 def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
-    """Start requests, and write the pieces of long responses, in an order that is fair to all users."""
+    """Return a handler that starts requests, and writes pieces of long responses, in an order that is fair to users."""
 
     async def fair_scheduling(request: Request) -> Response:
         user = next((value for name, value in request.headers if name == _USER), b"")

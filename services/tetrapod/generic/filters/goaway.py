@@ -15,9 +15,10 @@ from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_probabilistic_goaway(handler: Handler, chance: float, number: Callable[[], float] = random.random) -> Handler:
-    """Mark a fraction of the responses to HTTP/2 requests.
+    """Return a handler that adds `Connection: close` to a fraction of the responses to HTTP/2 requests.
 
     Args:
+        handler: the next handler.
         chance: the fraction; 0 marks none.
         number: returns a random number from 0 to 1.
     """

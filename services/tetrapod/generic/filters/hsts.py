@@ -9,7 +9,7 @@ from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_hsts(handler: Handler, directives: tuple[str, ...]) -> Handler:
-    """Add the Strict-Transport-Security header to all responses. Without directives return `handler` as it is."""
+    """Return a handler that adds Strict-Transport-Security to all responses; `handler` itself without directives."""
     if not directives:
         return handler
     value = "; ".join(directives).encode()

@@ -36,7 +36,7 @@ _PREFIX: Final = b"impersonate-"
 
 
 def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
-    """Replace `request.user` by the user of the Impersonate-* headers, if the authorizer allows it.
+    """Return a handler that replaces `request.user` by the user of the Impersonate-* headers, if that is authorized.
 
     The headers are removed. The original user is stored in `request.state["impersonator"]`, and the authorized verb in
     `request.state["impersonation_constraint"]`. A rejection raises StatusError 403.

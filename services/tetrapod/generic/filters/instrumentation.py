@@ -29,7 +29,7 @@ _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 
 
 def with_instrumentation(handler: Handler, component: str) -> Handler:
-    """Count, time and log every request. `component` is a label of the metrics.
+    """Return a handler that counts, times and logs every request. `component` is a label of the metrics.
 
     A long-running request is counted when its stream ends.
     """

@@ -35,7 +35,7 @@ class InFlight:
 
 
 def with_max_in_flight(handler: Handler, in_flight: InFlight) -> Handler:
-    """Reject requests beyond the limits of `in_flight` with a 429, and count the others there."""
+    """Return a handler that rejects requests beyond the limits of `in_flight` with a 429, and counts all others."""
     counts, limits = in_flight.counts, in_flight.limits
 
     async def max_in_flight(request: Request) -> Response:

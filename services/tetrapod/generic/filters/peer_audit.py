@@ -11,7 +11,7 @@ from tetrapod.machinery.status import StatusError
 
 
 def with_audit_findings(handler: Handler) -> Handler:
-    """Collect the audit data that the front proxy requested, and return it in response headers.
+    """Return a handler that collects the audit data which the front proxy requested, and adds it to response headers.
 
     Requests for which it requested none are passed on as they are.
     """

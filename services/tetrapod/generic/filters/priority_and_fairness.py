@@ -31,7 +31,9 @@ _LONGEST_WAIT: Final = 60.0
 
 
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:  # noqa: C901, PLR0915 - as below
-    """Execute, queue or reject requests as API priority and fairness decides. Rejections are responses with 429.
+    """Return a handler that executes, queues or rejects requests as API priority and fairness decides.
+
+    Rejections are responses with 429.
 
     Args:
         handler: the next handler.

@@ -11,7 +11,7 @@ from tetrapod.machinery import requestinfo
 
 
 def with_request_info(handler: Handler) -> Handler:
-    """Set `request.info`. Respond with a plain-text 500 if the path or query cannot be parsed."""
+    """Return a handler that sets `request.info`, or responds with a plain-text 500 if the target cannot be parsed."""
 
     async def request_info(request: Request) -> Response:
         try:

@@ -63,7 +63,7 @@ def spanned(name: str, handler: Handler) -> Handler:
 
 
 def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
-    """Create the server span of requests that are sampled. Return `handler` as it is if `tracing` is None.
+    """Return a handler that creates the server span of sampled requests; `handler` itself if `tracing` is None.
 
     The filter comes after authentication, because only some users may mark a request as traced.
     """

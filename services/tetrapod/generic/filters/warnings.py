@@ -22,7 +22,7 @@ _control: Final = re.compile("[\x00-\x1f\x7f-\x9f]").search
 
 
 def with_warnings(handler: Handler) -> Handler:
-    """Add a Warning header for each text of `request.warnings` to the response or the StatusError."""
+    """Return a handler that adds a Warning header for each of `request.warnings` to the response or the StatusError."""
 
     async def warnings(request: Request) -> Response:
         try:

@@ -111,7 +111,7 @@ class Request:
         audit: the audit context; None if the audit policy does not select the request.
         remote: the client's address, without its port.
         scheme: `https` or `http`.
-        http_version: such as `1.1`.
+        http_version: `1.0`, `1.1` or `2.0`.
         peer_certificates: the client's certificate chain as DER, its own first; empty if TLS did not verify it.
         certificate_error: the reason why the client's certificate is not trusted; "" if it is, or if there is none.
         received: when the request arrived, of time.monotonic().

@@ -109,7 +109,11 @@ class HeaderDecoder:
         return headers, changed
 
     def _string(self, block: bytes, at: int) -> tuple[bytes, int]:
-        """Return the string that begins at offset `at`, decoded, and the offset behind it."""
+        """Return the string that begins at offset `at`, decoded, and the offset behind it.
+
+        Raises:
+            ProtocolError: the block ends within the string.
+        """
         huffman = block[at] & 0x80
         size, at = _integer(block, at, 0x7F)
         end = at + size

@@ -346,7 +346,11 @@ class Http2Protocol(asyncio.Protocol):
             stream.end_of_request()
 
     def _priority(self, frame: Frame) -> None:
-        """Validate a priority, which is ignored, as RFC 9113 permits."""
+        """Validate a priority, which is then ignored, as RFC 9113 permits.
+
+        Raises:
+            ProtocolError: the frame names no stream, or the client has sent too many.
+        """
         if not frame.stream:
             raise ProtocolError(frames.PROTOCOL_ERROR, "PRIORITY without a stream")
         self._spend()
@@ -399,7 +403,11 @@ class Http2Protocol(asyncio.Protocol):
             self.outgoing.write(frames.frame(frames.PING, frames.ACK, 0, frame.payload))
 
     def _goaway(self, frame: Frame) -> None:
-        """Close the connection after the streams that are open."""
+        """Handle a GOAWAY of the client: close the connection after the streams that are open.
+
+        Raises:
+            ProtocolError: the frame is malformed.
+        """
         if frame.stream:
             raise ProtocolError(frames.PROTOCOL_ERROR, "GOAWAY on a stream")
         frames.read_goaway(frame.payload)
