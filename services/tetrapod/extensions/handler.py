@@ -90,7 +90,8 @@ class CustomResourceHandler:
         """Return the `Serving` of this revision of a definition, made if necessary.
 
         The finalizing controller uses it too. If a definition of the same name was deleted just before, the call first
-        waits until its storage is dropped.
+        waits until its storage is dropped. The handler keeps it until the definition changes or is deleted; callers
+        need not release it.
         """
         serving = self._servings.get(crd.name)
         if serving is None or serving.key != crd.serving_key:

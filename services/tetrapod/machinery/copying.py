@@ -17,9 +17,10 @@ def copy_object(obj: Object) -> Object:
 
 
 def copy_large(value: Any) -> Any:
-    """Return a deep copy of an object or a part of it, in a thread, without keeping the event loop from running.
+    """Return a deep copy of an object or a part of it, in steps between which other threads can run.
 
-    `copy_object` is faster, but orjson encodes a whole object while it holds the interpreter's lock.
+    It is meant for calls in a worker thread. `copy_object` is faster, but orjson encodes a whole object while it holds
+    the interpreter's lock.
     """
     if type(value) is dict:
         return {

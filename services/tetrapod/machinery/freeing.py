@@ -10,7 +10,7 @@ _OWN_REFERENCES: Final = 2
 
 
 def free_large(values: list[Any]) -> None:
-    """Free large objects part by part, in a thread, without keeping the event loop from running.
+    """Free large objects part by part, so that other threads can run in between. Call it in a worker thread.
 
     A million objects that are freed at once keep the event loop from running for 50 ms.
 

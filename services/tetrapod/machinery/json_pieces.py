@@ -47,7 +47,7 @@ class NotInPiecesError(ValueError):
 
 
 def loads(data: bytes) -> Any:
-    """Decode a document like `orjson.loads`, in pieces if it is large.
+    """Decode a document like `orjson.loads`, in pieces if it is large, so that other threads can run in between.
 
     Raises:
         ValueError: the document is malformed, or cannot be cut (`NotInPiecesError`).
@@ -283,7 +283,10 @@ _OUTER_LEVELS: Final = 8
 
 
 def dumps(value: Any) -> bytes:
-    """Encode a value like `orjson.dumps`, in parts. For small values this is slower."""
+    """Encode a value like `orjson.dumps`, in parts, so that other threads can run in between.
+
+    For small values this is slower.
+    """
     return b"".join(_parts(value, _OUTER_LEVELS))
 
 

@@ -148,9 +148,17 @@ class Serving:
         )
 
     async def settle(self, former: Serving) -> None:
-        """Wait until no replica stores objects by the former definition any more, then record the current revision.
+        """Wait until objects are no longer stored by the former definition, then record the current revision.
 
-        Objects that are written later match the definition, so that they need no conversion when they are read.
+        It waits SETTLE_SECONDS, in which other replicas are assumed to observe the change, and then for the requests of
+        `former`. Objects that are written later match the definition, so that they need no conversion when they are
+        read.
+
+        Args:
+            former: the `Serving` of the definition's previous revision.
+
+        Raises:
+            Unavailable: the storage cannot be read; the revision stays unknown.
         """
         await asyncio.sleep(SETTLE_SECONDS)
         await former.idle.wait()

@@ -31,8 +31,9 @@ class CrdStore(Store):
     async def written(self, ctx: Context, entry: Entry) -> Entry:
         """Wait until this process serves the written definition, and return the entry.
 
-        Upstream's informers lag, and clients have to retry. If the wait fails, the write has succeeded nevertheless.
-        Implements `Store.written`.
+        Upstream's informers lag, and clients have to retry. A dry run does not wait. If the wait times out or the
+        storage is unavailable, the entry is returned nevertheless, because the write has succeeded. Implements
+        `Store.written`.
         """
         if not ctx.dry_run and entry.revision:
             with suppress(TooLargeResourceVersion, Unavailable):  # the write has succeeded in any case

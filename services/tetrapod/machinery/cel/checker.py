@@ -170,7 +170,12 @@ class Checker:
         return None
 
     def _global(self, node: Ident, name: str) -> bool:
-        """Set the type of an identifier that names a variable or a type, and return whether `name` is such a name."""
+        """Set the type of an identifier that names a variable or a type, and return whether `name` is such a name.
+
+        Args:
+            node: the identifier, which is changed only if the result is True.
+            name: its name without a leading dot.
+        """
         variable = self._scope.variables.get(name)
         if variable is not None:
             node.type = variable
@@ -276,6 +281,10 @@ class Checker:
         """Set the type of a call, and the overloads that match its arguments. Without a match, report an error.
 
         The type is `dyn` if the results of the matching overloads differ.
+
+        Args:
+            node: the call, whose operands have been checked.
+            overloads: all overloads of its function.
         """
         operands = node.operands
         if node.function in ("_&&_", "_||_"):
@@ -340,6 +349,10 @@ class Checker:
         """Return the type that an element or entry adds to its list, map or object.
 
         For an optional one (`?value`) it is the type inside the optional; an error is reported if it is none.
+
+        Args:
+            value: the checked node of the element or value.
+            optional: whether it was written with `?`.
         """
         if not optional:
             return value.type

@@ -118,7 +118,16 @@ class Environment:
 
 
 class Program:
-    """A checked expression that can be evaluated any number of times. `output_type` is the type of its value."""
+    """A checked expression that can be evaluated any number of times. `output_type` is the type of its value.
+
+    Args:
+        expression: the text of the expression.
+        node: the checked tree.
+        environment: the environment in which it was checked.
+
+    Raises:
+        CompileError: a constant part of the expression fails.
+    """
 
     def __init__(self, expression: str, node: Node, environment: Environment) -> None:
         self.expression = expression

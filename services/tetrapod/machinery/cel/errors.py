@@ -25,14 +25,16 @@ class Issue:
 
 
 class CompileError(CelError):
-    """The error of an expression that does not compile. `issues` has its errors one by one.
+    """The error of an expression that does not compile.
 
     `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
 
         ERROR: <input>:1:5: undefined field 'x' | self.x | ....^
 
-    `output_type` is set if the expression is valid but a constant part of it fails. Callers report a wrong type before
-    such an error.
+    Attributes:
+        issues: the errors one by one; () if a constant part of a valid expression fails.
+        output_type: the type of the expression if it is valid but a constant part of it fails, otherwise None. Callers
+            report a wrong type before such an error.
     """
 
     def __init__(self, issues: Sequence[Issue], text: str, output_type: CelType | None = None) -> None:

@@ -18,7 +18,13 @@ from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pa
 
 
 def literal_problems(root: Node) -> list[tuple[int, str]]:
-    """Return the offset and message of each invalid literal, in the order of upstream's validators."""
+    """Return the offset and message of each invalid literal, in the order of upstream's validators.
+
+    The offsets are in code points.
+
+    Args:
+        root: the root of the checked tree.
+    """
     nodes = _preorder(root)
     calls = [node for node, _ in nodes if isinstance(node, Call)]
     problems: list[tuple[int, str]] = []

@@ -43,6 +43,9 @@ _REGEX: Final = frozenset({"matches", "find", "findAll"})
 class Plan:
     """The evaluation function (`run`) of one checked expression, and the slots of its variables in a `Frame`.
 
+    Args:
+        node: the checked tree.
+
     Raises:
         InstantiationError: a constant part of the expression fails.
     """

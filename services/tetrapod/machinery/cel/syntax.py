@@ -29,6 +29,10 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     """Return the syntax errors of an expression that `parser` rejected, at least one, sorted by position.
 
     Only the first is returned for an expression of more than MAX_LENGTH code points.
+
+    Args:
+        expression: the text of the expression.
+        source: converts offsets to positions in the text.
     """
     if len(expression) > MAX_LENGTH:
         return [_first_issue(expression, source)]

@@ -19,6 +19,10 @@ def cap_update_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> M
 
     The merged entries belong to the manager `ancient-changes`. Entries of different versions cannot be merged, so more
     than `limit` may remain. `managed` is not modified, and is returned if it has no more than `limit`.
+
+    Args:
+        managed: the entries by the identifiers of their managers.
+        limit: the most entries of updates; those of applies do not count.
     """
     updaters = [manager for manager, entry in managed.items() if not entry.applied]
     excess = len(updaters) - limit

@@ -81,6 +81,13 @@ class Updater:
         Other managers lose the changed fields. The entry of `manager` is new, with only the identity `{}`: callers pass
         a placeholder and replace it. `managed` is not modified.
 
+        Args:
+            live: the existing object.
+            new: the object after the update.
+            version: the `apiVersion` of both.
+            managed: the managed fields of the existing object.
+            manager: the key of the manager in `managed`. If it owns no fields, the result has no entry for it.
+
         Raises:
             SchemaError: a changed part does not match the schema.
         """
@@ -128,6 +135,9 @@ class Updater:
         """Return managed fields with the field sets adapted to the current schema.
 
         Entries of versions that do not exist are left out.
+
+        Args:
+            managed: the managed fields, which are not modified.
         """
         out: Managed = {}
         for manager, entry in managed.items():

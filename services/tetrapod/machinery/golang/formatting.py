@@ -14,7 +14,12 @@ from tetrapod.machinery.sorting import sort_large
 
 
 class GoValue:
-    """A value that JSON cannot express, with the text that Go prints for it and its Go type."""
+    """A value that JSON cannot express, with the text that Go prints for it and its Go type.
+
+    Args:
+        text: the text.
+        type: the name of the Go type.
+    """
 
     def __init__(self, text: str, type: str) -> None:
         self.text = text

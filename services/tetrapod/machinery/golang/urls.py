@@ -31,7 +31,7 @@ class GoUrl:
         user: the user information before `@`.
         host: the host with its port, without escapes.
         path: the path without escapes.
-        raw_path: the path as it was written, set only if it differs from the default encoding of `path`.
+        raw_path: the path as it was written.
         query: the raw query without `?`.
         fragment: the fragment without `#` and escapes.
         force_query: whether the URL ends with `?`.

@@ -16,15 +16,19 @@ from tetrapod.machinery.schema_node import SchemaNode
 def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, keep_nulls: bool = False) -> list[str]:
     """Convert a custom resource of a request, in place, to the form that is stored and returned to clients.
 
+    Defaults are set, unknown fields are removed, and metadata is decoded.
+
     Args:
         node: the schema.
         obj: the custom resource.
-        preserve_unknown: whether unknown fields are kept (preserveUnknownFields of the CRD).
+        preserve_unknown: whether unknown fields, and nulls that the schema forbids, are kept (preserveUnknownFields of
+            the CRD).
         keep_nulls: whether nulls that the schema forbids are kept. Upstream does not decode the result of an apply
             again, so it keeps them.
 
     Returns:
-        The paths of unknown fields.
+        The paths of unknown fields: those of the metadata, then others. It may have placeholders, which
+        `error_limits.recorded` removes and counts.
 
     Raises:
         DecodeError: the metadata is malformed.

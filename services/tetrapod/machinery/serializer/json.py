@@ -306,7 +306,10 @@ def encode(obj: Object) -> bytes:
 
 
 def encode_large(obj: Object) -> bytes:
-    """Encode an object like `encode`, in a thread, without keeping the event loop from running."""
+    """Encode an object like `encode`, in steps between which other threads can run.
+
+    It is meant for calls in a worker thread, so that the event loop is not blocked.
+    """
     return without_exponents(dumps(ordered(obj)))
 
 

@@ -47,9 +47,13 @@ def remember(obj: Object, name: str, body: bytes) -> None:
 
 
 def carry(obj: Object, copy: Object) -> Object:
-    """Return `copy` after replacing its members by a `Verbatim` where those of `obj` are one, with their text.
+    """Return `copy` with its members replaced by a `Verbatim` where those of `obj` are one.
 
-    `copy` is modified, and must have these members.
+    Each gets the contents of the member of `copy` and the text of that of `obj`.
+
+    Args:
+        obj: the object whose texts are carried over.
+        copy: a copy of `obj`, which must have these members. It is modified and returned.
     """
     for name, value in obj.items():
         if isinstance(value, Verbatim):
