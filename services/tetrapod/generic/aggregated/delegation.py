@@ -79,7 +79,7 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
     """Return an authenticator for requests through the aggregator and for direct requests.
 
     Requests through the aggregator carry identity headers. Direct requests are authenticated by client certificate, or
-    by bearer token (TokenReview, cached for 10 seconds).
+    by bearer token (TokenReview, cached for 10 seconds). Requests without credentials are anonymous.
     """
     return UnionAuthenticator(
         [

@@ -41,7 +41,7 @@ class StandardOutput:
 
 
 class PlainFile:
-    """The `Writer` for a file that is appended to and never rotated. The file must exist."""
+    """The `Writer` for the file `path`, which is appended to and never rotated. The file must exist."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_APPEND | os.O_WRONLY)

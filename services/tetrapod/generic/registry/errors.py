@@ -68,7 +68,7 @@ def storage_error_text(path: str, detail: str) -> str:
 class StoredTooLarge(StatusError):
     """The error, a 500, for an object that exceeds the size limit of the store.
 
-    The text is the store's, as upstream.
+    `message` is the store's text, as upstream.
     """
 
     def __init__(self, message: str) -> None:

@@ -28,6 +28,9 @@ class Presence:
     Args:
         backend: the store.
         root: the prefix of the keys of all resources ("/registry").
+
+    Attributes:
+        changed: set when a resource was added to the set; a waiter clears it.
     """
 
     def __init__(self, backend: Backend, root: str = "/registry") -> None:
@@ -36,7 +39,6 @@ class Presence:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._present: set[tuple[str, str]] = set()
         self.changed = asyncio.Event()
-        """Set when a resource was added; a waiter clears it."""
 
     def __contains__(self, resource: tuple[str, str]) -> bool:
         """Return whether an object of the resource, a tuple of group and resource, has been seen."""

@@ -76,8 +76,10 @@ class ForwardingWatch:
 class MappedWatch(ForwardingWatch):
     """A `Watch` that converts the entries of another watch, such as to another API version.
 
-    `convert` is called with the entry of each event that has one. It returns the converted entry, or the same entry if
-    no conversion is needed. A converted event has no `previous`.
+    Args:
+        inner: the watch whose entries are converted.
+        convert: called with the entry of each event that has one. It returns the converted entry, or the same entry if
+            no conversion is needed. A converted event has no `previous`.
     """
 
     def __init__(self, inner: Watch, convert: Callable[[Entry], Entry]) -> None:

@@ -41,6 +41,21 @@ class CacheCounters:
 
     Args:
         labels: the API group and the plural name of the resource.
+
+    Attributes:
+        received: events received from the store.
+        dispatched: changes passed on to watches (each counts once, even without a watch), and progress notifications.
+        bookmarks: progress notifications of the store.
+        initial: initial events of watches.
+        terminated: watches that were ended because their client was too slow.
+        fills: times that the cache was filled.
+        fill_errors: failed attempts to fill the cache.
+        consistent: consistent reads from the cache.
+        fallbacks: consistent reads that had to be answered by the store, although its progress notifications are
+            reliable.
+        capacity_increases: times that `Window.capacity` doubled.
+        capacity_decreases: times that `Window.capacity` was halved.
+        undecodable: stored values that are not JSON objects.
     """
 
     __slots__ = (
@@ -68,17 +83,12 @@ class CacheCounters:
     def reset(self) -> None:
         """Set all counters to 0, when a client resets the metrics."""
         self.received = 0
-        """Events received from the store."""
         self.dispatched = 0
-        """Events delivered to watches, and bookmarks of the store."""
         self.bookmarks = 0
         self.initial = 0
-        """Initial events of watches."""
         self.terminated = 0
-        """Watches that were ended because their client was too slow."""
         self.fills = self.fill_errors = 0
         self.consistent = self.fallbacks = 0
-        """Consistent reads from the cache, and those that had to be answered by the store."""
         self.capacity_increases = self.capacity_decreases = 0
         self.undecodable = 0
 

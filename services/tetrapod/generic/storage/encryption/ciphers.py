@@ -132,6 +132,9 @@ class Secretbox:
     """The transformer of the provider `secretbox`: a stored value is a random nonce, followed by the box.
 
     PyNaCl is imported only if this cipher is used.
+
+    Args:
+        key: 32 bytes.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -249,7 +249,11 @@ class Stream:
 
 
 class WatchStream:
-    """Opens watches on a gRPC stream that they share, and opens a new stream when the last one has broken."""
+    """Opens watches on a gRPC stream that they share, and opens a new stream when the last one has broken.
+
+    Args:
+        endpoints: provides the connections.
+    """
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints

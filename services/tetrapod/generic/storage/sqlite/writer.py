@@ -175,8 +175,8 @@ class Writer:
     def _deliver_results(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
         """Pass the results to the callers, one caller per step of the event loop.
 
-        `done` is that of a `_Batch`: for each caller its future, and the result or the error. It is emptied.
-        The code of a caller that runs after its write may take longer than the write itself.
+        `done` has the future of each caller with its result or error, and is emptied. The code of a caller that runs
+        after its write may take longer than the write itself.
         """
         while done:
             future, result, error = done.popleft()
