@@ -54,7 +54,12 @@ def restore(labels: Mapping[str, str]) -> None:
 
 
 def retired(names: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether a series with these label names and values belongs to an object that `retire` was called for."""
+    """Return whether a series belongs to an object that was retired, and not restored since.
+
+    Args:
+        names: the names of the labels of the series.
+        values: their values, in the same order.
+    """
     for needed, retired_values in _retired.items():
         if (
             retired_values

@@ -197,7 +197,10 @@ class BackendConnection(asyncio.BufferedProtocol):
         return data
 
     def complete_body(self) -> bytes | None:
-        """Return the whole body if it has already arrived and nothing of it was read, otherwise None."""
+        """Return the body, or what the caller has not read of it, if its end has arrived; otherwise None.
+
+        The body is then read to its end, so the connection may carry another request.
+        """
         if not self.complete:
             return None
         data = b"".join(self._chunks)

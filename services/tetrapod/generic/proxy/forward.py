@@ -79,7 +79,9 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         dropped: the response headers that are not passed back; see `returned_headers`.
 
     Raises:
-        BackendError: the backend cannot be reached or the response is malformed; NotUpgraded as `only_upgraded` says.
+        BackendError: the backend cannot be reached, the response is malformed, or the identity cannot be sent;
+            NotUpgraded as `only_upgraded` says.
+        ClientGone: the client closed the connection before the end of a short body, which is read first.
     """
     request.cancel_when_gone = True
     if not target:

@@ -82,7 +82,7 @@ def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple
     Args:
         slices: the EndpointSlices of the Service.
         service: the Service.
-        port_name: the name of the port in the EndpointSlices.
+        port_name: the name of the port in the EndpointSlices; "" for an unnamed one.
 
     Raises:
         Unresolvable: no endpoint is ready.

@@ -484,7 +484,11 @@ class Http2Protocol(asyncio.Protocol):
         self._resets.append(stream.id)
 
     def provoked_reset(self, stream: Stream, code: int) -> None:
-        """Reset a stream because of a frame that its client has sent."""
+        """Reset a stream, with this HTTP/2 error code, because of a frame that its client has sent.
+
+        Raises:
+            ProtocolError: the client has caused too many resets.
+        """
         stream.reset(code)
         self._spend()
 
@@ -516,7 +520,12 @@ class Http2Protocol(asyncio.Protocol):
         self._fail(frames.ENHANCE_YOUR_CALM, "a header list is too long")
 
     def _fail(self, code: int, text: str) -> None:
-        """End the connection because the client has violated the protocol."""
+        """End the connection because the client has violated the protocol. Do nothing if it is closed.
+
+        Args:
+            code: the HTTP/2 error code.
+            text: the debug data of the GOAWAY.
+        """
         if self.session_state is SESSION_CLOSED:
             return
         self.outgoing.write(frames.goaway(code, self._last, text.encode()))

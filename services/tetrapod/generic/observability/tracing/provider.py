@@ -67,7 +67,10 @@ class Tracing:
         return 0
 
     def finished(self, server: Span) -> None:
-        """End the server span of a request, and pass it with all ended spans below it to the exporter."""
+        """End the server span of a request, and pass it with all ended spans below it to the exporter.
+
+        The trace is closed, unless it is also returned to the client (`Trace.detailed`).
+        """
         server.end()
         if not server.trace.detailed:
             server.trace.closed = True
