@@ -13,7 +13,10 @@ log = logging.getLogger(__name__)
 
 
 class AlwaysDeny(Plugin):
-    """The plugin AlwaysDeny. It logs upstream's deprecation warning when it is created."""
+    """The plugin AlwaysDeny, which rejects every request with a 403.
+
+    It logs upstream's deprecation warning when it is created.
+    """
 
     name = "AlwaysDeny"
 

@@ -14,7 +14,10 @@ from tetrapod.machinery.status import not_found
 
 
 class NamespaceExists(Plugin):
-    """The plugin NamespaceExists. The error is a 404 that names the namespace."""
+    """The plugin NamespaceExists, which rejects requests in namespaces that do not exist.
+
+    The error is a 404 that names the namespace.
+    """
 
     name = "NamespaceExists"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})

@@ -24,7 +24,7 @@ _LIVE_LOOKUP_SECONDS: Final = 30.0
 
 
 class NamespaceLifecycle(Plugin):
-    """The plugin NamespaceLifecycle.
+    """The plugin NamespaceLifecycle, which rejects creations in missing (404) or terminating (403) namespaces.
 
     Args:
         storages: provides the storage of Namespaces.

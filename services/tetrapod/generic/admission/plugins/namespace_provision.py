@@ -19,7 +19,7 @@ _RESOURCE: Final = GroupVersionResource("", "v1", "namespaces")
 
 
 class NamespaceAutoProvision(Plugin):
-    """The plugin NamespaceAutoProvision.
+    """The plugin NamespaceAutoProvision, which creates the namespace of a new object if it does not exist.
 
     `client` is the server's own, so that users need no permission to create namespaces.
     """

@@ -47,7 +47,7 @@ class Limited(Protocol):
 
 
 class ResourceQuota(Plugin):
-    """The plugin ResourceQuota."""
+    """The plugin ResourceQuota, which adds the usage of a write to every matching quota or rejects the write."""
 
     name = "ResourceQuota"
     operations = frozenset({"CREATE", "UPDATE"})

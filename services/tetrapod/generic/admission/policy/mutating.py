@@ -86,7 +86,7 @@ class _Request:
 
 
 class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
-    """The plugin MutatingAdmissionPolicy."""
+    """The plugin MutatingAdmissionPolicy, which changes objects by the results of CEL expressions."""
 
     name = "MutatingAdmissionPolicy"
     operations = frozenset({"CREATE", "UPDATE", "CONNECT"})

@@ -67,7 +67,7 @@ class _Request:
 
 
 class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
-    """The plugin ValidatingAdmissionPolicy."""
+    """The plugin ValidatingAdmissionPolicy, which rejects requests, warns, and annotates by CEL expressions."""
 
     name = "ValidatingAdmissionPolicy"
 

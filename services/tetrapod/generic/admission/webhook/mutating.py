@@ -58,7 +58,7 @@ class _Reinvocation:
 
 
 class MutatingAdmissionWebhook(WebhookPlugin):
-    """The plugin MutatingAdmissionWebhook."""
+    """The plugin MutatingAdmissionWebhook, which calls the matching webhooks one after another."""
 
     name = "MutatingAdmissionWebhook"
     phase = "admit"

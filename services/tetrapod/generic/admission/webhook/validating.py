@@ -20,7 +20,7 @@ _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
 
 
 class ValidatingAdmissionWebhook(WebhookPlugin):
-    """The plugin ValidatingAdmissionWebhook."""
+    """The plugin ValidatingAdmissionWebhook, which calls all matching webhooks concurrently."""
 
     name = "ValidatingAdmissionWebhook"
     phase = "validating"
