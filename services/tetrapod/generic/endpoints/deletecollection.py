@@ -16,7 +16,11 @@ from tetrapod.machinery.gvk import Object
 
 
 async def delete_collection(scope: Scope, request: Request) -> Response:
-    """Serve a DELETE of a collection: the response is the list of the objects from before the deletion."""
+    """Serve a DELETE of a collection: the response is the list of the objects from before the deletion.
+
+    Raises:
+        StatusError: the request is malformed, or a deletion is rejected. Objects deleted before remain deleted.
+    """
     accepted = negotiate(request, scope.offer)
     list_options = decode_list_options(request.query().values)
     selection = await selection_of(scope, list_options, request_info(request).namespace, "")

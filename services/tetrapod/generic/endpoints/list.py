@@ -20,7 +20,12 @@ from tetrapod.machinery.status import bad_request
 
 
 async def list_(scope: Scope, request: Request) -> Response:
-    """Serve a GET of a collection: a list, or a watch if the query or the path requests one."""
+    """Serve a GET of a collection: a list, or a watch if the query or the path requests one.
+
+    Raises:
+        StatusError: the options are invalid (400, 422), the resource version is not available (410, 504), or the
+            response type is not acceptable (406).
+    """
     info = request_info(request)
     accepted = negotiate(request, scope.offer)
     options = decode_list_options(request.query().values)

@@ -43,7 +43,7 @@ def patch_types(scope: Scope) -> Sequence[str]:
 
 
 async def patch(scope: Scope, request: Request) -> Response:
-    """Serve a PATCH.
+    """Serve a PATCH of any type, and return the new object with 200, or with 201 if server-side apply created it.
 
     Raises:
         StatusError: 415 for an unsupported patch type; otherwise as for an update.

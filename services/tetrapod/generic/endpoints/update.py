@@ -35,7 +35,7 @@ Revise = Callable[[Object | None], Awaitable[Object]]
 
 
 async def update(scope: Scope, request: Request) -> Response:
-    """Serve a PUT.
+    """Serve a PUT: replace an object or its subresource, and return it with 200, or with 201 if it was created.
 
     Raises:
         StatusError: the request is malformed, rejected by admission or invalid, the object does not exist or was
