@@ -142,7 +142,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, names: Object) -> Names:
-        """Return the names in a spec.names or status.acceptedNames; unset names become ""."""
+        """Return the names in a spec.names or status.acceptedNames; unset names become "" or ()."""
         return cls(
             names.get("plural") or "",
             names.get("singular") or "",

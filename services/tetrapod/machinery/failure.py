@@ -16,7 +16,11 @@ T = TypeVar("T")
 
 
 class Failure(Generic[E]):
-    """The type, arguments and attributes of an exception, without its traceback, cause and context."""
+    """The type, arguments and attributes of an exception, without its traceback, cause and context.
+
+    Args:
+        error: the exception, which is not kept.
+    """
 
     __slots__ = ("_arguments", "_attributes", "_kind")
 

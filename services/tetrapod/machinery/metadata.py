@@ -140,7 +140,12 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
 
 
 def _validate_common(meta: Object, path: str) -> list[FieldError]:
-    """Return the errors of labels, annotations and owner references, which create and update check in the same way."""
+    """Return the errors of labels, annotations and owner references, which create and update check in the same way.
+
+    Args:
+        meta: the metadata.
+        path: the path of the metadata, for the errors.
+    """
     errors: list[FieldError] = []
     if labels := meta.get("labels"):
         errors += validate_labels(labels, field.child(path, "labels"))

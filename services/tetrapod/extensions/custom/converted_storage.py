@@ -124,7 +124,10 @@ class ConvertedStorage(ForwardingStorage):
         return converted[0]
 
     async def dry_run(self, entry: Entry) -> Entry:
-        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
+        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored.
+
+        Implements `DryRunStorage.dry_run`.
+        """
         converted = await self._shown([await self._written(entry.object())])
         return Unstored(entry.key, converted[0], entry.revision)
 

@@ -94,7 +94,10 @@ class ConvertedWatch(ForwardingWatch):
 
         The inner watch cannot call the sink itself, because conversion is asynchronous. It queues the events meanwhile,
         and ends if there are too many. Implements `Watch.subscribe`: if the sink raises an exception, the inner watch
-        is closed.
+        is closed. `close` cancels the task.
+
+        Args:
+            sink: called with each non-empty batch of converted events.
         """
 
         async def pump() -> None:

@@ -146,7 +146,10 @@ class CurrentStorage(ForwardingStorage):
         return replace(predicate, fields=matches_current)
 
     async def dry_run(self, entry: Entry) -> Entry:
-        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored."""
+        """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored.
+
+        Implements `DryRunStorage.dry_run`.
+        """
         if not self._codec.versions_differ:
             return entry
         obj = self._codec.encode(entry.object())

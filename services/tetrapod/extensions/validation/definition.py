@@ -102,6 +102,10 @@ def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldEr
     """Return the errors of status.storedVersions.
 
     They must include the storage version, and each of them must be in spec.versions.
+
+    Args:
+        stored: status.storedVersions; None if it is not set.
+        spec: the spec in internal form.
     """
     path = "status.storedVersions"
     if not stored:

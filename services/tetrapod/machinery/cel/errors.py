@@ -16,7 +16,14 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One error of an expression, at a line (from 1) and column (from 0). The message does not contain the position."""
+    """One error of an expression, at a line (from 1) and column (from 0). The message does not contain the position.
+
+    Attributes:
+        line: the line, or -1 if the position is unknown.
+        column: the column in code points, or -1.
+        message: the message.
+        kind: always "ERROR".
+    """
 
     line: int
     column: int

@@ -162,6 +162,9 @@ def encode(managed: Managed) -> list[Object]:
     """Return managedFields with the entries in upstream's order.
 
     They are sorted by operation, time, manager, version and subresource.
+
+    Args:
+        managed: the entries by the identifiers of their managers.
     """
     return [_encode_entry(entry) for entry in sorted(managed.values(), key=_entry_order)]
 

@@ -79,6 +79,10 @@ def with_annotation(merged: Object, config: Object) -> Object:
 
     An object without the annotation is returned as it is. The annotation is removed if the annotations are too large
     with it.
+
+    Args:
+        merged: the merged object, which is not modified.
+        config: the applied configuration.
     """
     if not _annotations(merged).get(ANNOTATION):
         return merged

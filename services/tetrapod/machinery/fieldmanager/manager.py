@@ -248,6 +248,10 @@ class FieldManager:
         """Return the managed fields to start from, decoded, and the encoded ones of `live` to keep if tracking fails.
 
         On the main resource, valid managed fields in the request (`new`) replace the stored ones.
+
+        Args:
+            live: the existing object; None on create.
+            new: the object of the request.
         """
         stored, requested = _metadata(live).get("managedFields"), _metadata(new).get("managedFields")
         if not self._subresource:

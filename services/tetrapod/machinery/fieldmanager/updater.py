@@ -44,7 +44,11 @@ class Conflict(NamedTuple):
 
 
 class Conflicts(Exception):
-    """The error of an apply that would take fields (`conflicts`) from other managers."""
+    """The error of an apply that would take fields from other managers.
+
+    Attributes:
+        conflicts: each field and manager, as `Conflict`.
+    """
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")

@@ -20,7 +20,7 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def unescape(text: bytes) -> bytes:
-    """Decode percent-escapes, all of which must be well-formed.
+    """Decode the percent-escapes of a text, all of which must be well-formed; callers check that.
 
     The C decoder of quoted-printable does the work: `urllib.parse.unquote_to_bytes` takes 60 times as long for many
     escapes in a row.

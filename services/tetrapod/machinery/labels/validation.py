@@ -14,7 +14,12 @@ from tetrapod.machinery.labels.selectors import Labels
 
 
 def validate_label_name(name: str, path: str) -> list[FieldError]:
-    """Return the errors of a label key, which must be a qualified name; [] if it is valid."""
+    """Return the errors of a label key, which must be a qualified name; [] if it is valid.
+
+    Args:
+        name: the key.
+        path: the path of the field that has it, for the errors.
+    """
     return [field.invalid(path, name, text) for text in names.is_qualified_name(name)]
 
 
@@ -22,6 +27,10 @@ def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
     """Return the errors of the keys and values of labels.
 
     They are in the order of the labels; upstream's order is random.
+
+    Args:
+        labels: the labels; None counts as none.
+        path: the path of the labels, for the errors.
     """
     errors: list[FieldError] = []
     for key, value in (labels or {}).items():

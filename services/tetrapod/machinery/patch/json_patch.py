@@ -125,6 +125,9 @@ class _Document:
 
     After its first insertion or removal, a long list is held as `Pieces`, until it is copied or the patch is complete.
     Only then is the list in the document updated.
+
+    Args:
+        root: the decoded object, which is not modified.
     """
 
     def __init__(self, root: Any) -> None:

@@ -73,7 +73,12 @@ class RuleErrors:
         self.errors: list[FieldError] = []
 
     def check(self, schema: Object, path: str) -> list[FieldError]:
-        """Return the errors of every rule in a whole openAPIV3Schema at `path`, except those about the summed cost."""
+        """Return the errors of every rule in a whole openAPIV3Schema at `path`, except those about the summed cost.
+
+        Args:
+            schema: the root schema.
+            path: its field path.
+        """
         self._schema(schema, _Place(path, root=True))
         return self.errors
 
@@ -81,6 +86,9 @@ class RuleErrors:
         """Return the errors about the summed cost of all rules that `check` has seen; [] if it is within the limit.
 
         There is one error for each of the most expensive rules (at most four) and one for the schema at `path`.
+
+        Args:
+            path: the field path of the root schema.
         """
         if self._total <= TOTAL_LIMIT:
             return []

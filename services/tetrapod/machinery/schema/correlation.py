@@ -97,7 +97,7 @@ class Correlation:
 
     @cached_property
     def _elements(self) -> Mapping[str, Any] | None:
-        """The elements of the old list by their keys, or None if the values are not lists of type map."""
+        """The elements of the old list by the text of their keys, or None if the values are not lists of type map."""
         if self._node.list_type != "map" or not isinstance(self._new, list) or not isinstance(self._old, list):
             return None
         return by_keys(self._node, self._old)

@@ -29,9 +29,9 @@ class EndingError(DecodeError):
 
 
 class UnknownField(Exception):
-    """The exception for a field that the struct does not have.
+    """The exception with which a decoder stops at a field that the struct does not have.
 
-    `decode` catches it and then collects all unknown fields.
+    `decode` catches it, and then removes and collects all unknown fields.
     """
 
 

@@ -271,7 +271,7 @@ def _elements(element: SchemaNode) -> Forget:
 
 
 def _below(node: SchemaNode) -> Forget:
-    """Return the function that `forget` runs for a schema, below which something can become null.
+    """Return the function that `forget` runs for a schema at or below which something can become null.
 
     It is compiled once.
     """

@@ -25,10 +25,10 @@ class Written(dict[str, Any]):
 
 
 def as_written(data: bytes) -> Any:
-    """Return a decoded JSON value in which all objects are `Written`. `data` must be valid JSON.
+    """Return a decoded JSON value in which all objects are `Written`.
 
     Raises:
-        DecodeError: the data is not JSON.
+        DecodeError: the data is not JSON or nests too deeply, or (NumberError) a number does not fit a float64.
     """
     return _written(pairs(data))
 

@@ -46,7 +46,10 @@ _ALLOWED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 
 
 def format_problems(call: Call) -> list[tuple[int, str]]:
-    """Return the offset and message of the first error of a `format` call with a literal format and list, or []."""
+    """Return the first error of a call of `format` whose format and list are literals, or [].
+
+    The list has at most one item: the offset of the error in code points, and its message. For other calls it is empty.
+    """
     target = call.target
     if not isinstance(target, Literal) or not isinstance(target.value, str) or not isinstance(call.args[0], ListNode):
         return []
