@@ -216,9 +216,9 @@ class Checker:
     def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> CelType:
         """Check an operand and return the type of one of its fields.
 
-        The type is an optional if `optional` is set or the operand is an optional. It is an error type if the object
-        type has no such field, and `dyn` for an operand without fields; both report an error unless the operand is
-        `dyn` or already has an error type.
+        The type is an optional if `optional` is set or the operand is an optional. It is an error type if an object
+        type has no such field, which is reported. It is `dyn` for operands that are neither maps nor objects. They are
+        reported too, except for `dyn`, type parameters and operands with an error type.
 
         Args:
             node: the selection, whose offset errors have.
