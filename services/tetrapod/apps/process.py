@@ -29,7 +29,10 @@ class Server(Protocol):
     """A server that `run` can start and stop."""
 
     async def start(self) -> None:
-        """Start the server, and return when it is ready."""
+        """Start the server, and return when it is ready, without a time limit.
+
+        If it raises an exception, which `run` reports, `stop` frees what was started.
+        """
         ...
 
     async def stop(self) -> None:

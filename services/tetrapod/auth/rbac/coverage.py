@@ -59,11 +59,14 @@ class Steps:
 
 
 class HeldRules:
-    """The rules that a user holds, as sets of rules by value. Bit `i` of a set is the rule at index `i`.
+    """The rules that a user holds, indexed by the values in their lists.
+
+    For each list (such as `verbs`) and each value in it (such as `get`) there is the set of the rules with that value.
+    A set is an int whose bit `i` stands for the rule at index `i`. `covering` adds the rules with wildcards.
 
     Attributes:
         for_any_name: the set of rules without resourceNames. Only they cover a right without a resource name.
-        cost: the steps that an operation on one set costs.
+        cost: how many of the remaining `Steps` an operation on one set takes; it grows with the number of rules.
 
     Args:
         rules: the rules that the user holds.

@@ -107,7 +107,8 @@ def aws_disk(source: Object, path: str) -> list[FieldError]:
     """Validate an awsElasticBlockStore volume.
 
     Args:
-        path: the field path of the volume source, for the errors.
+        source: the value of the field `awsElasticBlockStore`.
+        path: its field path, for the errors.
     """
     return requires("volumeID")(source, path) + _partition(source, path)
 

@@ -100,7 +100,11 @@ def device_usage(claim: Object, context: ClaimContext) -> Usage:
 
 
 def _devices(request: Object) -> int:
-    """Return the number of devices of a request; a request for all devices counts as 32."""
+    """Return the number of devices of a request; a request for all devices counts as 32.
+
+    Args:
+        request: `exactly` of a device request, or one of its `firstAvailable` subrequests.
+    """
     match request.get("allocationMode"):
         case "ExactCount":
             return int(request.get("count") or 0)

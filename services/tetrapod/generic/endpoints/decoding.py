@@ -199,7 +199,11 @@ class Decoder:
             )
 
     def kind_errors(self, gvk: GroupVersionKind) -> list[FieldError]:
-        """Return the errors of a custom object's kind and apiVersion; empty if they are the expected ones."""
+        """Return the errors of a custom object's kind and apiVersion; empty if they are the expected ones.
+
+        Args:
+            gvk: the kind and apiVersion in the body.
+        """
         errors = []
         if gvk.kind != self.kind.kind:
             errors.append(invalid("kind", gvk.kind, f"must be {self.kind.kind}"))

@@ -30,8 +30,13 @@ _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 class Estimate(NamedTuple):
     """The estimated seats of a request.
 
-    It takes the larger of `initial` and `final` while it executes. If `linger` is not 0, it keeps them for `linger`
-    seconds afterwards, while its watch events are sent.
+    It takes the larger of `initial` and `final` while it executes. If `linger` is not 0, it keeps that number for
+    `linger` seconds afterwards, while its watch events are sent.
+
+    Attributes:
+        initial: the seats for the work of the request itself.
+        final: the seats for the watch events that the request causes; 0 if it causes none.
+        linger: seconds.
     """
 
     initial: int = 1

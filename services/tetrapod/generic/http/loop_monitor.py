@@ -233,7 +233,10 @@ class RunDelay:
             self._file = -1
 
     def seconds(self) -> float:
-        """Return the delay in seconds since the thread started, or 0.0 if it is not known."""
+        """Return for how many seconds the creating thread has waited for a CPU in all, or 0.0 if it is not known.
+
+        The caller may run in any thread. The difference of two results is the delay between the calls.
+        """
         return int(os.pread(self._file, 64, 0).split()[1]) / 1e9 if self._file >= 0 else 0.0
 
     def close(self) -> None:

@@ -32,7 +32,10 @@ def go_float(value: float) -> str:
 def _shortest(value: float) -> tuple[str, str, int]:
     """Return the sign, the significant digits, and the power of ten by which they are multiplied.
 
-    The sign is "" or "-". The digits have no trailing zeros.
+    The sign is "" or "-". The digits have no leading and no trailing zeros, and are "0" for zero.
+
+    Args:
+        value: a finite number.
     """
     text = repr(abs(value))
     mantissa, _, power = text.partition("e")
