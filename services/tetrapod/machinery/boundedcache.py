@@ -87,9 +87,9 @@ class BoundedCache(dict[K, V]):
         return 2 * self._half_count, 2 * self._half_size
 
     def recall(self, key: K, default: V | None = None) -> V | None:
-        """Return the value of a key in either generation, or `default` if there is none.
+        """Return the value of a key in either generation, or `default` if neither contains the key.
 
-        An old entry becomes a young one.
+        An entry of the old generation moves to the young one.
         """
         value: V = super().get(key, _ABSENT)
         if value is _ABSENT:

@@ -1,9 +1,9 @@
-"""Decoding and encoding of large JSON documents piece by piece, so that other threads can run meanwhile.
+"""Decoding and encoding of large JSON documents piece by piece, so that other threads can run between the pieces.
 
-A decoder in C holds the interpreter's lock until it has created all objects: a tenth of a second for a document of 3 MB
-that nests deeply, which is most expensive. Here such a document is cut at commas into pieces. Each piece is completed
-by the brackets that are open at its ends, is decoded like a document, and its members are added to the containers that
-it continues.
+A decoder in C holds the interpreter's lock until it has created all objects. For a document of 3 MB that takes a tenth
+of a second in the most expensive case, deep nesting. This module cuts such a document into pieces at commas. It adds
+the brackets that are open at both ends of a piece, decodes the piece like a document, and adds its members to the
+containers that it continues.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def canonical(value: Any) -> str:
 def _split(text: str) -> tuple[bool, str, str, str]:
     """Return whether a quantity is negative, its digits before and after the point, and its suffix.
 
-    The digits before the point have no leading zeros, and are "0" if there are none.
+    The digits before the point have no leading zeros. For a text without such digits, such as `.5`, they are "0".
 
     Raises:
         ValueError: further characters follow the suffix.

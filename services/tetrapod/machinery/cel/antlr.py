@@ -34,7 +34,7 @@ AntlrError = tuple[int, int, str]
 
 
 def antlr_errors(text: str) -> list[AntlrError]:
-    """Return the syntax errors of an expression in the order in which ANTLR reports them; [] if there are none.
+    """Return the syntax errors of an expression in the order in which ANTLR reports them; [] if it is valid.
 
     Each is a tuple of line (from 1), column (from 0) and message. After too many errors, the rest is not reported.
     """

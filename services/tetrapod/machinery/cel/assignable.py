@@ -1,7 +1,7 @@
-"""The assignability of types, which also determines the types that type parameters stand for.
+"""The assignability of types, which also binds type parameters to types.
 
-The checker matches arguments with overloads by it. A `Substitutions` stores the types of type parameters, and removes
-those of a failed attempt.
+The checker uses it to find the overload that accepts the arguments of a call. A `Substitutions` stores the bindings,
+and removes those of an overload that does not match.
 
 Upstream: cel-go checker/types.go.
 """
@@ -38,7 +38,7 @@ def has_params(kind: CelType) -> bool:
 
 
 class Substitutions:
-    """The types that type parameters stand for (their bindings), determined by checks of assignability."""
+    """The bindings of type parameters: the type of each, as checks of assignability have determined it."""
 
     def __init__(self) -> None:
         self._bound: dict[str, CelType] = {}

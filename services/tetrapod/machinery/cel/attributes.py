@@ -226,7 +226,7 @@ def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optio
         value: the value.
         qualifiers: the fields and indexes.
         own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
-        optional: whether `value` is the content of an optional, so that a missing field is no error.
+        optional: whether `value` is the content of an optional, so that a missing field is not an error.
 
     Raises:
         EvaluationError: a field or element is missing and no qualifier up to there is optional, or a key has a wrong
@@ -255,7 +255,7 @@ def qualify(value: Any, key: Any) -> Any:
     """Return the field `key` of a map or object, or the element at index `key` of a list.
 
     Raises:
-        EvaluationError: there is no such field or element, or the key has a wrong type.
+        EvaluationError: the field or element does not exist, or the key has a wrong type.
     """
     if value.__class__ is dict or isinstance(value, ObjectLike):
         try:
@@ -273,7 +273,7 @@ def qualify(value: Any, key: Any) -> Any:
 def lookup(value: Any, key: Any) -> Any:
     """Return the field `key` of a map or object, or the element at index `key` of a list.
 
-    The result is `_ABSENT` if there is none, or if the value is of another type.
+    The result is `_ABSENT` if the field or element does not exist, or if `value` is not a map, object or list.
 
     Raises:
         EvaluationError: the key has a wrong type.

@@ -75,7 +75,7 @@ class Scope:
         self._patch = patch_types
 
     def type_named(self, name: str) -> CelType | None:
-        """Return the type with a name such as `int` or `Object.spec`, or None if there is none."""
+        """Return the type with a name such as `int` or `Object.spec`, or None for an unknown name."""
         kind = _TYPE_NAMES.get(name) or (_SCALAR_NAMES.get(name) if self._objects else None)
         if kind is not None:
             return kind
@@ -348,7 +348,8 @@ class Checker:
     def _given(self, value: Node, optional: bool) -> CelType:
         """Return the type that an element or entry adds to its list, map or object.
 
-        For an optional one (`?value`) it is the type inside the optional; an error is reported if it is none.
+        For an element or entry that is written with `?`, this is the type inside the optional. If the value is neither
+        an optional nor `dyn`, an error is reported.
 
         Args:
             value: the checked node of the element or value.
@@ -364,7 +365,7 @@ class Checker:
     def _join(self, node: Node, previous: CelType | None, current: CelType) -> CelType:
         """Return the common type of the elements before `node` (None if it is the first) and of `node`.
 
-        The type is `dyn` if there is none in common.
+        The type is `dyn` if they have no common type.
 
         Args:
             node: the element.

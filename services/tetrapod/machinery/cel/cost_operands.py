@@ -43,7 +43,7 @@ class Sizes(Protocol):
         ...
 
     def elements(self, operand: Operand) -> Operand | None:
-        """Return an operand that stands for the elements of a list, or None if their type is unknown.
+        """Return an operand with the type and path of a list's elements, or None if their type is unknown.
 
         Upstream: listElementNode.
         """

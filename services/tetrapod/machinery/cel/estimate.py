@@ -121,7 +121,7 @@ class Estimator:
         return self._declared(operand.path) or UNKNOWN
 
     def elements(self, operand: Operand) -> Operand | None:
-        """Return an operand that stands for the elements of a list, or None if their type is unknown.
+        """Return an operand with the type and path of a list's elements, or None if their type is unknown.
 
         Upstream: listElementNode.
         """

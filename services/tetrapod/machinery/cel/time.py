@@ -162,7 +162,7 @@ def _offset(name: str) -> timedelta:
 def parse_words(text: str) -> Duration | None:
     """Return the sum of all numbers with a unit in a text, such as `2 days`.
 
-    The result is None if there are none, or if a number does not fit into int64.
+    The result is None if no number has a known unit, or if a number does not fit into int64.
 
     Upstream: kube-openapi/pkg/validation/strfmt/duration.go.
     """

@@ -133,5 +133,5 @@ def type_of(value: CelType) -> CelType:
 
 
 def type_param(name: str) -> CelType:
-    """Return the type parameter of a name, which stands for any type in the signature of an overload."""
+    """Return the type parameter of a name: a placeholder for any type in the signature of an overload."""
     return CelType("param", name)

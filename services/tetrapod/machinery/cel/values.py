@@ -110,7 +110,7 @@ class ObjectLike:
         """Return the value of a key.
 
         Raises:
-            KeyError: there is no such key.
+            KeyError: the key does not exist.
         """
         raise KeyError(key)
 
@@ -340,7 +340,7 @@ def find(mapping: Any, key: Any) -> Any:
     """Return the value of a key in a map or object. `1` finds `1u` and `1.0`, but not `true`.
 
     Raises:
-        KeyError: there is no such key.
+        KeyError: the key does not exist.
     """
     if mapping.__class__ is not dict:
         return mapping.find(key)

@@ -14,7 +14,7 @@ def parse_bool(text: str) -> bool:
     """Parse a boolean like Go's strconv.ParseBool.
 
     Raises:
-        ValueError: the text is no boolean; the message is Go's.
+        ValueError: the text is not one of the spellings that Go accepts; the message is Go's.
     """
     if text not in _TRUE | _FALSE:
         raise ValueError(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")

@@ -10,7 +10,7 @@ _SHORT_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r
 def go_quote(text: str) -> str:
     """Quote a string as Go's strconv.Quote does: printable characters are kept, all others are escaped.
 
-    A lone surrogate of `surrogateescape` is shown as the byte it stands for.
+    A byte of invalid UTF-8, which `surrogateescape` decoded to a lone surrogate, is shown in hexadecimal.
     """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'

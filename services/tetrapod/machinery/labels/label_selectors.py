@@ -13,7 +13,7 @@ from tetrapod.machinery.labels.selectors import EVERYTHING, NOTHING, Labels, Req
 
 
 def from_set(labels: Labels | None) -> Selector:
-    """Return a selector of objects that have all of these labels, or of all objects if there are none.
+    """Return a selector of objects that have all of `labels`, or of all objects if `labels` is empty or None.
 
     The labels are not validated.
     """

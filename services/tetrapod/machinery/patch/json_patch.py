@@ -282,7 +282,7 @@ class _Document:
             write: whether the caller may modify the container; it and those above it are then copied if necessary.
 
         Raises:
-            JSONPatchError: there is no such container.
+            JSONPatchError: the path does not lead to an object or list.
         """
         tokens = path.split("/")
         if len(tokens) < 2:

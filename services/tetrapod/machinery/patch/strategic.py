@@ -343,9 +343,10 @@ def _merge_value(element: Any, merge_key: str) -> Hashable:
 
 
 def _child(node: SchemaNode | None, name: str) -> tuple[SchemaNode | None, str, str]:
-    """Return the schema of a field, its merge strategy (without `retainKeys`; "" if there is none), and its merge key.
+    """Return the schema of a field, its merge strategy and its merge key.
 
-    For a list, the schema is that of its items. All are empty if `node` is None.
+    For a list, the schema is that of its items. The strategy `retainKeys` is left out. Strategy and key are "" if the
+    field does not declare them. If `node` is None, the result is (None, "", "").
 
     Raises:
         StatusError: 400 if the type has no such field.

@@ -95,7 +95,7 @@ def _reader(message: str) -> Message:
         message: the name of the message, such as "io.k8s.api.core.v1.PodSpec".
 
     Raises:
-        UnknownMessageError: there is no such message.
+        UnknownMessageError: the message does not exist.
     """
     declared = {field.number: field for field in fields(message)}
     name = message.rpartition(".")[2]

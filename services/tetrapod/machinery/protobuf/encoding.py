@@ -35,7 +35,7 @@ def item(message: str, obj: Object) -> bytes:
         obj: the object.
 
     Raises:
-        UnknownMessageError: there is no such message.
+        UnknownMessageError: the message does not exist.
     """
     return delimited(ITEM, body(message)(obj))
 
@@ -45,7 +45,7 @@ def body(message: str) -> Encode:
     """Return the function that encodes an object to the bytes of a message, without a tag.
 
     Raises:
-        UnknownMessageError: there is no such message.
+        UnknownMessageError: the message does not exist.
     """
     if special := body_of(message):
         return special

@@ -195,10 +195,12 @@ def _list_and_rule_errors(schema: Object, path: str, rules: Rules) -> list[Field
 
 
 def _rest_errors(schema: Object, path: str, rules: Rules, faulty: list[str]) -> list[FieldError]:
-    """Return the errors of the schema under additionalProperties and of all below it; [] if there is none.
+    """Return the errors of the schema under additionalProperties and of all below it.
+
+    The result is [] if `schema` has no additionalProperties.
 
     Args:
-        schema: the schema that has additionalProperties.
+        schema: the schema to validate.
         path: the field path of `schema`.
         rules: the strictness.
         faulty: receives the path of every schema that has an error of its own.

@@ -21,7 +21,7 @@ class Decoded(NamedTuple):
 
     Attributes:
         obj: the decoded value; any JSON value.
-        duplicates: the text of each duplicate field, as strict decoding reports it; [] if there are none.
+        duplicates: the text of each duplicate field, as strict decoding reports it; [] if every field occurs once.
     """
 
     obj: Any

@@ -88,7 +88,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 def _compose(events: Iterator[Any]) -> _Node | None:
-    """Return the root node of the first document, built without recursion, or None if there is no document.
+    """Return the root node of the first document, built without recursion, or None if the stream contains no document.
 
     Raises:
         DecodeError: an alias refers to an unknown anchor, or the nodes nest too deeply.

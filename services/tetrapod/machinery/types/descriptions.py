@@ -23,9 +23,10 @@ COLUMN_TEXTS = "column_texts.json"
 
 
 def load(package: str) -> Descriptions:
-    """Return the descriptions of the definitions in a Go package (`io.k8s.api.core.v1`); {} if there are none.
+    """Return the descriptions of the definitions in a Go package (`io.k8s.api.core.v1`).
 
-    They are read from the file at each call, because documents are rarely built.
+    The result is {} if the file is missing or does not contain the package. The file is read at each call, because
+    OpenAPI documents are rarely built.
     """
     file = files(__package__).joinpath("data", FILE)
     if not file.is_file():
@@ -56,7 +57,7 @@ def load_ends() -> dict[str, dict[str, str]]:
 def column_texts(resource: str) -> dict[str, str]:
     """Return the descriptions of the columns of a built-in resource (`deployments.apps`), by column name.
 
-    The result is empty if there are none.
+    The result is {} for a resource whose columns have no descriptions.
     """
     texts, columns = _columns()
     return {name: texts[number] for name, number in columns.get(resource, {}).items()}
@@ -79,7 +80,10 @@ class Texts:
         return load_ends()
 
     def of(self, definition: str) -> tuple[str, dict[str, str]]:
-        """Return the description of a definition ("" if there is none) and those of its fields, by field name."""
+        """Return the description of a definition and those of its fields, by field name.
+
+        For a definition that has no description, the first is "".
+        """
         package, _, name = definition.rpartition(".")
         if package not in self._packages:
             self._packages[package] = load(package)

@@ -235,7 +235,7 @@ def _real(value: Any, digits: int, letter: str) -> str:
         letter: "f" or "e".
 
     Raises:
-        ClauseError: the value is none of these.
+        ClauseError: the value is neither a double nor one of these texts.
     """
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]

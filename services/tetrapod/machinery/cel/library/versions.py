@@ -20,7 +20,7 @@ class Semver(Special):
 
     Attributes:
         numbers: major, minor and patch.
-        pre: the parts of the prerelease, without dots; () if there is none.
+        pre: the parts of the prerelease, without dots; () for a release.
     """
 
     cel_type = types.object_type("kubernetes.Semver")
