@@ -4,9 +4,15 @@ The output is `services/tetrapod/generic/configuration/feature_gates.txt`.
 
     python tools/generate_feature_gates.py
 
-It needs Go, and the modules of tools/stock/go.mod. Each line has the name of a gate, its stage, its default, whether it
-is `locked` to the default, whether a package of kube-apiserver reads it (`read`; the others belong to kubelets,
-schedulers and controllers), and the gates that it needs.
+It needs Go, and the modules of tools/stock/go.mod. Each line has these fields of a gate:
+
+1. its name.
+2. its stage.
+3. its default, `on` or `off`.
+4. `locked` if the default cannot be changed, else `free`.
+5. `read` if a package of kube-apiserver reads it, else `unread`. The others belong to kubelets, schedulers and
+   controllers.
+6. the gates that it needs.
 """
 
 from __future__ import annotations

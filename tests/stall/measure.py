@@ -170,7 +170,7 @@ class Measuring:
         """Return the bytes that each of several further requests leaves behind.
 
         The first requests fill caches and malloc's pools, which stay. A leak grows with each further request, in every
-        round. What the preparation stores is not counted.
+        round. The objects that the preparation stores are not counted.
         """
         if case.prepare is not None:
             await case.prepare(self.admin, n)

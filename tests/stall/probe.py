@@ -1,9 +1,9 @@
 """`python -m stall.probe URL CA TOKEN PID…`: another user's requests while the server is busy.
 
-One GET of an object and one of /readyz, every ten milliseconds each, on kept connections. Each line of input ends a
-period. The answer is a line of JSON with the longest waits in that period, in seconds:
+Every ten milliseconds, the probe sends a GET of an object and a GET of /readyz, each on a connection that stays open.
+Each line of input ends a period. The answer is a line of JSON with the longest waits in that period, in seconds.
 
-- `wall` is the wait without the time for which the server or the probe was ready to run but the kernel ran something
+- `wall` is the wait without the time in which the server or the probe was ready to run, but the kernel ran something
   else (/proc/…/schedstat).
 - `cpu` is at most the CPU time that the server's processes took during the wait. On a busy host only this part is
   caused by the server. It leaves out waits for disks and the network.

@@ -17,7 +17,7 @@ LARGE_WINDOW = 1 << 30
 
 @dataclass
 class Answer:
-    """What a stream has received."""
+    """The parts of a response that a stream has received so far."""
 
     headers: dict[str, str] = field(default_factory=dict)
     informational: list[str] = field(default_factory=list)

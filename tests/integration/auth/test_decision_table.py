@@ -77,7 +77,7 @@ class World:
 
 
 def reference(world: World, asked: Attributes) -> str:
-    """Return the authorizer that allows a request: `masters`, `node`, `abac` or `rbac`; "nobody" if all reject it."""
+    """Return the authorizer that allows a request: `masters`, `node`, `abac` or `rbac`, or "" if none does."""
     if "system:masters" in asked.user.groups:
         return "masters"
     if node_allows(world, asked):

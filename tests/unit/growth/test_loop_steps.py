@@ -48,7 +48,7 @@ class _Source:
             yield list(range(BATCH))
 
     def subscribe(self, sink: Any) -> None:
-        """Ignore the sink: there are no further events."""
+        """Ignore the sink, because this watch ends after its initial events."""
 
     async def ended(self) -> None:
         """Return at once."""

@@ -37,7 +37,7 @@ def entry(revision: int, pod_status: Object) -> StoredEntry:
 
 
 class _Pods:
-    """A store of one pod. Each read returns the next of `states`, as if another client had changed it meanwhile."""
+    """A store of one pod. Each read returns the next of `states`, as if another client wrote between the reads."""
 
     def __init__(self, *states: Object) -> None:
         self._states = [entry(number, state) for number, state in enumerate(states, 1)]
