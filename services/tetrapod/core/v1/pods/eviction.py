@@ -6,7 +6,8 @@ Upstream: pkg/registry/core/pod/storage/eviction.go.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 from tetrapod.core.subresources.stores import BUDGETS, PODS, Stores
 from tetrapod.core.v1.pods.binding import SUCCESS, set_condition
@@ -17,9 +18,12 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ListQuery
 from tetrapod.machinery import field, labels, status
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
+
+T = TypeVar("T")
 
 _BUDGET_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL_BUDGETS: Final = (
@@ -85,22 +89,17 @@ class EvictionRest(Rest):
                 had a conflict; 422, the delete options are invalid.
         """
         versioned = _names_version(delete_options)
-        for attempt in range(_ATTEMPTS):
+
+        async def attempt() -> Entry | None:
             entry = await self._stores[PODS].get(ctx, name)
             pod = entry.peek()
             if not _ignores_budgets(pod):
                 return entry
-            try:
-                if versioned or _has_ended(pod):
-                    await self._delete(ctx, name, delete_options)
-                else:
-                    await self._delete(ctx, name, _with_version(delete_options, entry))
-                return None
-            except StatusError as error:
-                if error.code != 409 or versioned or attempt == _ATTEMPTS - 1:
-                    raise
-            await asyncio.sleep(_BACKOFF)
-        raise AssertionError("the last attempt returns or raises")
+            any_version = versioned or _has_ended(pod)
+            await self._delete(ctx, name, delete_options if any_version else _with_version(delete_options, entry))
+            return None
+
+        return await (attempt() if versioned else _retried(attempt))
 
     async def _evict_by_budget(self, ctx: Context, entry: Entry, delete_options: Object) -> None:
         """Delete a pod that budgets protect, and take a disruption from its budget if it must.
@@ -169,19 +168,15 @@ class EvictionRest(Rest):
             StatusError: 429, no disruption is allowed now; 403, disruptionsAllowed is negative or disruptedPods has too
                 many entries; 409 after the last attempt.
         """
-        meta = budget["metadata"]
-        for attempt in range(_ATTEMPTS):
-            current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), meta["name"])).object()
+        name = budget["metadata"]["name"]
+
+        async def attempt() -> None:
+            current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), name)).object()
             _take(current, pod)
-            if ctx.dry_run:
-                return
-            try:
+            if not ctx.dry_run:
                 await self._client.update(_BUDGETS, ctx.namespace, current, subresource="status")
-                return
-            except StatusError as error:
-                if error.code != 409 or attempt == _ATTEMPTS - 1:
-                    raise
-            await asyncio.sleep(_BACKOFF)
+
+        await _retried(attempt)
 
     async def _mark(self, ctx: Context, name: str, delete_options: Object) -> Object:
         """Set the condition DisruptionTarget of the pod, which changes the pod's resourceVersion.
@@ -203,6 +198,18 @@ class EvictionRest(Rest):
 
         marked, _ = await self._stores[PODS].update(ctx, name, mark, strategy=_Unchecked())
         return _with_version(delete_options, marked) if _names_version(delete_options) else delete_options
+
+
+async def _retried(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Await `attempt`, and again after each conflict (409), at most `_ATTEMPTS` times; return its result."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except StatusError as error:
+            if error.code != 409:
+                raise
+        await asyncio.sleep(_BACKOFF)
+    return await attempt()
 
 
 def _delete_options(eviction: Object, name: str, options: Object) -> Object:
@@ -282,24 +289,17 @@ def _take(budget: Object, pod: str) -> None:
             "too many pending evictions not confirmed by PDB controller",
         )
     if allowed == 0:
-        raise _too_many_requests(f"The disruption budget {name} {_why_none_is_allowed(budget_status)}", 0)
+        raise _too_many_requests(f"The disruption budget {name} {_why_none_is_allowed(budget)}", 0)
     budget_status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _deny(budget)
     budget_status.setdefault("disruptedPods", {})[pod] = now_rfc3339()
 
 
-def _why_none_is_allowed(budget_status: Object) -> str:
+def _why_none_is_allowed(budget: Object) -> str:
     """Return the reason why the status of a budget allows no disruption, as the predicate of a sentence."""
-    needed, healthy = (budget_status.get(name) or 0 for name in ("desiredHealthy", "currentHealthy"))
-    denial: Object = next(
-        (
-            condition
-            for condition in budget_status.get("conditions") or ()
-            if condition.get("type") == "DisruptionAllowed"
-        ),
-        {},
-    )
+    needed, healthy = (budget["status"].get(name) or 0 for name in ("desiredHealthy", "currentHealthy"))
+    denial = find_condition(budget, "DisruptionAllowed") or {}
     message = denial.get("message") if denial.get("status") == "False" else ""
     if message and denial.get("reason") == "SyncFailed":
         return f"does not allow evicting pods currently because it failed sync: {message}"
