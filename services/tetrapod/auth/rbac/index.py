@@ -9,7 +9,7 @@ Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleRes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authentication.serviceaccount import make_username
@@ -118,18 +118,14 @@ class RbacIndex:
         It is cached, except for users of more than _MANY_GROUPS groups.
         """
         if len(user.groups) > _MANY_GROUPS:
-            return self._resolve(user)
+            bound_groups = {name for is_group, name in self._by_subject if is_group}
+            return self._resolve(user.name, bound_groups.intersection(user.groups))
         key = (user.name, user.groups)
         cached = self._sets.recall(key)
-        return self._sets.keep(key, self._resolve(user)) if cached is None else cached
+        return self._sets.keep(key, self._resolve(*key)) if cached is None else cached
 
-    def _resolve(self, user: UserInfo) -> RuleSet:
-        subjects: list[SubjectKey] = [(False, user.name)]
-        if len(user.groups) > _MANY_GROUPS:
-            asked = set(user.groups)
-            subjects += [subject for subject in self._by_subject if subject[0] and subject[1] in asked]
-        else:
-            subjects += [(True, group) for group in user.groups]
+    def _resolve(self, user: str, groups: Iterable[str]) -> RuleSet:
+        subjects: list[SubjectKey] = [(False, user), *((True, group) for group in groups)]
         places: dict[BindingKey, list[SubjectKey]] = {}
         for subject in subjects:
             for key in self._by_subject.get(subject, ()):
