@@ -25,7 +25,7 @@ from tetrapod.auth.oidc.claims import parse_object
 from tetrapod.auth.oidc.fetching import Fetched, Fetcher, FetchError
 from tetrapod.auth.tokens.keys import PublicKey
 from tetrapod.machinery.failure import result_of
-from tetrapod.machinery.golang.integers import parse_uint
+from tetrapod.machinery.golang.integers import decimal_number
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
@@ -212,17 +212,9 @@ def expires(answer: Fetched, now: float) -> float:
     for name in ("s-maxage", "max-age"):
         value = directives.get(name, "")
         if value.isascii() and value.isdecimal():
-            return now + _delta_seconds(value)
+            return now + min(decimal_number(value), _LONGEST_AGE)
     moment = email.utils.parsedate_tz(answer.headers.get("expires", ""))
     try:
         return max(now, float(email.utils.mktime_tz(moment))) if moment is not None else now
     except (ValueError, OverflowError):  # a year that does not exist
         return now
-
-
-def _delta_seconds(digits: str) -> int:
-    """Return the number of seconds in a directive, at most `_LONGEST_AGE`, as upstream's library does."""
-    try:
-        return min(parse_uint(digits), _LONGEST_AGE)
-    except ValueError:
-        return _LONGEST_AGE

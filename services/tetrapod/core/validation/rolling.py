@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tetrapod.core.validation.names import NOT_NEGATIVE
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.golang.integers import atoi
+from tetrapod.machinery.golang.integers import decimal_number
 from tetrapod.machinery.names import is_valid_percent
 
 IntOrString: TypeAlias = int | str
@@ -29,13 +29,14 @@ def amount(value: IntOrString | None, path: str) -> list[FieldError]:
 
 
 def _percent(value: IntOrString | None) -> int | None:
-    return percent_value(value) if isinstance(value, str) and not is_valid_percent(value) else None
+    """Return the number of a percentage (25 for `25%`), or None for integers, for other texts and for None."""
+    return _int_value(value[:-1]) if isinstance(value, str) and not is_valid_percent(value) else None
 
 
 def number(value: IntOrString | None) -> int:
     """Return 5 for 5 and "5", 25 for "25%", and 0 for None and invalid texts."""
     percent = _percent(value)
-    return int_value(value) if percent is None else percent
+    return _int_value(value) if percent is None else percent
 
 
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
@@ -50,31 +51,17 @@ def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
     )
 
 
-def int_value(value: IntOrString | None) -> int:
+def _int_value(value: IntOrString | None) -> int:
     """Return an integer as it is, a decimal text as its number, and 0 for other texts and None.
 
     A number that does not fit into 64 bits becomes the nearest one that does.
 
     Upstream: IntValue.
     """
-    if isinstance(value, str):
-        digits = value[1:] if value[:1] in ("+", "-") else value
-        return _nearest(value) if digits.isascii() and digits.isdigit() else 0
-    return value or 0
-
-
-def percent_value(value: IntOrString | None) -> int | None:
-    """Return the number of a percentage (25 for `25%`), or None for integers, for other texts and for None."""
-    if not isinstance(value, str) or not value.endswith("%"):
-        return None
-    digits = value[:-1]
-    unsigned = digits[1:] if digits[:1] in ("+", "-") else digits
-    return _nearest(digits) if unsigned.isascii() and unsigned.isdigit() else None
-
-
-def _nearest(digits: str) -> int:
-    """Return the number of a decimal text, or the nearest 64-bit one, which Go's Atoi returns with its error."""
-    try:
-        return atoi(digits)
-    except ValueError:
-        return -(1 << 63) if digits.startswith("-") else (1 << 63) - 1
+    if not isinstance(value, str):
+        return value or 0
+    digits = value[1:] if value[:1] in ("+", "-") else value
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    magnitude = decimal_number(digits)
+    return max(-magnitude, -(1 << 63)) if value.startswith("-") else min(magnitude, (1 << 63) - 1)
