@@ -100,14 +100,6 @@ def _inheriting(wanted: Object, stored: Mapping[str, Entry]) -> Object:
         (role); parts of `wanted` that are then missing are added. It is `wanted` itself if an object of its name is
         stored, if it has no older object or that is not stored, or if the older object has an aggregationRule.
 
-    Args:
-        wanted: a bootstrap ClusterRole, Role or binding of this release.
-        stored: the stored objects of the same kind by name, or by namespace/name.
-
-    Returns:
-        `wanted` or a changed copy, with labels, annotations, and subjects (of a binding) or rules (of a role) of the
-        older object. What `wanted` has beyond them is added.
-
     Upstream: pkg/registry/rbac/rest/storage_rbac.go, primeSplitClusterRoleBindings and primeAggregatedClusterRoles.
     """
     name = wanted["metadata"]["name"]
