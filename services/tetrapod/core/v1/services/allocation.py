@@ -44,14 +44,11 @@ class Allocation:
 
     def __init__(self, addresses: ClusterIPs, ports: NodePorts, dry_run: bool) -> None:
         self._addresses, self._ports, self._dry_run = addresses, ports, dry_run
+        self._allocator = _DryRunPorts(ports) if dry_run else ports
         self._taken_addresses: list[str] = []
         self._taken_ports: list[int] = []
         self._free_addresses: list[str] = []
         self._free_ports: list[int] = []
-        # In a dry run: the ports that are allocated (read once), those that would be, and the highest of the latter.
-        self._allocated_ports: set[int] | None = None
-        self._claimed_ports: set[int] = set()
-        self._highest_port = 0
 
     async def create(self, new: Object) -> None:
         """Allocate cluster IPs, node ports and the health check node port of a new Service, and set them in `new`.
@@ -225,31 +222,50 @@ class Allocation:
             raise internal_error(f"failed to allocate a nodePort: {error}") from None
 
     async def _take_port(self, port: int) -> None:
-        """Allocate this port, raising PortError if it is not available.
-
-        A dry run only checks that the port is free. Like upstream, it does not check that the port is in the range.
-        """
-        if not self._dry_run:
-            await self._ports.take(port)
-            self._taken_ports.append(port)
-            return
-        if self._allocated_ports is None:
-            self._allocated_ports = await self._ports.taken()
-        if port in self._claimed_ports or port in self._allocated_ports:
-            raise PortError("provided port is already allocated")
-        self._claimed_ports.add(port)
-        self._highest_port = max(self._highest_port, port)
+        """Allocate this port, raising PortError if it is not available."""
+        await self._allocator.take(port)
+        self._taken_ports.append(port)
 
     async def _any_port(self) -> int:
-        """Allocate and return a free port, raising PortError if there is none; a dry run returns a placeholder."""
-        if not self._dry_run:
-            port = await self._ports.take_any()
-            self._taken_ports.append(port)
-            return port
-        port = self._highest_port + 1 if self._highest_port else _DUMMY_PORT_BASE + 1
-        self._highest_port = port
-        self._claimed_ports.add(port)
+        """Allocate and return a free port, raising PortError if there is none."""
+        port = await self._allocator.take_any()
+        self._taken_ports.append(port)
         return port
+
+
+class _DryRunPorts:
+    """The node ports of a dry run, which allocates nothing: free ports that are requested, and placeholders.
+
+    Args:
+        ports: the allocator, whose ports are read once.
+    """
+
+    def __init__(self, ports: NodePorts) -> None:
+        self._ports = ports
+        self._allocated: set[int] | None = None
+        self._claimed: set[int] = set()
+        self._highest = 0
+
+    async def take(self, port: int) -> None:
+        """Claim this port, raising PortError if it is allocated or claimed.
+
+        Like upstream, a dry run does not check that the port is in the range.
+        """
+        if self._allocated is None:
+            self._allocated = await self._ports.taken()
+        if port in self._claimed or port in self._allocated:
+            raise PortError("provided port is already allocated")
+        self._claim(port)
+
+    async def take_any(self) -> int:
+        """Claim the number above the highest claimed port and return it, although it may be allocated."""
+        port = (self._highest or _DUMMY_PORT_BASE) + 1
+        self._claim(port)
+        return port
+
+    def _claim(self, port: int) -> None:
+        self._claimed.add(port)
+        self._highest = max(self._highest, port)
 
 
 async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[str], free_ports: list[int]) -> None:
