@@ -24,8 +24,6 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import forbidden
 from tetrapod.machinery.table import Column, TableConvertor
 
-_PROTECTED_CLASSES: Final = frozenset({"system-node-critical", "system-cluster-critical"})
-
 _SYSTEM: Final = "system-"
 _HIGHEST: Final = 1_000_000_000
 _SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -69,7 +67,7 @@ class PriorityClassStore(Store):
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
     ) -> tuple[Entry, bool]:
-        if name in _PROTECTED_CLASSES:
+        if name in _SYSTEM_CLASSES:
             raise forbidden(self.resource, name, "this is a system priority class and cannot be deleted")
         return await super().delete(ctx, name, options, validate)
 
