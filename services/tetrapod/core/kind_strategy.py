@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from tetrapod.core.podspec.features import drop_disabled_of_template
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.registry.strategy import MetadataRules, Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -53,7 +53,7 @@ class KindStrategy(Strategy):
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
     return_deleted_object: bool = False
-    metadata_rules: Literal["kube", "plain", "late", "none"] = "kube"
+    metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
 
     def __post_init__(self) -> None:

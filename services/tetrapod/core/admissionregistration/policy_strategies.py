@@ -8,7 +8,7 @@ Upstream: pkg/registry/admissionregistration/*/{strategy,authz}.go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.kind_strategy import KindStrategy
@@ -16,6 +16,7 @@ from tetrapod.generic.authorization.interface import Attributes, Authorizer, Dec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest_mapper import find_resource
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.strategy import MetadataRules
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
@@ -32,7 +33,7 @@ class StaticNames(KindStrategy):
     A new object whose name is reserved for manifests is rejected; an update of an object with such a name only warns.
     """
 
-    metadata_rules: Literal["kube", "plain", "late", "none"] = "plain"
+    metadata_rules: MetadataRules = "plain"
     revalidates_generate_name: bool = True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:

@@ -18,6 +18,8 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain
 
+MetadataRules = Literal["kube", "plain", "late", "none"]
+"""How metadata is validated; `Strategy.metadata_rules` describes the values."""
 _METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -68,7 +70,7 @@ class Strategy:
     tabular: bool = True
     field_labels: Sequence[str] = ()
     qualified_finalizers: bool = True
-    metadata_rules: Literal["kube", "plain", "late", "none"] = "kube"
+    metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
     repeats_errors: bool = False
 
