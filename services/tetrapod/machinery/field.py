@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_PATH, MAX_TEXT, MAX_VALUE, cut, cut_path, more
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.json_numbers import as_go_writes
@@ -175,7 +176,7 @@ def aggregate(errors: Sequence[FieldError]) -> str:
     """Return the distinct errors as one text: in brackets and separated by commas, but a single one as it is."""
     listed, rest = shown(distinct(errors))
     texts = [f"{error.field}: {body}" for error, body in listed] + ([rest] if rest else [])
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return aggregate_errors(texts)
 
 
 _TITLES: Final = {

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrapod.machinery import error_limits
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_MESSAGE, MAX_PATH, MAX_TEXT, cut, cut_path
 from tetrapod.machinery.field import FieldError, shown
 from tetrapod.machinery.golang.quoting import go_quote
@@ -190,7 +191,7 @@ def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> StatusE
     if rest:
         causes.append({"message": rest})
         texts.append(rest)
-    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    text = aggregate_errors(texts)
     message = f"{kind} {_quoted(name)} is invalid: {text}" if texts else f"{kind} {_quoted(name)} is invalid"
     return StatusError(
         422, "Invalid", message, _details(*kind, name, causes=causes) if causes else _details(*kind, name)

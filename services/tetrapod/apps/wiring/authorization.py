@@ -11,6 +11,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.auth.authorizers.chain import checked
 from tetrapod.auth.authorizers.configuration import MODES, AuthorizationOptions, WebhookFlags, from_modes
 from tetrapod.generic.configuration.files import read
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -39,7 +40,7 @@ def authorization_options(options: Options) -> AuthorizationOptions:
         data = read(flags.config)
         return AuthorizationOptions(checked(data), flags.config, data.decode(), flags.policy_file)
     if errors := _mode_errors(options):
-        raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        raise ValueError(aggregate_errors(errors))
     webhook = WebhookFlags(
         config_file=flags.webhook_config_file,
         version=flags.webhook_version,

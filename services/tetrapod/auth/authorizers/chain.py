@@ -32,6 +32,7 @@ from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.gvk import Object
@@ -160,7 +161,7 @@ def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> O
     if errors := validate(config):
         raise ValueError(aggregate(errors))
     if texts := name_errors(config, required):
-        raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise ValueError(aggregate_errors(texts))
     return config
 
 

@@ -17,6 +17,7 @@ from tetrapod.machinery.cel import declarations
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment
 from tetrapod.machinery.cel.errors import CelError
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import Object
 
 _RESOURCE_FIELDS: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
@@ -70,8 +71,8 @@ class MatchConditions:
             CONDITION_SECONDS.observe(self._labels, time.perf_counter() - start)
             if errors:
                 CONDITION_ERRORS.add(self._labels)
-        if errors := list(dict.fromkeys(errors)):
-            raise ConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        if errors:
+            raise ConditionError(aggregate_errors(errors))
         return True
 
     def _request(self, spec: Object) -> Object:

@@ -27,6 +27,7 @@ from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.machinery import field
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.gvk import Object
 
@@ -164,8 +165,7 @@ async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
         async with asyncio.timeout(_DISCOVERY_TIMEOUT):
             for one in made:
                 await one.ready.wait()
-    texts = [text for one in made if (text := one.discovery_error())]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+    return aggregate_errors(text for one in made if (text := one.discovery_error()))
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

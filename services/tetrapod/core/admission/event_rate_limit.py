@@ -19,6 +19,7 @@ from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.schemas import integer, kind, list_of, string, struct
 from tetrapod.machinery import field
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
@@ -123,12 +124,8 @@ class EventRateLimit(Plugin):
         Raises:
             StatusError: 429 with the texts of all limits that are reached.
         """
-        messages = list(
-            dict.fromkeys(rejection for limit in self._limits if (rejection := limit.rejection(attributes)))
-        )
-        if messages:
-            message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
-            raise StatusError(429, "TooManyRequests", f"Too many requests: {message}")
+        if messages := [rejection for limit in self._limits if (rejection := limit.rejection(attributes))]:
+            raise StatusError(429, "TooManyRequests", f"Too many requests: {aggregate_errors(messages)}")
 
 
 _LONGEST: Final = 512

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tetrapod.core.admission.pod_plugin import PodPlugin, object_of
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.machinery import field
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import Object
 
 _ALWAYS = "Always"
@@ -42,7 +43,7 @@ class AlwaysPullImages(PodPlugin):
         policies = [(path, holder.get(key) or "") for path, holder, key in _policies(object_of(attributes))]
         errors = [str(field.not_supported(path, policy, [_ALWAYS])) for path, policy in policies if policy != _ALWAYS]
         if errors:
-            raise forbidden(attributes, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            raise forbidden(attributes, aggregate_errors(errors))
 
 
 def _containers(pod: Object) -> Iterator[tuple[str, Object]]:

@@ -15,6 +15,7 @@ from tetrapod.core.admission.pod_plugin import object_of, spec_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import Object
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
@@ -55,11 +56,8 @@ class LimitRanger(Plugin):
             return
         check = pod_violations if attributes.resource.resource == "pods" else claim_violations
         for limit_range in await self._ranges.list(attributes.namespace):
-            errors = list(
-                dict.fromkeys(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes)))
-            )
-            if errors:
-                raise forbidden(attributes, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            if errors := list(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes))):
+                raise forbidden(attributes, aggregate_errors(errors))
 
 
 def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:

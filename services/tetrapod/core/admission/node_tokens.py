@@ -11,10 +11,10 @@ from tetrapod.core.admission.kinds import CLAIMS, CSI_DRIVERS, PERSISTENT_VOLUME
 from tetrapod.core.admission.node_identity import node_of, synthetic
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.authorization.interface import Authorizer, Decision
-from tetrapod.generic.authorization.rules import aggregate
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError, not_found
@@ -88,7 +88,7 @@ class NodeTokens:
         if is_needed:
             return ""
         if errors:
-            return f"error validating audience {go_quote(audience)}: {aggregate(errors)}"
+            return f"error validating audience {go_quote(audience)}: {aggregate_errors(errors)}"
         result = await self._authorizer.authorize(
             synthetic(attributes, "request-serviceaccounts-token-audience", audience, attributes.name)
         )

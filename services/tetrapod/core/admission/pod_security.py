@@ -34,6 +34,7 @@ from tetrapod.core.podsecurity.policy import (
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
@@ -157,7 +158,7 @@ class PodSecurity(Plugin):
             return
         if errors:
             metrics.failed(attributes, fatal=False)
-            _annotate(attributes, "error", f"Failed to parse policy: {_aggregate(errors)}")
+            _annotate(attributes, "error", f"Failed to parse policy: {aggregate_errors(errors)}")
         details_by_policy: dict[LevelVersion, str] = {}
 
         def violations(asked: LevelVersion) -> str:
@@ -239,8 +240,3 @@ def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
 
 def _annotate(attributes: Attributes, name: str, value: str) -> None:
     attributes.annotations[PREFIX + name] = value
-
-
-def _aggregate(errors: list[FieldError]) -> str:
-    texts = list(map(str, errors))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

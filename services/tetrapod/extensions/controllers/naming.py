@@ -20,6 +20,7 @@ from tetrapod.extensions.crds import Crd, Crds, Names
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.conditions import find_condition
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -219,8 +220,7 @@ def _settle_short_names(
         if name not in own and name in taken
     ]
     if texts:
-        distinct = list(dict.fromkeys(texts))
-        return "ShortNamesConflict", distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+        return "ShortNamesConflict", aggregate_errors(texts)
     _copy(names, requested, "shortNames")
     return None
 

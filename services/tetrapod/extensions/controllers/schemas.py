@@ -19,6 +19,7 @@ from tetrapod.extensions.validation.internal_version import Spec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.conditions import find_condition
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
@@ -90,8 +91,7 @@ def non_structural(crd: Object) -> Object | None:
         errors += validate_structural(schema, f"{path}.openAPIV3Schema")
     if not errors:
         return None
-    texts = [str(e) for e in errors]
-    return condition(NON_STRUCTURAL, "True", "Violations", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return condition(NON_STRUCTURAL, "True", "Violations", aggregate_errors(errors))
 
 
 class APIApprovalController(CrdController):

@@ -17,6 +17,7 @@ import orjson
 from tetrapod.generic.webhook.responses import Review, supported_version
 from tetrapod.generic.webhook.review_schemas import expected_conversion
 from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -208,8 +209,7 @@ def _pairs_problem(name: str, value: Object, before: Object) -> str:
         if name == "labels"
         else validate_annotations(value, "metadata.annotation")
     )
-    texts = [str(error) for error in errors]
-    return "" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return aggregate_errors(errors)
 
 
 def _go_type(value: Any) -> str:

@@ -16,6 +16,7 @@ from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_write
 from tetrapod.generic.audit.policy_file import read_policy
 from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig
 from tetrapod.generic.audit.truncate import Truncating
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 
 BATCH: Final = "batch"
@@ -184,7 +185,7 @@ class AuditOptions:
         """
         problems = [*self.log.problems(), *self.webhook.problems()]
         if problems:
-            raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+            raise ValueError(aggregate_errors(problems))
         policy = read_policy(self.policy_file) if self.policy_file else None
         if policy is None:
             return None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tetrapod.generic.audit.policy import LEVELS, STAGES, Auditing, GroupResources, Level, Policy, Rule
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError, invalid, not_supported, required
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -76,8 +77,7 @@ def parse_policy(data: bytes) -> Policy:
         log.warning("Audit policy contains errors, falling back to lenient decoding: strict decoding error: %s", text)
     errors = _validate(obj)
     if errors:
-        texts = list(dict.fromkeys(map(str, errors)))
-        raise PolicyError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise PolicyError(aggregate_errors(errors))
     if not obj.get("rules"):
         raise PolicyError("loaded illegal policy with 0 rules")
     return policy_of(obj)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.machinery.boundedcache import BoundedCache
+from tetrapod.machinery.error_aggregate import aggregate_errors
 
 Rule: TypeAlias = Mapping[str, Any]
 """A PolicyRule of rbac.authorization.k8s.io/v1. Rules are never modified."""
@@ -167,7 +168,7 @@ class RuleSet:
         if reason is not None:
             return AuthorizationResult(Decision.ALLOW, reason)
         errors = self.errors(attributes.namespace)
-        return AuthorizationResult(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else "")
+        return AuthorizationResult(Decision.NO_OPINION, f"RBAC: {aggregate_errors(errors)}" if errors else "")
 
     def grants(self, namespace: str) -> Iterable[Grant]:
         """Yield the cluster-wide grants, then those of `namespace`. `namespace` is "" for cluster-scoped requests."""
@@ -203,7 +204,9 @@ class RuleSet:
         listed = _Listed()
         listed_whole = all(listed.add(grant.rules) for grant in self.grants(namespace))
         errors = self.errors(namespace) if listed_whole else [*self.errors(namespace), "too many rules to list"]
-        return ResolvedRules(listed.resource_rules, listed.non_resource_rules, not listed_whole, aggregate(errors))
+        return ResolvedRules(
+            listed.resource_rules, listed.non_resource_rules, not listed_whole, aggregate_errors(errors)
+        )
 
     def _candidates(self, verb: str, group: str, resource: str, subresource: str, namespace: str) -> tuple[_Named, ...]:
         candidates: list[_Named] = []
@@ -305,13 +308,3 @@ class _Listed:
 
 
 _RESOURCE_KEYS: Final = ("verbs", "apiGroups", "resources", "resourceNames")
-
-
-def aggregate(errors: Sequence[str]) -> str:
-    """Join errors as upstream's aggregate error prints them: without duplicates, in brackets if there are several.
-
-    Returns:
-        "" if there are no errors.
-    """
-    distinct = list(dict.fromkeys(errors))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

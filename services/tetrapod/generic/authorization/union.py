@@ -18,7 +18,7 @@ from tetrapod.generic.authorization.interface import (
     RuleResolver,
 )
 from tetrapod.generic.authorization.metrics import DECISIONS
-from tetrapod.generic.authorization.rules import aggregate
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 
@@ -63,7 +63,7 @@ class UnionAuthorizer:
                 reasons.append(f"{name}: {reason}" if name else reason)
             if error:
                 errors.append(error)
-        return AuthorizationResult(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
+        return AuthorizationResult(Decision.NO_OPINION, "\n".join(reasons), aggregate_errors(errors))
 
 
 class PrivilegedGroup:
@@ -134,7 +134,7 @@ class UnionRuleResolver:
             [rule for a in answers for rule in a.resource_rules],
             [rule for a in answers for rule in a.non_resource_rules],
             any(a.incomplete for a in answers),
-            aggregate(errors),
+            aggregate_errors(errors),
         )
 
 

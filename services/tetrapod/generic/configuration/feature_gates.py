@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.booleans import parse_bool
 
 log = logging.getLogger(__name__)
@@ -142,12 +143,12 @@ def parse(settings: Sequence[str]) -> dict[str, bool]:
         gate = gates.get(name)
         if gate is None:
             errors.append(f"unrecognized feature gate: {name}")
-            raise _aggregate(errors)
+            raise FeatureGateError(aggregate_errors(errors))
         if gate.locked and gate.default != value:
             text = f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.default)}"
             errors.append(text)
     if errors:
-        raise _aggregate(errors)
+        raise FeatureGateError(aggregate_errors(errors))
     values = {
         gate.name: given[switch]
         for switch, stage in _ALL.items()
@@ -157,7 +158,7 @@ def parse(settings: Sequence[str]) -> dict[str, bool]:
     }
     values |= given
     if missing := _missing_needs(values):
-        raise _aggregate(missing)
+        raise FeatureGateError(aggregate_errors(missing))
     return values
 
 
@@ -190,10 +191,6 @@ def _missing_needs(values: Mapping[str, bool]) -> list[str]:
         if off:
             errors.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]")
     return errors
-
-
-def _aggregate(errors: Sequence[str]) -> FeatureGateError:
-    return FeatureGateError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
 
 def _go(value: bool) -> str:

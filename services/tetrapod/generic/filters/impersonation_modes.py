@@ -23,6 +23,7 @@ from tetrapod.generic.authentication.serviceaccount import (
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.machinery.domain_paths import domain_prefixed_path
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 
@@ -277,8 +278,7 @@ def extra_error(extra: dict[str, tuple[str, ...]]) -> str:
             return "impersonating the empty string key in extra is not allowed"
         errors = domain_prefixed_path(key, "extra.key")
         if errors:
-            listed = str(errors[0]) if len(errors) == 1 else f"[{', '.join(map(str, errors))}]"
-            return f"impersonating an invalid key in extra is not allowed: {listed}"
+            return f"impersonating an invalid key in extra is not allowed: {aggregate_errors(errors)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {go_quote(key)}"
         if "" in texts:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.generic.openapi.registered_versions import registered_versions
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.booleans import parse_bool
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource
@@ -184,7 +185,7 @@ def _validate(overrides: Mapping[str, str], *, flow_control: bool) -> None:
         elif unknown:
             errors.append(f"unknown api groups {','.join(sorted(unknown))}")
     if errors:
-        raise RuntimeConfigError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        raise RuntimeConfigError(aggregate_errors(errors))
 
 
 def _named(overrides: Mapping[str, str]) -> list[GroupVersion]:

@@ -23,6 +23,7 @@ from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.webhook.client_config import NO_CREDENTIALS, Credentials
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
@@ -116,8 +117,7 @@ class _Kubeconfig:
         if problems == [_NO_SERVER]:
             raise ValueError(_NOTHING)
         if problems:
-            text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-            raise ValueError(f"invalid configuration: {text}")
+            raise ValueError(f"invalid configuration: {aggregate_errors(problems)}")
         credentials = credentials_of(self._user, self._directory)
         server = self._cluster["server"]
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tetrapod.machinery import field, names
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError
 
 Operator: TypeAlias = Literal["=", "==", "in", "!=", "notin", "exists", "!", "gt", "lt"]
@@ -191,8 +192,7 @@ def requirement(key: str, op: str, values: list[str], path: str = "", *, key_is_
         if texts := names.is_valid_label_value(value):
             errors.append(field.invalid(field.key(field.index(values_path, i), key), value, "; ".join(texts)))
     if errors:
-        listed = list(dict.fromkeys(map(str, errors)))
-        raise ValueError(listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]")
+        raise ValueError(aggregate_errors(errors))
     return Requirement(key, op, values)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery import field, status
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -50,8 +51,7 @@ class BindingRest(Rest):
         elif not errors:
             errors += dns_subdomain(target["name"], "target.name")
         if errors:  # upstream returns these errors without a status, hence code 500
-            texts = [str(error) for error in errors]
-            raise status.StatusError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+            raise status.StatusError(500, "", aggregate_errors(errors))
         if validate is not None:
             await validate(obj)
         await self._assign(ctx, name, target["name"], obj)

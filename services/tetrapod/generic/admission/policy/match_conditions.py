@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
 from tetrapod.generic.admission.policy.expressions import BOOL, Compiled, Composer
 from tetrapod.machinery.cel.environment import MATCH_CONDITIONS_BUDGET
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import Object
 
 
@@ -36,6 +37,6 @@ async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
         raise MatchConditionError(str(error)) from None
     if any(not outcome.error and outcome.value is False for outcome in outcomes):
         return False
-    if errors := list(dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)):
-        raise MatchConditionError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    if errors := [outcome.error for outcome in outcomes if outcome.error]:
+        raise MatchConditionError(aggregate_errors(errors))
     return True

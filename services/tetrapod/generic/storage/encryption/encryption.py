@@ -18,6 +18,7 @@ from tetrapod.generic.storage.encryption.configuration import content, read_conf
 from tetrapod.generic.storage.encryption.metrics import RELOADS
 from tetrapod.generic.storage.encryption.providers import Providers
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import GroupResource
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,7 @@ async def _check(providers: Providers) -> None:
         except TransformError as error:
             errors.append(f"kms-provider-{number}: {error}")
     if errors:
-        raise RuntimeError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        raise RuntimeError(aggregate_errors(errors))
 
 
 async def _until_healthy(providers: Providers) -> None:

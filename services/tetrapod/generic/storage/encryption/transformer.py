@@ -7,11 +7,12 @@ pkg/storage/value/encrypt/identity/identity.go
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tetrapod.generic.storage.encryption.metrics import FROM_STORAGE, NO_RPC, OK, TO_STORAGE, transformed
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY
+from tetrapod.machinery.error_aggregate import aggregate_errors
 
 
 class TransformError(Exception):
@@ -104,9 +105,7 @@ class PrefixTransformer:
             transformed(self._resource, FROM_STORAGE, prefix.decode() or "identity", started, OK)
             return Plain(plain, stale or number > 0)
         if errors:
-            raise TransformError(
-                errors[0][0] if len(errors) == 1 else _aggregate(text for text, _ in errors), errors[0][1]
-            )
+            raise TransformError(aggregate_errors(text for text, _ in errors), errors[0][1])
         transformed(self._resource, FROM_STORAGE, "unknown", started, NO_RPC)
         raise TransformError(self._unmatched)
 
@@ -120,8 +119,3 @@ class PrefixTransformer:
             raise
         transformed(self._resource, TO_STORAGE, prefix.decode(), started, OK)
         return prefix + sealed
-
-
-def _aggregate(errors: Iterable[str]) -> str:
-    texts = list(dict.fromkeys(errors))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery import field
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.names import is_dns1123_subdomain
 
 LARGEST_KEY_ID: Final = 1024
@@ -72,7 +73,7 @@ def _annotations_error(obj: pb.EncryptedObject) -> str:
     size = sum(len(name.encode()) + len(value) for name, value in obj.annotations.items())
     if size > LARGEST_ANNOTATIONS:
         texts.append(f"total size of annotations is {size}, which exceeds the max size of {LARGEST_ANNOTATIONS}")
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+    return aggregate_errors(texts)
 
 
 def _domain_error(name: str) -> field.FieldError | None:

@@ -24,6 +24,7 @@ from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_
 from tetrapod.generic.storage.encryption.kms.service import KmsService
 from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, record_status_key
 from tetrapod.generic.storage.encryption.transformer import TransformError
+from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -132,7 +133,7 @@ class KmsProbe:
             errors += await self._follow_key(status.key_id)
         if not errors:
             return None
-        text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+        text = aggregate_errors(errors)
         return TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
 
     @staticmethod
