@@ -109,9 +109,9 @@ def _authorizer(mode: str, flags: WebhookFlags) -> Object:
 
 
 def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
-    """Return upstream's errors about names and types that `validate` does not cover; [] if there are none.
+    """Return upstream's errors about names and missing types of authorizers, which `validate` does not check.
 
-    The authorizers other than webhooks must be named as their type, in lower case.
+    The name of an authorizer other than a webhook must be its type in lower case, such as `rbac` for `RBAC`.
 
     Args:
         config: the AuthorizationConfiguration, with its defaults.

@@ -48,14 +48,15 @@ class Fetcher:
         self._pool, self._tls, self._rewrites = pool, ClientTLS(ca_data=authorities), dict(rewrites or {})
 
     async def get(self, url: str, bearer: str = "") -> Fetched:
-        """Fetch a URL and return the response, of any status, after following up to 10 redirects.
+        """Fetch a URL, following redirects, and return the final response, which may have any status.
 
         Args:
             url: the URL.
             bearer: a bearer token; "" for none. It is not sent to targets of redirects.
 
         Raises:
-            FetchError: there is no complete response within 30 seconds.
+            FetchError: the request failed, the response was not complete within 30 seconds or is larger than 4 MiB, or
+                it is the tenth redirect.
         """
         try:
             async with asyncio.timeout(TIMEOUT):

@@ -62,7 +62,7 @@ class HeldRules:
     """The rules that a user holds, indexed by the values in their lists.
 
     For each list (such as `verbs`) and each value in it (such as `get`) there is the set of the rules with that value.
-    A set is an int whose bit `i` stands for the rule at index `i`. `covering` adds the rules with wildcards.
+    A set is an int: its bit `i` is 1 if it contains the rule at index `i`. `covering` adds the rules with wildcards.
 
     Attributes:
         for_any_name: the set of rules without resourceNames. Only they cover a right without a resource name.

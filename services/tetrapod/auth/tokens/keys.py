@@ -82,7 +82,7 @@ def load_signing_key(pem: bytes) -> PrivateKey:
     Other PEM blocks and encrypted keys are skipped.
 
     Raises:
-        ValueError: there is no RSA or ECDSA private key; the text is upstream's.
+        ValueError: no block is a usable RSA or ECDSA private key; the text is upstream's.
     """
     for block in _PEM_BLOCK.findall(pem):
         if b"PRIVATE KEY" in block and (key := _private_key(block)) is not None:
@@ -96,7 +96,7 @@ def load_verification_keys(pem: bytes) -> list[VerificationKey]:
     These are public keys, those of certificates, and the public halves of private keys. Other PEM blocks are skipped.
 
     Raises:
-        ValueError: there is no usable key, or a key has an elliptic curve that JWTs do not support.
+        ValueError: no block contains a usable key, or a key has an elliptic curve that JWTs do not support.
     """
     keys = [verification_key(key) for block in _PEM_BLOCK.findall(pem) if (key := _public_key(block)) is not None]
     if not keys:

@@ -75,7 +75,7 @@ def accepted_audiences(token: Sequence[str], wanted: Sequence[str]) -> tuple[str
     """Return the audiences that are both in `token` and in `wanted`, in the token's order.
 
     Raises:
-        InvalidToken: there are none.
+        InvalidToken: no audience is in both.
     """
     both = tuple(audience for audience in token if audience in wanted)
     if not both:
