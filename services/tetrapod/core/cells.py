@@ -68,7 +68,7 @@ def age(obj: Object) -> str:
 
 
 def labels_text(labels: Mapping[str, str] | None) -> str:
-    """Return labels as `a=b,c=d`, sorted by key, or "<none>" if there are none."""
+    """Return labels as `a=b,c=d`, sorted by key, or "<none>" for an empty map or None."""
     if not labels:
         return NONE
     return ",".join(f"{key}={labels[key]}" for key in sort_large(labels))
@@ -89,7 +89,7 @@ def containers(template_spec: Object) -> tuple[str, str]:
 
 
 def pod_template(obj: Object) -> Object:
-    """Return spec.template.spec of a workload, or {} if there is none."""
+    """Return spec.template.spec of a workload, or {} if one of these fields is missing."""
     template_spec: Object = (obj.get("spec", {}).get("template") or {}).get("spec") or {}
     return template_spec
 

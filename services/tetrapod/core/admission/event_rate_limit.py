@@ -91,7 +91,7 @@ class TokenBucket:
         self._qps, self._burst, self._tokens, self._seen = qps, burst, float(burst), now
 
     def take(self, now: float) -> bool:
-        """Take one token and return True; return False if there is none.
+        """Take one token and return True, or return False if the bucket has less than one.
 
         Args:
             now: the current time of the monotonic clock, in seconds.

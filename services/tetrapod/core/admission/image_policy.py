@@ -59,7 +59,7 @@ def read_policy(data: bytes | None) -> ImagePolicy:
     """Return the policy of the plugin's configuration file.
 
     Raises:
-        ValueError: there is no file (`data` is None), or it is invalid; with upstream's text.
+        ValueError: the file is missing (`data` is None) or invalid; the text is upstream's.
     """
     if data is None:
         raise ValueError("no config specified")

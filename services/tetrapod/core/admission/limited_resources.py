@@ -54,7 +54,7 @@ class LimitedResources:
             counted: the quota resource names that at least one quota counts for the object.
 
         Returns:
-            The sorted names, separated by commas; "" if there are none.
+            The sorted names, separated by commas; "" if quotas count all limited resources that the object uses.
         """
         entries = [entry for entry in self._limited if entry.resource == resource]
         names = {

@@ -200,9 +200,10 @@ class PodSecurity(Plugin):
             attributes.warnings += await self._existing(name, policy.enforce)
 
     async def _existing(self, namespace: str, enforce: LevelVersion) -> list[str]:
-        """Return warnings about pods in the namespace that violate the policy `enforce`; [] if there are none.
+        """Return warnings about pods in the namespace that violate the policy `enforce`.
 
-        At most 3000 pods are checked, for at most one second. If some were not checked, a warning says so.
+        At most 3000 pods are checked, for at most one second. If some were not checked, a warning says so. The result
+        is [] if all pods were checked and comply.
         """
         deadline = monotonic() + _MAX_SECONDS
         pods = by_priority(await self._pods.list(namespace), self._exempt.runtime_classes)

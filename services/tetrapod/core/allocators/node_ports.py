@@ -129,8 +129,8 @@ class NodePorts:
         Nothing is written if the bitmap is stored already and does not change.
 
         Args:
-            change: gets the stored bitmap (0 if there is none) and returns the new one. It is called again after a
-                conflict, and may raise to cancel the write.
+            change: gets the stored bitmap (0 before the first write) and returns the new one. It is called again after
+                a conflict, and may raise to cancel the write.
         """
 
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:

@@ -157,7 +157,7 @@ def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
 
 
 def _schema(kind: GroupVersionKind, crds: Object) -> SchemaNode | None:
-    """Return the schema of a built-in kind or of a CustomResourceDefinition's version, or None if there is none.
+    """Return the schema of a built-in or custom kind, or None if the kind is unknown or its version has no schema.
 
     Args:
         crds: the list of all CustomResourceDefinitions.

@@ -123,7 +123,7 @@ class StorageVersionMigrator:
     async def _migrate(self, resource: DiscoveredResource, migration: Object) -> None:
         """Write an empty patch to each object up to the recorded resource version, then set the condition Succeeded.
 
-        Objects that were changed or deleted meanwhile need no patch.
+        Objects that other clients change or delete during the migration need no patch.
 
         Raises:
             StatusError: a temporary error; the migration continues with the next attempt.

@@ -107,10 +107,10 @@ def _of_service(namespace: str) -> tuple[CriticalWrite, ...]:
 
 
 def hazards(webhook: Object, labels_of: Labels) -> list[str]:
-    """Return descriptions of the vital writes that fail while the webhook is unavailable; [] if there are none.
+    """Return descriptions of the critical writes that fail while the webhook is unavailable.
 
-    No write fails with failurePolicy Ignore. A webhook with an objectSelector or matchConditions is not analyzed and
-    assumed to be safe.
+    The result is [] for a webhook with failurePolicy Ignore, because no write fails then. It is also [] for a webhook
+    with an objectSelector or matchConditions, which is not analyzed but assumed to be safe.
 
     Args:
         webhook: an element of `webhooks` in a webhook configuration.

@@ -62,7 +62,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _row(obj: Object) -> list[Any]:
-    """Return three cells for two columns, as upstream does: there is no column for the age."""
+    """Return the cells name, parentRef and age. As in upstream, the age has a cell but no column."""
     parent = spec_of(obj).get("parentRef")
     text = NONE
     if parent is not None:

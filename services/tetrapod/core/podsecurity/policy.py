@@ -63,9 +63,9 @@ class Policy(NamedTuple):
         return all(a == b or a.level == b.level == PRIVILEGED for a, b in zip(self, other, strict=True))
 
     def spelled_out(self, labels: Mapping[str, str]) -> str:
-        """Return the modes that a label sets to another level than privileged, for a warning.
+        """Return, for a warning, the modes that have a label in `labels` and another level than privileged.
 
-        The form is "enforce=baseline:latest, warn=restricted:v1.30"; "" if there are none.
+        The form is "enforce=baseline:latest, warn=restricted:v1.30"; "" if no mode has both.
         """
         return ", ".join(
             f"{mode}={level_version}"
@@ -81,10 +81,10 @@ PRIVILEGED_POLICY: Final = Policy()
 def from_labels(
     labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_POLICY
 ) -> tuple[Policy, list[FieldError]]:
-    """Return the policy in a namespace's labels, and the errors about invalid labels ([] if there are none).
+    """Return the policy in a namespace's labels, and the errors about invalid labels.
 
-    Modes without labels have the default. In place of an invalid level, enforce has restricted, audit and warn have
-    privileged. In place of an invalid version, they have the latest.
+    Modes without labels have the default. An invalid level is replaced by restricted for enforce, and by privileged for
+    audit and warn. An invalid version is replaced by "latest".
 
     Args:
         labels: the labels of the namespace, or None.

@@ -78,7 +78,7 @@ def _capabilities_restricted(metadata: Object, spec: Object) -> Violation | None
 
 
 def _forbidden_additions(spec: Object, allowed: Collection[str]) -> str:
-    """Return a text about the containers that add other capabilities than the allowed ones, or "" if there are none."""
+    """Return a text about the containers that add capabilities other than `allowed`, or "" if no container does."""
     violating: list[str] = []
     forbidden: set[str] = set()
     for container in containers(spec):

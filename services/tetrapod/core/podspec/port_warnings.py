@@ -76,7 +76,7 @@ def _definitions(placed: list[_Placed]) -> list[str]:
 
 
 def _clash(port: Object, other: Object) -> str:
-    """Return the word for a conflict of two ports: "duplicate", "dangerously ambiguous" or "overlapping"."""
+    """Return how two ports conflict: "duplicate", "dangerously ambiguous" or "overlapping"."""
     if _address(port) == _address(other):
         return "duplicate"
     return "dangerously ambiguous" if port.get("hostPort") and other.get("hostPort") else "overlapping"

@@ -48,6 +48,6 @@ def _resource(request: Quantity, limit: Quantity) -> str:
 
 
 def _common(classes: list[str]) -> str:
-    """Return the class that all have, "Burstable" if they differ, or "BestEffort" if there is none."""
+    """Return the class that all elements have, "Burstable" if they differ, or "BestEffort" for an empty list."""
     distinct = set(classes)
     return classes[0] if len(distinct) == 1 else "Burstable" if distinct else "BestEffort"

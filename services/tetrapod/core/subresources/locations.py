@@ -129,7 +129,7 @@ def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
     As upstream, any certificate is accepted for https, because no expected name is known.
 
     Raises:
-        StatusError: 503, the port is no valid number.
+        StatusError: 503, the port is not a number from 0 to 65535.
     """
     tls = ClientTLS(insecure=True) if scheme == "https" else None
     if not port:
@@ -145,7 +145,7 @@ def check_proxyable(address: str) -> None:
     """Check that the address is a global unicast address. Private addresses are allowed.
 
     Raises:
-        StatusError: 400, it is not, or it is no IP address.
+        StatusError: 400, `address` is not an IP address, or not a global unicast address.
     """
     try:
         parsed = ipaddress.ip_address(address)

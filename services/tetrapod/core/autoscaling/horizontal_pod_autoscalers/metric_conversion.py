@@ -18,7 +18,7 @@ class Form(NamedTuple):
     Attributes:
         key: the field of a v2 metric that contains the values: "target" or "current".
         prefix: the beginning of the names of value fields in v1, such as "target" of targetAverageValue.
-        parts: the v1 fields with their places in v2, by type of metric; `{}` stands for the prefix.
+        parts: the v1 fields with their places in v2, by type of metric; `{}` in a field is replaced by the prefix.
     """
 
     key: str

@@ -102,15 +102,22 @@ class EvictionRest(Rest):
         return await (attempt() if versioned else _retried(attempt))
 
     async def _evict_by_budget(self, ctx: Context, entry: Entry, delete_options: Object) -> None:
-        """Delete a pod that budgets protect, and take a disruption from its budget if it must.
+        """Delete a pod if its PodDisruptionBudget allows it.
+
+        A pod without a budget is deleted. The eviction of a ready pod uses one of the budget's allowed disruptions. The
+        eviction of a pod that is not ready uses one only if `_evicts_unhealthy` returns False.
 
         Args:
             entry: the pod, as it was read.
 
         Raises:
-            StatusError: 429 or 403, the budget does not allow it; 500, the pod has several budgets; 404, the pod does
-                not exist any more; 409, a precondition of the client does not hold; 422, the delete options are
-                invalid.
+            StatusError: one of these.
+
+                - 403 or 429: the budget does not allow the eviction.
+                - 404: the pod does not exist any more.
+                - 409: a precondition of the client does not hold, or the budget changed at every attempt to update it.
+                - 422: the delete options are invalid.
+                - 500: several budgets select the pod.
         """
         pod, name = entry.peek(), entry.name
         budget = await self._budget_of(ctx.namespace, pod)

@@ -79,7 +79,8 @@ class _StreamRest(Rest):
             streams: the streams of exec and attach; None for portforward.
 
         Raises:
-            StatusError: the pod has no node, the request is no upgrade, or the kubelet did not accept it.
+            StatusError: the pod has no node, the request does not ask for an upgrade, or the kubelet did not accept the
+                upgrade.
         """
         if not node_name(pod):
             raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")

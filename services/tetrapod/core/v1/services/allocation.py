@@ -227,7 +227,7 @@ class Allocation:
         self._taken_ports.append(port)
 
     async def _any_port(self) -> int:
-        """Allocate and return a free port, raising PortError if there is none."""
+        """Allocate and return a free port, raising PortError if the range is full."""
         port = await self._allocator.take_any()
         self._taken_ports.append(port)
         return port
