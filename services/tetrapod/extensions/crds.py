@@ -254,7 +254,7 @@ class Crds:
         return self._served[1]
 
     async def fresh(self, name: str) -> Crd | None:
-        """Return the current definition from storage, or None if there is none.
+        """Return the current definition from storage, or None if it does not exist.
 
         Callers use it when the local copy may be stale and would cause an error.
 

@@ -26,12 +26,12 @@ Cell = Callable[[Object], Any]
 
 
 def table_convertor(columns: Sequence[Object]) -> TableConvertor:
-    """Return the table convertor: the column Name and then the given columns, or Age if there are none.
+    """Return the table convertor of a version: the column Name, and then those of `columns`.
 
-    As upstream, a column with an invalid JSONPath is left out with all that follow it.
+    As in upstream, a column with an invalid JSONPath is left out with all that follow it.
 
     Args:
-        columns: additionalPrinterColumns of a version.
+        columns: additionalPrinterColumns of the version. If the list is empty, the table has the column Age instead.
     """
     shown = [Column("Name", format="name", description=NAME_DESCRIPTION)]
     cells: list[Cell] = []

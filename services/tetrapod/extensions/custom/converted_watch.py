@@ -92,9 +92,9 @@ class ConvertedWatch(ForwardingWatch):
     def subscribe(self, sink: Sink) -> None:
         """Start a task that calls the sink with converted events, in order.
 
-        The inner watch cannot call the sink itself, because conversion is asynchronous. It queues the events meanwhile,
-        and ends if there are too many. Implements `Watch.subscribe`: if the sink raises an exception, the inner watch
-        is closed. `close` cancels the task.
+        The inner watch cannot call the sink itself, because conversion is asynchronous. While earlier events are being
+        converted, it queues later ones, and ends if they become too many. Implements `Watch.subscribe`: if the sink
+        raises an exception, the inner watch is closed. `close` cancels the task.
 
         Args:
             sink: called with each non-empty batch of converted events.

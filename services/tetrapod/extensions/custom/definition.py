@@ -96,7 +96,7 @@ def _steps(path: str) -> tuple[str, ...]:
 def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion]) -> dict[str, str]:
     """Return the warning of each deprecated version, by the name of the version.
 
-    It is the declared warning or, if there is none, upstream's default, which recommends a newer version.
+    It is the declared deprecationWarning or, if that is unset, upstream's default, which recommends a newer version.
 
     Args:
         group: the API group.

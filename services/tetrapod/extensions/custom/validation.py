@@ -115,7 +115,7 @@ class CustomValidator:
         return errors
 
     def _status_alone(self, new: Object, before: Correlation) -> list[FieldError]:
-        """Return the schema errors of the status, which are none if the schema has no status.
+        """Return the schema errors of the status, or [] if the schema or the object has no status.
 
         Their field paths begin with "status", but paths inside the messages begin below it, as upstream's do.
 

@@ -32,13 +32,13 @@ class Version(NamedTuple):
 
 
 class ByVersion:
-    """The definition and the store of each version of one custom resource; each is created when it is first asked for.
+    """The definition and the store of each version of one custom resource. They are created on first use.
 
     Args:
         declared: the whole CustomResourceDefinition.
         storage: the storage of the objects as they are stored, without conversion.
-        current: creates the storage of a version if there is no conversion webhook.
-        converter: the conversion webhook, or None.
+        current: creates the storage of a version, if `converter` is None.
+        converter: the conversion webhook; None if the definition does not use one.
         crd: the definition in parsed form.
     """
 

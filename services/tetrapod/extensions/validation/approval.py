@@ -34,9 +34,10 @@ def is_protected(group: str) -> bool:
 
 
 def approval(crd: Object) -> Approval:
-    """Return the approval state of a definition by its annotation, whatever its group is.
+    """Return the approval state of a definition by its annotation. The group may also be one that needs no approval.
 
-    A URL means "approved", and a text that starts with "unapproved" means "bypassed".
+    A URL means "approved", a text that starts with "unapproved" means "bypassed", an empty text "missing", and any
+    other text "invalid".
     """
     text = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
     if not text:
@@ -60,7 +61,7 @@ def validate_approval(new: Object, old: Object | None) -> list[FieldError]:
     """Return the errors of the approval annotation, which protected groups need.
 
     Args:
-        old: the stored definition; None on create. If it has the same state, there is no error.
+        old: the stored definition; None on create. An update that does not change the state causes no error.
     """
     if not is_protected(new["spec"].get("group") or ""):
         return []
