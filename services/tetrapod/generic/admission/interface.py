@@ -89,8 +89,8 @@ class Attributes:
         request: the HTTP request; None without one, such as in checks by a controller.
         reinvoke: set by a mutating plugin that has changed the object. All mutating plugins are then called once more.
         is_reinvocation: whether the mutating plugins are being called for the second time.
-        versions: converts the objects to other versions; None if there is no conversion, so that plugins see the
-            objects as they are.
+        versions: converts the objects to other versions. If it is None, plugins see the objects as they are, and
+            match no other version.
         state: data that a plugin keeps from its first call for the second one, by the plugin's name.
     """
 

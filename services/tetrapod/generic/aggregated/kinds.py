@@ -74,7 +74,7 @@ class KindStrategy(Strategy):
     def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
         """Return further errors of an object.
 
-        Called only if the object is valid by its schema; the default returns none.
+        Called only if the object is valid by its schema. The default returns [].
 
         Args:
             ctx: the request.
@@ -84,15 +84,15 @@ class KindStrategy(Strategy):
         return []
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        """Return the errors of a new object: those of the schema, or, if there are none, those of `rules`."""
+        """Return the errors of a new object: those of the schema or, if it is valid by its schema, those of `rules`."""
         return self.schema_errors(obj) or self.rules(ctx, obj, None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        """Return the errors of an update: those of the schema, or, if there are none, those of `rules`."""
+        """Return the errors of an update: those of the schema or, if it is valid by its schema, those of `rules`."""
         return self.schema_errors(new) or self.rules(ctx, new, old)
 
     def schema_errors(self, obj: Object) -> list[FieldError]:
-        """Return the errors of an object by its schema; none before `bind`."""
+        """Return the errors of an object by its schema, or [] before `bind`."""
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:

@@ -68,7 +68,7 @@ def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
     """Return the TokenReview annotations that carry the audit annotations and warnings about a credential.
 
     Returns:
-        One annotation with both as JSON; {} if there are none.
+        One annotation with both as JSON; {} if the credential has neither.
     """
     if not authenticated.annotations and not authenticated.warnings:
         return {}

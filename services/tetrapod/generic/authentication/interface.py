@@ -66,8 +66,8 @@ class AlternativeAuthenticator(Protocol):
 class TokenAuthenticator(Protocol):
     """An authenticator of bearer tokens.
 
-    `authenticate_token` returns None for tokens of other kinds. Empty `audiences` stand for the authenticator's own
-    default.
+    `authenticate_token` returns None for tokens of other kinds. If `audiences` is empty, the authenticator uses its own
+    default audiences.
 
     Raises:
         InvalidToken: the token is of this authenticator's kind, but invalid.

@@ -76,7 +76,7 @@ class X509Authenticator:
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
     """Return the user that the subject of a certificate names.
 
-    The name is the last common name, or "" if there is none. The groups are the organizations without
+    The name is the last common name, or "" if the subject has no common name. The groups are the organizations without
     `reserved_groups`. The extra value of the credential id is the SHA-256 fingerprint of the certificate.
 
     Raises:

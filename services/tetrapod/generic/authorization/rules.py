@@ -162,7 +162,7 @@ class RuleSet:
     def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Return ALLOW with the reason of the first grant that allows the request, or NO_OPINION.
 
-        The reason of NO_OPINION lists the errors of bindings, and is "" if there are none.
+        The reason of NO_OPINION lists the bindings to roles that do not exist; it is "" if all roles exist.
         """
         reason = self.reason_to_allow(attributes)
         if reason is not None:

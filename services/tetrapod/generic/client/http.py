@@ -64,7 +64,7 @@ class HttpTransport:
         `target` is the path with the query.
 
         Raises:
-            Unavailable: the server cannot be reached, the connection broke, or there was no response within the
+            Unavailable: the server cannot be reached, the connection broke, or the response did not arrive within the
                 timeout.
         """
         began, code, response = time.monotonic(), 0, b""
@@ -79,7 +79,7 @@ class HttpTransport:
         return code, response
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """Send a GET and yield the nonempty lines of the response as they arrive. There is no timeout.
+        """Send a GET without a timeout, and yield the nonempty lines of the response as they arrive.
 
         Raises:
             StatusError: the status is not 200.

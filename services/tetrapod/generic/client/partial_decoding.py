@@ -44,7 +44,7 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
 def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
     """Decode a list response to a dictionary whose items have only the fields of `only`.
 
-    Of the list's other fields, the dictionary has only metadata.resourceVersion and metadata.continue.
+    Besides the items, the dictionary has only metadata.resourceVersion and metadata.continue of the list.
 
     If a field of an item is missing or does not have the type that `only` declares, the whole response is decoded. The
     caller must then check each item.

@@ -70,7 +70,7 @@ class RemoteTokenRequestRest(Rest):
             ctx: the request, which gets warnings and an audit annotation.
             name: the service account.
             obj: the TokenRequest, which is changed.
-            validate: validating admission; None if there is none.
+            validate: runs validating admission; None skips it.
             options: not used.
 
         Raises:

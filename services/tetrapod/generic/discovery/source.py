@@ -32,7 +32,7 @@ class DefinitionSource:
         self._generation += 1
 
     def definitions(self, group: str, version: str) -> list[ResourceDefinition]:
-        """Return the resources of a group-version in the order of installation; empty if there are none.
+        """Return the resources of a group-version in the order of installation; [] for an unknown group-version.
 
         Do not modify the list.
         """

@@ -73,9 +73,9 @@ class Conversion:
 
     @property
     def metadata_version(self) -> str:
-        """The part of a cache key that distinguishes versions, for data that is made of `metadata_bytes`.
+        """The part of a cache key that distinguishes versions, for data that is derived from `metadata_bytes`.
 
-        It is "" for built-in kinds, whose metadata is the same in all versions. The cache is an entry's
+        It is "" for built-in kinds, whose metadata is the same in all versions. Entries cache such data in
         `representations`.
         """
         return self.api_version if self.definition.custom else ""

@@ -68,7 +68,7 @@ def sort_touched(value: Any, touched: Touched | None) -> Any:
     Values that the patch did not traverse are not copied.
 
     Args:
-        touched: the traversed parts of `value`; None if there are none.
+        touched: the traversed parts of `value`; None if the patch did not traverse it.
     """
     if touched is None or not isinstance(value, (dict, list)):
         return value

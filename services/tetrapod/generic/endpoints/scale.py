@@ -45,7 +45,7 @@ class ScalePaths(RestOfVersions):
     Attributes:
         spec_replicas: the path of the wanted number of replicas.
         status_replicas: the path of the actual number of replicas.
-        selector: the path of a LabelSelector, a map of labels, or a selector string; () if there is none.
+        selector: the path of a LabelSelector, a map of labels, or a selector string; () if the kind has no such field.
         required: whether an object without the field at `spec_replicas` has no scale (custom resources).
     """
 

@@ -16,9 +16,11 @@ from tetrapod.machinery import status
 
 
 def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
-    """Return a handler that sets `request.user`, or raises the authenticator's StatusError; 401 if there is no user.
+    """Return a handler that authenticates a request, sets `request.user`, and calls `handler`.
 
-    Audit annotations and warnings about the credential are added to the request.
+    If the authenticator returns None, the handler raises a StatusError with 401; errors of the authenticator pass
+    through. Audit annotations and warnings about the credential are added to the request. Headers with a credential or
+    an identity are removed.
     """
     latency = FilterLatency("authentication")
 

@@ -20,7 +20,7 @@ def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
     """Return a handler that answers preflight requests of allowed origins, and adds CORS headers to their responses.
 
     Args:
-        handler: the next handler. It is returned as it is if there are no allowed origins.
+        handler: the next handler. It is returned itself if `allowed_origins` is empty.
         allowed_origins: regular expressions; one of them must match a part of the Origin header.
     """
     if not allowed_origins:

@@ -100,7 +100,7 @@ class FlowLimiter:
     async def wait(self, flow: Hashable, weight: int) -> InFlight:
         """Wait until a request fits the limit of its flow, count it, and return the argument for `leave`.
 
-        A caller that is cancelled while it waits is not counted. There is no timeout.
+        It waits without a timeout. A caller that is cancelled while it waits is not counted.
         """
         permission: asyncio.Future[InFlight] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(flow, deque()).append((permission, weight))

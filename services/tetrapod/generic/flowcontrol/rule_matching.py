@@ -16,7 +16,7 @@ Matcher = Callable[[UserInfo, RequestInfo], bool]
 
 
 def level_name(schema: Object) -> str:
-    """Return the name of the priority level that a FlowSchema references, or "" if there is none."""
+    """Return the name of the priority level that a FlowSchema references, or "" if the reference is missing."""
     name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
     return name
 

@@ -35,7 +35,7 @@ def status_response(error: StatusError) -> Response:
 def encode_status(status: Object) -> bytes:
     """Return a Status as JSON with a final newline, as upstream's serializer does.
 
-    Surrogates, which stand for invalid UTF-8 in a path, become U+FFFD.
+    Surrogates, which replace invalid UTF-8 in a decoded path, become U+FFFD.
     """
     try:
         return orjson.dumps(status, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,4 +1,4 @@
-"""`Exchange`: one request and its response, whatever the version of HTTP.
+"""`Exchange`: one request and its response, over HTTP/1.1 or HTTP/2.
 
 A connection creates an exchange once the head of a request is complete, and starts `run` as the task of the request.
 The subclasses write the response: `Http1Exchange` (http1_exchange.py) and `Stream` (h2/stream.py). Reading the request

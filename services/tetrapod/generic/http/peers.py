@@ -48,7 +48,7 @@ def pack_header(value: Any, default: Callable[[Any], Any] | None = None) -> byte
 
     Args:
         value: the value.
-        default: converts a value of a type that orjson does not support; None if there is none.
+        default: converts values of types that orjson does not support. With None, they raise TypeError.
     """
     return base64.b64encode(zlib.compress(orjson.dumps(value, default=default), 1))
 

@@ -68,8 +68,8 @@ class HttpProtocol(HttpToolsProtocol):
         remote: the client's address, without its port.
         verification: the result of verifying the client certificate.
         last_user: the name of the user whose request was answered last.
-        exchange: the request that is handled and its response; None if there is none.
-        waiting: the requests that wait for it.
+        exchange: the request that is handled and its response; None while no request is handled.
+        waiting: the pipelined requests that wait until that response is complete.
     """
 
     server_state: HttpServerState

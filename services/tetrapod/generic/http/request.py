@@ -113,9 +113,9 @@ class Request:
         scheme: `https` or `http`.
         http_version: `1.0`, `1.1` or `2.0`.
         peer_certificates: the client's certificate chain as DER, its own first; empty if TLS did not verify it.
-        certificate_error: the reason why the client's certificate is not trusted; "" if it is, or if there is none.
+        certificate_error: the reason why the client's certificate is not trusted; "" if it is trusted or missing.
         received: when the request arrived, of time.monotonic().
-        deadline: of time.monotonic(); None if there is none.
+        deadline: when the request times out, of time.monotonic(); None for long-running requests.
         min_watch_seconds: a watch without `timeoutSeconds` lasts for a random time between this and twice this.
         cancel_when_gone: whether the handler is cancelled when the client disconnects; set for reads and by proxies.
         disconnected: returns once the client has disconnected.
@@ -219,7 +219,7 @@ class Request:
     def header(self, name: bytes, default: str = "") -> str:
         """Return the value of the first header with this lower-case name, decoded as Latin-1.
 
-        If there is none, return `default`.
+        If the request does not have the header, return `default`.
         """
         for key, value in self.headers:
             if key == name:
@@ -336,7 +336,7 @@ class StreamResponse(Response):
 
 
 class UpgradeResponse(Response):
-    """A response that takes over the connection: 101, or whatever a backend answers to an upgrade.
+    """A response with the status 101, which takes over the connection.
 
     The server awaits `run` with the connection, and closes the connection when it returns. `run` writes the response
     itself.

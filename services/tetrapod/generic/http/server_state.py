@@ -53,6 +53,6 @@ class HttpServerState(ServerState):
 
     def in_flight(self) -> list[Request]:
         """Return the requests that are being handled, the oldest first."""
-        connections: Iterable[Any] = self.connections  # of our own classes, whatever uvicorn declares
+        connections: Iterable[Any] = self.connections  # they are ours; uvicorn declares other types
         requests = (request for connection in connections for request in connection.requests())
         return sorted(requests, key=lambda request: request.received)

@@ -63,8 +63,8 @@ class UnreadResponses:
     def stalled(self, connection: LimitedConnection, now: float) -> None:
         """Add a connection whose write buffer has become full, and close stalled ones if a limit is exceeded.
 
-        A connection that was added before is added anew, as stalled since `now`. The limits, and which connections are
-        closed, are described in the module's docstring. The new connection can be one of them.
+        If the connection has been added before, the start of its stall becomes `now`. The module's docstring describes
+        the limits and the connections that are closed. The new connection can be one of them.
 
         Args:
             connection: the connection.

@@ -55,7 +55,7 @@ def _with_article(noun: str) -> str:
 
 
 def query_text(name: str, context: Container[str]) -> str:
-    """Return the description of a query parameter; "" if there is none.
+    """Return the description of a query parameter, or "" if it is unknown.
 
     Args:
         name: the name of the parameter.
@@ -70,7 +70,7 @@ def query_text(name: str, context: Container[str]) -> str:
 
 
 def path_text(name: str, kind: str) -> str:
-    """Return the description of a path parameter; "" if there is none. `kind` is the kind of the resource."""
+    """Return the description of a path parameter of a resource of this kind, or "" if the parameter is unknown."""
     if name == "name":
         return f"name of the {kind}"
     text = _texts().get(name, "")

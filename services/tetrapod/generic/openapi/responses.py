@@ -104,8 +104,8 @@ class Content:
     def _part(self, range_header: str, headers: HeaderList) -> Response | None:
         """Return a 206 with the requested ranges, or a 416 if they are invalid.
 
-        Return None, so that the whole document is sent, if there are no ranges or they are together larger than the
-        document. `headers` is changed.
+        Return None, so that the whole document is sent, if the header contains no ranges, or ranges that are together
+        larger than the document. Headers of the response are appended to `headers`.
         """
         size = self._size
         try:

@@ -25,7 +25,7 @@ class DocumentSource(Protocol):
         ...
 
     def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield a document in parts, or nothing if there is no document of this name.
+        """Yield a document in parts, or nothing if no document has this name.
 
         A part is a document with some of the paths and schemas of the whole. Documents are split because those with
         thousands of kinds are large. The caller may modify the parts.

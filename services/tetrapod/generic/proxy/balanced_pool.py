@@ -44,7 +44,7 @@ class BalancedPool(BackendPool):
         self._probing: dict[str, ClientTLS | None] = {}
 
     def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
-        """Register `urls` as the replicas of one service, and return the endpoint that stands for all of them.
+        """Register `urls` as the replicas of one service, and return the endpoint by which requests address it.
 
         It is the endpoint of the first URL. If that is registered already, the other arguments are ignored.
 

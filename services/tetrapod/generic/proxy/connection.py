@@ -65,7 +65,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         idle_since: the time of the event loop since which it has been idle.
         used: whether it has carried an exchange before.
         lost: whether the connection is lost.
-        sender: the task that still sends the body of the request; None if there is none.
+        sender: the task that sends the body of the request; None if no such task is running.
         status: the status code of the response; 0 before its head has arrived.
         headers: the headers of the response.
         trailers: the trailers of the response.

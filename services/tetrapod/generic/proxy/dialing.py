@@ -155,7 +155,7 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
 
 
 async def _fetch_certificate(endpoint: Endpoint) -> bytes | None:
-    """Return the certificate of the backend as DER without verifying it; None if there is none."""
+    """Return the certificate of the backend as DER, without verifying it; None if the backend sent none."""
     context = client_context(
         ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else "")
     )

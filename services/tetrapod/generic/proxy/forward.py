@@ -62,7 +62,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
     only_upgraded: bool = False,
     dropped: Collection[bytes] = DROPPED_FROM_BACKENDS,
 ) -> Response:
-    """Forward a request and return the backend's response, whatever its status.
+    """Forward a request and return the backend's response, which may have an error status.
 
     The body of the response may be streamed while the client reads it.
 

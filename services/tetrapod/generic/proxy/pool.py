@@ -110,9 +110,9 @@ class BackendPool:
         host: str = "",
         limit: int = 64 << 20,
     ) -> tuple[int, HeaderList, bytes]:
-        """Send a request and return status, headers and the whole body, whatever the status.
+        """Send a request and return status, headers and the whole body.
 
-        Redirects are not followed.
+        A response with an error status is returned like any other. Redirects are not followed.
 
         Args:
             method: the method.
@@ -168,7 +168,7 @@ class BackendPool:
     # --- connections
 
     def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
-        """Remove an idle connection to the endpoint from the pool and return it, or None if there is none."""
+        """Remove an idle connection to the endpoint from the pool and return it, or None if none is usable."""
         idle = self._idle.get(endpoint)
         while idle:
             connection = idle.pop()

@@ -115,10 +115,10 @@ def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
 
 
 def service_port(service: Object, name: str, port: int) -> Object:
-    """Return a copy of the entry in the ports of a Service with this number.
+    """Return a copy of the entry with this port number in spec.ports of a Service.
 
     Raises:
-        Unresolvable: there is none.
+        Unresolvable: the Service does not have this port.
     """
     for entry in service["spec"].get("ports") or []:
         if entry.get("port") == port:

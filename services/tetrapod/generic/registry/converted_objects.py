@@ -52,7 +52,7 @@ class ConvertedObjects(Generic[T]):
         return item[1] if item is not None else None
 
     async def run(self) -> None:
-        """Follow the storage until cancelled. There are no objects before that."""
+        """Follow the storage until cancelled. Before the first read, `items` is empty."""
         await follow(self._storage, self, "objects")
 
     def stored_keys(self) -> Collection[str]:

@@ -30,7 +30,7 @@ class Grace(Enum):
     """The effect of a delete request on an object's grace period.
 
     Attributes:
-        NONE: there is no period. The object is removed now, or only marked as being deleted if finalizers hold it.
+        NONE: no grace period applies. The object is removed now, or only marked as being deleted if it has finalizers.
         STARTED: the deletionTimestamp was set, or is now earlier because the period became shorter; write the object.
         PENDING: the object is being deleted already, and the requested period is not shorter; write nothing.
     """

@@ -30,7 +30,7 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Allocation:
-    """What a strategy allocated before a write (an address, a port). It is released unless the write succeeds.
+    """The addresses and ports that a strategy allocates before a write. They are released unless the write succeeds.
 
     An update may be tried several times: beginning again releases what the previous attempt allocated. The caller calls
     `end` in any case.

@@ -65,7 +65,7 @@ class Channel:
     async def connect(self) -> None:
         """Connect, and return once calls are possible.
 
-        Do nothing if they are. Must not be called concurrently. There is no timeout.
+        Do nothing if the channel is ready. Must not be called concurrently. The caller sets a timeout if it needs one.
 
         Raises:
             RpcError, OSError: the connection failed, or the channel was closed.

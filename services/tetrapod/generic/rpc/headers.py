@@ -33,7 +33,7 @@ def request_block(
         scheme: `http` or `https`.
         authority: the host and port.
         path: the method, such as `/etcdserverpb.KV/Range`.
-        timeout: the deadline that the server is told, in seconds; None for none.
+        timeout: seconds after which the server may cancel the call, sent as grpc-timeout; None for no limit.
         metadata: further headers, with lower-case names.
     """
     fields = [(":path", path), (":authority", authority), *metadata]

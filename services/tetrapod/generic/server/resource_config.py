@@ -77,7 +77,7 @@ class ResourceConfig:
 
     Attributes:
         versions: the group-versions that are enabled or disabled; others are enabled.
-        resources: the resources that are enabled or disabled, whatever their group-version is.
+        resources: the resources that are enabled or disabled individually, which overrides `versions`.
     """
 
     versions: Mapping[GroupVersion, bool] = field(default_factory=dict)

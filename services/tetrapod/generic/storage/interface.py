@@ -33,7 +33,7 @@ class Entry(Protocol):
         head: the type: `{"kind":…,"apiVersion":…,`.
         item: the rest, from `"metadata"` on.
         representations: the cached encodings, by keys that their users choose.
-        labels: metadata.labels; empty if there are none. They must not be changed.
+        labels: metadata.labels; empty if the field is missing. Callers must not change them.
         namespace: metadata.namespace; "" for a cluster-scoped object.
         name: metadata.name.
     """

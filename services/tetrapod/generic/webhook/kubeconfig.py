@@ -247,7 +247,7 @@ def _file(user: Object, name: str, directory: Path) -> str:
 
 
 def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
-    """Return the content (under `key`) of the first entry with this name in the list `kind`; None if there is none."""
+    """Return the content (under `key`) of the first entry named `name` in the list `kind`; None if no entry matches."""
     return next((entry.get(key) or {} for entry in config.get(kind) or () if (entry.get("name") or "") == name), None)
 
 

@@ -71,10 +71,10 @@ class Activation:
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
     async def all(self, listed: Sequence[Compiled | None], budget: int) -> tuple[list[Outcome], int]:
-        """Return the outcomes of expressions, in order (an empty one for None), and the remaining budget.
+        """Return the outcomes of expressions, in order, and the remaining budget.
 
         Args:
-            listed: the expressions; None stands for one that is not configured.
+            listed: the expressions. One that is not configured is None, and its outcome is `NOTHING`.
             budget: the cost that all of them together may have.
 
         Raises:

@@ -617,4 +617,4 @@ _KINDS: Final[Mapping[int, Callable[[Http2Protocol, Frame], None]]] = {
     frames.WINDOW_UPDATE: Http2Protocol._window_update,
     frames.CONTINUATION: Http2Protocol._unexpected,
 }
-"""What a connection does with a frame, by its type. Frames of other types are ignored."""
+"""The method that processes a frame, by the type of the frame. Frames of other types are ignored."""

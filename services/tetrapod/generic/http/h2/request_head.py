@@ -31,7 +31,7 @@ _SPACES: Final = b" \t"
 
 
 class MalformedRequest(Exception):
-    """A header list that is no valid HTTP/2 request. The stream is reset with PROTOCOL_ERROR."""
+    """A header list that violates the rules of HTTP/2 for requests. The stream is reset with PROTOCOL_ERROR."""
 
 
 @dataclass(slots=True)

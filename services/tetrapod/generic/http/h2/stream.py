@@ -28,7 +28,7 @@ STREAM_WINDOW: Final = 256 << 10
 Upstream: resourceBody99Percentile in staging/src/k8s.io/apiserver/pkg/server/secure_serving.go.
 """
 _CREDIT: Final = STREAM_WINDOW // 4
-"""Bytes that the handler has read before the client is told."""
+"""Bytes of a body that the handler reads before a WINDOW_UPDATE frame permits the client to send as many more."""
 LINGER: Final = 0.5
 """Seconds without data after which a request that is answered, but not complete, is cut off. Until then it is read and
 dropped: curl 7.88 and httpx do not report a response whose stream is reset before they have sent their request.
@@ -114,7 +114,7 @@ class Stream(Exchange):
         # The request.
         self.credit = STREAM_WINDOW  # bytes that the client may send
         self.body_left = head.length  # bytes of the body that have not arrived; negative: the length is unknown
-        self._unacknowledged = 0  # bytes that have arrived since the client was told that it may send more
+        self._unacknowledged = 0  # bytes that have arrived since the last WINDOW_UPDATE
         # The response.
         self.window = window  # bytes that the client accepts
         self.pending: deque[memoryview] = deque()

@@ -317,7 +317,7 @@ def _page_of(query: ListQuery, chosen: list[Entry], revision: int, more: bool, r
 
     Args:
         more: whether entries follow; then the page has a continue token behind the last chosen entry.
-        remaining: the number of entries that follow; reported only if there is no selector.
+        remaining: the number of entries that follow; reported only for a query without selectors.
     """
     if not more:
         return ListPage(chosen, str(revision), "", None)

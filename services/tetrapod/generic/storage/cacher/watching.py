@@ -78,7 +78,7 @@ class CacheWatch:
         self._missed.extend(missed)
 
     def push(self, events: Sequence[WatchEvent]) -> None:
-        """Pass events to the sink, or queue them if there is no sink.
+        """Pass events to the sink, or queue them if the watch has no sink.
 
         More than `QUEUE` (4096) queued events end the watch and are dropped.
         """
