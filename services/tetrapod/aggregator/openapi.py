@@ -135,7 +135,7 @@ class ExternalOpenAPI(SinglePartSource):
 
 
 def _read(body: bytes) -> Object | None:
-    """Decode a document; return None if it is no JSON or cannot be encoded in every format of OpenAPI responses."""
+    """Decode a document. Return None if it is not JSON, or if a format of OpenAPI responses cannot encode it."""
     from tetrapod.generic.openapi.document_chunks import JsonForm  # imported on first use
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
     from tetrapod.generic.openapi.v2 import convertible

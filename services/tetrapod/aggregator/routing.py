@@ -57,7 +57,7 @@ class Records:
             self._snapshot()
 
     def get(self, name: str) -> Object | None:
-        """Return the APIService with this name, or None if there is none."""
+        """Return the APIService with this name, or None if it does not exist."""
         return self._objects.get(name)
 
     def objects(self) -> list[Object]:

@@ -51,7 +51,7 @@ class ClusterInformers:
         return self._services.get(namespace, name)
 
     def endpoint_slices(self, namespace: str, name: str) -> list[Object]:
-        """Return the EndpointSlices whose label names this Service; [] if there are none."""
+        """Return the EndpointSlices whose label names this Service; [] for a Service without slices."""
         return list(self._by_service.get((namespace, name), {}).values())
 
     def _service_changed(self, old: Object | None, new: Object | None) -> None:

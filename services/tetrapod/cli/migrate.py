@@ -35,7 +35,7 @@ def migrate(keep_encrypted: bool, **values: Any) -> None:
 
 
 async def move(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[int, int]:
-    """Move all objects. The lock of a source in a data directory is held meanwhile.
+    """Move all objects. A source in a data directory is locked until the move ends.
 
     Args:
         source: the store to read.

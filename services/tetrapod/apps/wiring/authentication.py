@@ -67,7 +67,9 @@ def anonymous_access(options: Options, config: Object | None = None) -> Anonymou
 
 
 def jwt_options(options: Options) -> tuple[JwtOptions | None, AnonymousAccess]:
-    """Return the options of JWT authenticators (None if there are none), and the anonymous access.
+    """Return the options of JWT authenticators, and the anonymous access.
+
+    The options are None if neither --authentication-config nor --oidc-issuer-url is set.
 
     Raises:
         ValueError: the configuration is invalid; the text is upstream's.
