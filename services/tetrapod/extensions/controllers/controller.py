@@ -22,7 +22,7 @@ class CrdController:
     Attributes:
         name: the controller's name upstream.
         workers: how many definitions are processed at the same time.
-        patience: the delay in seconds after a start before existing definitions are processed.
+        initial_delay_seconds: the seconds between `start` and the processing of the definitions that exist then.
 
     Args:
         crds: all definitions, whose changes the controller follows after `start`.
@@ -31,7 +31,7 @@ class CrdController:
 
     name = ""
     workers = 1
-    patience = 0.0
+    initial_delay_seconds = 0.0
 
     def __init__(self, crds: Crds, client: Client) -> None:
         self.crds, self.client = crds, client
@@ -46,14 +46,16 @@ class CrdController:
         return new is not None
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Queue the existing definitions after `patience` seconds, subscribe to changes, and start the workers.
+        """Queue the existing definitions, subscribe to changes, and start the workers.
+
+        The workers get the existing definitions `initial_delay_seconds` later, but changes at once.
 
         Args:
             lifecycle: runs the workers in the background until the server shuts down.
         """
         for crd in self.crds:
             if self.concerns(None, crd):
-                self.queue.add_after(crd.name, self.patience)
+                self.queue.add_after(crd.name, self.initial_delay_seconds)
         self.crds.listeners.append(self._changed)
         lifecycle.background(self.name, self.queue.run(self.workers))
 

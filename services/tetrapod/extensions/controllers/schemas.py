@@ -37,8 +37,8 @@ class NonStructuralController(CrdController):
     """The controller of the condition NonStructuralSchema. Each generation of a definition is checked once."""
 
     name = "NonStructuralSchemaController"
-    # A check takes 5 ms for a definition of 24 kB. It is not urgent; at a start other work, also of other services, is.
-    patience = 10.0
+    # A check takes 5 ms for a definition of 24 kB. It waits until the more urgent work after a start is done.
+    initial_delay_seconds = 10.0
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
