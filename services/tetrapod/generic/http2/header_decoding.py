@@ -42,13 +42,15 @@ class HeaderDecoder:
 
     Args:
         limit: the greatest size of a header list, where each header counts 32 bytes more than its name and value.
+        table_size: the greatest size of the dynamic table, which the peer has been told. The default is HTTP/2's.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, table_size: int = TABLE_SIZE) -> None:
         self._limit = limit
+        self._largest_table = table_size
         self._table: Headers = []  # the newest entry is the last
         self._table_size = 0
-        self._table_limit = TABLE_SIZE
+        self._table_limit = table_size
         self._known: dict[bytes, Headers] = {}  # blocks that mean the same until the dynamic table changes
         self._strings: dict[bytes, bytes] = {}
 
@@ -145,7 +147,7 @@ class HeaderDecoder:
         self._evict()
 
     def _resize(self, limit: int) -> None:
-        if limit > TABLE_SIZE:
+        if limit > self._largest_table:
             raise ProtocolError(COMPRESSION_ERROR, "a table size update exceeds the limit")
         self._table_limit = limit
         self._evict()

@@ -1,8 +1,8 @@
 """HTTP/2 header blocks (RFC 7541).
 
-Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This
-client announces a dynamic table of size 0, so equal blocks have equal meaning and are decoded once; there are only as
-many as methods and outcomes.
+Requests use literals without indexing, so that the block of a call can be cached. This client announces a dynamic table
+of size 0, so equal blocks of responses have equal meaning and are decoded once; there are only as many as methods and
+outcomes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-import hpack
-
 from tetrapod.generic.http2.frames import COMPRESSION_ERROR, ProtocolError
+from tetrapod.generic.http2.header_decoding import HeaderDecoder, OversizedHeaders
 from tetrapod.generic.http2.header_encoding import indexed, literal
 
 LARGEST: Final = 256 * 1024
@@ -51,9 +50,7 @@ class HeaderReader:
     """The decoder of the header blocks of one connection."""
 
     def __init__(self) -> None:
-        self._decoder = hpack.Decoder(max_header_list_size=LARGEST)
-        self._decoder.max_allowed_table_size = 0
-        self._decoder.header_table_size = 0
+        self._decoder = HeaderDecoder(LARGEST, table_size=0)
         self._known: dict[bytes, dict[str, str]] = {}
 
     def read(self, block: bytes) -> dict[str, str]:
@@ -68,13 +65,11 @@ class HeaderReader:
         if cached is not None:
             return cached
         try:
-            headers = {_text(name): _text(value) for name, value in self._decoder.decode(block, raw=True)}
-        except (hpack.HPACKError, UnicodeDecodeError) as error:
+            headers = {name.decode(): value.decode() for name, value in self._decoder.decode(block)}
+        except OversizedHeaders:
+            raise ProtocolError(COMPRESSION_ERROR, f"a header list exceeds {LARGEST} bytes") from None
+        except UnicodeDecodeError as error:
             raise ProtocolError(COMPRESSION_ERROR, f"a header block cannot be read: {error}") from error
         if len(self._known) < 64:
             self._known[block] = headers
         return headers
-
-
-def _text(raw: bytes | str) -> str:
-    return raw if isinstance(raw, str) else raw.decode("utf-8")
