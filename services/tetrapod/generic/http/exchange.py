@@ -11,6 +11,7 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from tetrapod.generic.http.body import IncomingBody
@@ -27,6 +28,7 @@ from tetrapod.generic.http.request import (
     UpgradeResponse,
 )
 from tetrapod.generic.http.unread_responses import UnreadResponses
+from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
@@ -41,12 +43,18 @@ class SharedState(Protocol):
     """The state of a server that all its connections use.
 
     Attributes:
+        handler: receives the requests.
+        contended: returns whether requests compete for the event loop.
+        tasks: the tasks of all requests.
         date: the current Date header line.
         closing: whether the server is shutting down: responses carry `Connection: close`.
         monitor: measures the steps of the event loop.
         unread: limits the memory of responses that clients do not read.
     """
 
+    handler: Handler
+    contended: Callable[[], bool]
+    tasks: set[asyncio.Task[None]]
     date: bytes
     closing: bool
     monitor: LoopMonitor
@@ -81,6 +89,8 @@ class Exchange(IncomingBody):
 
     __slots__ = (
         "_gone_event",
+        "_head",
+        "_remaining",
         "ending",
         "endless",
         "head_only",
@@ -114,6 +124,8 @@ class Exchange(IncomingBody):
         self._pending = 0
         self._waiter: asyncio.Future[None] | None = None
         self._gone_event: asyncio.Event | None = None
+        self._head = b""  # the head of a streamed response, until it is sent
+        self._remaining = -1  # remaining bytes of a streamed response with Content-Length
 
     # --- from the subclasses
 
@@ -153,14 +165,31 @@ class Exchange(IncomingBody):
         """Prepare the head of a stream, which is sent with the first piece or by `_flush_head`."""
 
     @abstractmethod
-    def _flush_head(self) -> None:
-        """Send the head of a stream now, if it has not been sent with the first write."""
+    def _write_head(self, head: bytes) -> None:
+        """Write the head of a stream."""
 
     @abstractmethod
     def _end_stream(self, trailers: HeaderList) -> None:
-        """End the body of a stream, with these trailers, and the exchange."""
+        """End the complete body of a stream, with these trailers, and the exchange."""
 
     # --- from the connection
+
+    def start(self, loop: asyncio.AbstractEventLoop, handler: Handler | None = None) -> asyncio.Task[None]:
+        """Start the task that handles the request, and return it.
+
+        Args:
+            loop: the event loop of the connection.
+            handler: the handler; None for that of the server.
+        """
+        state, request = self.protocol.state, self.request
+        if handler is None:
+            options = request.path == "*" and request.method == "OPTIONS"
+            handler = _server_options if options else state.handler
+        work = self.run(handler)
+        self.task = task = start_eagerly(loop, work) if state.contended() else loop.create_task(work)
+        state.tasks.add(task)
+        task.add_done_callback(state.tasks.discard)
+        return task
 
     def client_gone(self) -> None:
         """Record that the client closed the connection, and wake everything that waits for the client.
@@ -259,4 +288,23 @@ class Exchange(IncomingBody):
                 log.exception("stream of %s %s failed", self.request.method, self.request.raw_path)
                 self.abort()
                 return
+        if self.gone:
+            return
+        if self._remaining > 0 and not self.head_only:
+            log.error(
+                "response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining
+            )
+            self.abort()
+            return
         self._end_stream(response.trailers)
+
+    def _flush_head(self) -> None:
+        """Send the head of a stream now, if it has not been sent with the first write."""
+        if self._head and not self.gone:
+            head, self._head = self._head, b""
+            self._write_head(head)
+
+
+async def _server_options(_: Request) -> Response:
+    """Return an empty 200, with which Go's server answers `OPTIONS *` before any handler."""
+    return Response(200, [])

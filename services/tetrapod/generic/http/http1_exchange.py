@@ -66,7 +66,7 @@ class Http1Exchange(Exchange):
         http10: whether the client speaks HTTP/1.0, so that streams end with the connection instead of being chunked.
     """
 
-    __slots__ = ("_chunked", "_head", "_remaining", "http10")
+    __slots__ = ("_chunked", "http10")
 
     protocol: Connection
 
@@ -74,9 +74,7 @@ class Http1Exchange(Exchange):
         super().__init__(request, keep_alive=keep_alive)
         self.protocol = protocol
         self.http10 = http10
-        self._head = b""
         self._chunked = False
-        self._remaining = -1  # remaining bytes of a streamed response with Content-Length
 
     # --- the request body
 
@@ -217,28 +215,16 @@ class Http1Exchange(Exchange):
             extra + self._connection_header(has_connection_header),
         )
 
-    def _flush_head(self) -> None:
-        """Send the head of a stream now, if it has not been sent with the first write."""
-        if self._head and not self.gone:
-            head, self._head = self._head, b""
-            self.protocol.transport.write(head)
+    def _write_head(self, head: bytes) -> None:
+        self.protocol.transport.write(head)
 
     def _end_stream(self, trailers: HeaderList) -> None:
-        if self.gone:
-            return
-        if self._remaining > 0 and not self.head_only:
-            log.error(
-                "response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining
-            )
-            self.abort()
-            return
         head, self._head = self._head, b""
         tail = head + render_trailers(trailers) if self._chunked else head
         if tail:
             self.protocol.transport.write(tail)
-        self.done = True
         self.streaming = False
-        self.protocol.finished(self)
+        self._finish_response()
 
     async def _upgrade(self, response: UpgradeResponse) -> None:
         if self.request.upgrade is None:

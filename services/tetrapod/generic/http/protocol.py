@@ -35,11 +35,10 @@ from tetrapod.generic.http.head_validation import escape_target, framing_lines, 
 from tetrapod.generic.http.http1_exchange import Http1Exchange
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
-from tetrapod.generic.http.request import Handler, Hijacked, Request, Response
+from tetrapod.generic.http.request import Hijacked, Request
 from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT, HijackedConnection
-from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 
 HEAD_TIMEOUT: Final = 32.0
 """Seconds in which the head of a request must arrive."""
@@ -153,7 +152,7 @@ class HttpProtocol(HttpToolsProtocol):
         if (seconds := time.perf_counter() - began) >= NOTICED:
             self._record_long_parse(seconds)
         if (exchange := self.exchange) is not None and exchange.task is None:
-            self._begin(exchange)
+            exchange.start(self.loop)
 
     def _receive_unparsed(self, data: bytes) -> None:
         """Keep or drop received bytes in a state other than OPEN, as connection_state.py describes."""
@@ -408,17 +407,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _start(self, exchange: Http1Exchange) -> None:
         self.exchange = exchange
         if not self.parsing:
-            self._begin(exchange)
-
-    def _begin(self, exchange: Http1Exchange) -> None:
-        if exchange.request.path == "*" and exchange.request.method == "OPTIONS":
-            handler: Handler = _server_options
-        else:
-            handler = self.state.handler
-        work = exchange.run(handler)
-        exchange.task = task = start_eagerly(self.loop, work) if self.state.contended() else self.loop.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+            exchange.start(self.loop)
 
     def finished(self, exchange: Http1Exchange) -> None:
         """Start the next request, or close the connection, after the response of `exchange` was written.
@@ -542,8 +531,3 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             self.exchange.server_stops()
-
-
-async def _server_options(_: Request) -> Response:
-    """Return an empty 200, with which Go's server answers `OPTIONS *` before any handler."""
-    return Response(200, [])

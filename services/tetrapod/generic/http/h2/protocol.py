@@ -39,7 +39,6 @@ from tetrapod.generic.http.transports import CLOSED_TRANSPORT
 from tetrapod.generic.http2 import frames
 from tetrapod.generic.http2.frames import ProtocolError
 from tetrapod.generic.http2.header_decoding import HeaderDecoder, OversizedHeaders
-from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 from tetrapod.machinery.status import StatusError
 
 HEAD_TIMEOUT: Final = 32.0
@@ -439,21 +438,11 @@ class Http2Protocol(asyncio.Protocol):
     # --- handlers
 
     def _begin(self, stream: Stream) -> None:
-        request = stream.request
-        if stream.rejection is not None:
-            handler: Handler = _responder(stream.rejection)
-        elif request.path == "*" and request.method == "OPTIONS":
-            handler = _responder(Response(200, []))
-        else:
-            handler = self.state.handler
         self._handlers += 1
-        work = stream.run(handler)
-        stream.task = task = start_eagerly(self.loop, work) if self.state.contended() else self.loop.create_task(work)
-        self.state.tasks.add(task)
+        task = stream.start(self.loop, _responder(stream.rejection) if stream.rejection is not None else None)
         task.add_done_callback(functools.partial(self._handler_ended, stream))
 
-    def _handler_ended(self, ended: Stream, task: asyncio.Task[None]) -> None:
-        self.state.tasks.discard(task)
+    def _handler_ended(self, ended: Stream, _: asyncio.Task[None]) -> None:
         ended.task = None
         ended.request.release_connection()  # a task that was cancelled before its first step has not done it
         self.state.total_requests += 1

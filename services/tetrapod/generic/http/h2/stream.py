@@ -7,7 +7,6 @@ response waits until the client's windows have room for it (outgoing.py).
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from typing import Final, Protocol
 
@@ -19,8 +18,6 @@ from tetrapod.generic.http.h2.response_headers import CONTINUE, encode_response_
 from tetrapod.generic.http.h2.states import ANSWERED, CLOSED, HALF_CLOSED, OPEN, StreamState
 from tetrapod.generic.http.request import ClientGone, HeaderList, Response, UpgradeResponse
 from tetrapod.generic.http2 import frames
-
-log = logging.getLogger(__name__)
 
 STREAM_WINDOW: Final = 256 << 10
 """Bytes of a request body that a client may send before the handler reads. 99 % of the objects in clusters are smaller.
@@ -82,10 +79,8 @@ class Stream(Exchange):
 
     __slots__ = (
         "_dropped",
-        "_head",
         "_last",
         "_progress",
-        "_remaining",
         "_room",
         "_stalled",
         "_timer",
@@ -119,8 +114,6 @@ class Stream(Exchange):
         self.window = window  # bytes that the client accepts
         self.pending: deque[memoryview] = deque()
         self.queued = False  # it waits in `outgoing`
-        self._head = b""
-        self._remaining = -1  # remaining bytes of a streamed response with Content-Length
         self._last = False  # the response ends with the pending data
         self._trailers: HeaderList = []
         self._room: asyncio.Event | None = None
@@ -270,20 +263,10 @@ class Stream(Exchange):
                 self.keep_alive = False
         self._head = encode_response_headers(response.status, self.protocol.state.date, response.headers, -1)
 
-    def _flush_head(self) -> None:
-        if self._head and not self.gone:
-            head, self._head = self._head, b""
-            self._write_headers(head, 0)
+    def _write_head(self, head: bytes) -> None:
+        self._write_headers(head, 0)
 
     def _end_stream(self, trailers: HeaderList) -> None:
-        if self.gone:
-            return
-        if self._remaining > 0 and not self.head_only:
-            log.error(
-                "response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining
-            )
-            self.abort()
-            return
         self.done = True
         self.streaming = False
         if self.pending:
