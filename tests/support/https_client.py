@@ -8,7 +8,7 @@ import ssl
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,12 +31,18 @@ class Reply(NamedTuple):
 
 
 class HttpsClient:
-    """A client that authenticates with the client certificate of a kubeconfig."""
+    """A client that authenticates with the client certificate of a kubeconfig.
 
-    def __init__(self, kubeconfig: Path, url: str = "") -> None:
+    Args:
+        url: the server; by default that of the kubeconfig.
+        headers: headers of every request, such as those that impersonate a user.
+    """
+
+    def __init__(self, kubeconfig: Path, url: str = "", headers: Mapping[str, str] | None = None) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.url: str = url or cluster["server"]
+        self._headers = headers or {}
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         self._context = ssl.create_default_context(cadata=authority)
         self._context.check_hostname = False
@@ -47,7 +53,8 @@ class HttpsClient:
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Reply:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"content-type": content_type}, method=method)
+        headers = {"content-type": content_type, **self._headers}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
                 return Reply(answer.status, self._decoded(answer.read()), answer.headers.get_all("warning") or [])

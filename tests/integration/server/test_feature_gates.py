@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from integration.server.test_invalid_configuration import complaint
 from support.https_client import HttpsClient
-from support.server import Server, running
-from support.waiting import until
+from support.server import running
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -60,21 +57,13 @@ def test_watch_lists_are_compressed_only_with_their_gate(tmp_path: Path, value: 
         connection.close()
 
 
-def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-    connection = server.connect()
-    connection.request(method, path, json.dumps(body), {"Content-Type": "application/json", **headers})
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, json.loads(text) if text.startswith("{") else text
-
-
 def test_pages_of_disabled_gates_are_not_served(tmp_path: Path) -> None:
     with running(tmp_path, "--feature-gates=ComponentFlagz=false,ComponentStatusz=false") as server:
+        client = HttpsClient(server.kubeconfig)
         for path in ("/flagz", "/statusz"):
-            assert ask(server, "GET", path) == (404, "404 page not found\n")
-            assert path not in ask(server, "GET", "/")[1]["paths"]
-        role = ask(server, "GET", f"{RBAC}/clusterroles/system:monitoring")[1]
+            assert client.call("GET", path)[:2] == (404, "404 page not found\n")
+            assert path not in client.call("GET", "/").body["paths"]
+        role = client.call("GET", f"{RBAC}/clusterroles/system:monitoring").body
         urls = {url for rule in role["rules"] for url in rule.get("nonResourceURLs", ())}
         assert "/metrics" in urls
         assert not {"/flagz", "/statusz"} & urls
@@ -85,21 +74,22 @@ def test_a_reader_opens_a_stream_without_the_gate_that_authorizes_create(
     tmp_path: Path, value: str, expected: int
 ) -> None:
     with running(tmp_path, f"--feature-gates=AuthorizePodWebsocketUpgradeCreatePermission={value}") as server:
+        client = HttpsClient(server.kubeconfig)
+        bob = HttpsClient(server.kubeconfig, headers={"Impersonate-User": "bob"})
         rules = [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}]
         role = {"metadata": {"name": "reader"}, "rules": rules}
-        assert ask(server, "POST", f"{RBAC}/clusterroles", role)[0] == 201
+        assert client.call("POST", f"{RBAC}/clusterroles", role).status == 201
         binding = {
             "metadata": {"name": "reader"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
         }
-        assert ask(server, "POST", f"{RBAC}/clusterrolebindings", binding)[0] == 201
-        until(lambda: ask(server, "GET", f"{ACCOUNTS}/default")[0] == 200)
-        assert ask(server, "POST", "/api/v1/namespaces/default/pods", POD)[0] == 201
+        assert client.call("POST", f"{RBAC}/clusterrolebindings", binding).status == 201
+        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        assert client.call("POST", "/api/v1/namespaces/default/pods", POD).status == 201
         path = "/api/v1/namespaces/default/pods/p/exec?command=id&stdout=1"
-        until(lambda: ask(server, "GET", path, **{"Impersonate-User": "bob"})[0] == expected)
-        status = ask(server, "GET", path, **{"Impersonate-User": "bob"})[1]
-        assert ("does not have a host assigned" in status["message"]) == (value == "false")
+        rejection = bob.until(lambda reply: reply.status == expected, "GET", path, timeout=60)
+        assert ("does not have a host assigned" in rejection.message) == (value == "false")
 
 
 def test_a_node_requests_any_audience_without_the_gate_that_restricts_them(tmp_path: Path) -> None:
@@ -109,15 +99,17 @@ def test_a_node_requests_any_audience_without_the_gate_that_restricts_them(tmp_p
         "--authorization-mode=Node,RBAC",
     )
     with running(tmp_path, *flags) as server:
-        until(lambda: ask(server, "GET", f"{ACCOUNTS}/default")[0] == 200)
-        assert ask(server, "POST", "/api/v1/nodes", {"metadata": {"name": "n1"}})[0] == 201
+        client = HttpsClient(server.kubeconfig)
+        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        assert client.call("POST", "/api/v1/nodes", {"metadata": {"name": "n1"}}).status == 201
         spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
         pod = {"metadata": {"name": "p"}, "spec": spec}
-        meta = ask(server, "POST", "/api/v1/namespaces/default/pods", pod)[1]["metadata"]
+        meta = client.call("POST", "/api/v1/namespaces/default/pods", pod).body["metadata"]
         ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": meta["uid"]}
         body = {"spec": {"audiences": ["one", "two"], "boundObjectRef": ref}}
-        node = {"Impersonate-User": "system:node:n1", "Impersonate-Group": "system:nodes"}
-        until(lambda: ask(server, "POST", f"{ACCOUNTS}/default/token", body, **node)[0] == 201)
+        identity = {"Impersonate-User": "system:node:n1", "Impersonate-Group": "system:nodes"}
+        node = HttpsClient(server.kubeconfig, headers=identity)
+        node.until(lambda reply: reply.status == 201, "POST", f"{ACCOUNTS}/default/token", body, timeout=60)
 
 
 def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
