@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
 
 from tetrapod.generic.certificates import Pki, write_pki
-from tetrapod.generic.http.connection_state import OPEN, TRANSITIONS, ConnectionState
+from tetrapod.generic.http.connection_state import OPEN, TRANSITIONS
 from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
@@ -50,19 +51,40 @@ async def serve() -> AsyncIterator[Serve]:
         await server.stop(0.2)
 
 
+def undocumented_changes(
+    monkeypatch: pytest.MonkeyPatch, owner: type, attribute: str, first: Any, transitions: Mapping[Any, frozenset[Any]]
+) -> set[tuple[Any, Any]]:
+    """Return a set that receives the changes of an attribute of all instances that `transitions` does not list.
+
+    Args:
+        first: the value that an instance must begin with.
+    """
+    undocumented: set[tuple[Any, Any]] = set()
+    slot: Any = vars(owner).get(attribute)  # None if the owner has no __slots__
+
+    def read(instance: Any) -> Any:
+        return vars(instance)[attribute] if slot is None else slot.__get__(instance)
+
+    def change(instance: Any, new: Any) -> None:
+        try:
+            former = read(instance)
+        except (KeyError, AttributeError):
+            former = None
+        if (former is None and new is not first) or (former is not None and new not in transitions[former]):
+            undocumented.add((former, new))
+        if slot is None:
+            vars(instance)[attribute] = new
+        else:
+            slot.__set__(instance, new)
+
+    monkeypatch.setattr(owner, attribute, property(read, change), raising=False)
+    return undocumented
+
+
 @pytest.fixture(autouse=True)
 def only_documented_transitions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test in which a connection changes its state in a way that `TRANSITIONS` does not list."""
-    undocumented: set[tuple[ConnectionState | None, ConnectionState]] = set()
-
-    def change(connection: HttpProtocol, new: ConnectionState) -> None:
-        former = vars(connection).get("recorded_state")
-        if (former is None and new is not OPEN) or (former is not None and new not in TRANSITIONS[former]):
-            undocumented.add((former, new))
-        vars(connection)["recorded_state"] = new
-
-    state = property(lambda connection: vars(connection)["recorded_state"], change)
-    monkeypatch.setattr(HttpProtocol, "connection_state", state, raising=False)
+    undocumented = undocumented_changes(monkeypatch, HttpProtocol, "connection_state", OPEN, TRANSITIONS)
     yield
     assert not undocumented
 

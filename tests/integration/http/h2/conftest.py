@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from integration.http.conftest import client_context
+from integration.http.conftest import Serve, client_context, undocumented_changes
 from support.http2_client import LARGE_WINDOW, Http2Client
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.h2 import states
@@ -34,42 +33,20 @@ def settled(server: HttpServer, tasks: int = 0) -> Callable[[], Awaitable[bool]]
 @pytest.fixture(autouse=True)
 def only_documented_changes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test in which a connection or a stream changes its state in a way that states.py does not list."""
-    undocumented: set[tuple[Any, Any]] = set()
-
-    def check(former: Any, new: Any, first: Any, transitions: Any) -> None:
-        if (former is None and new is not first) or (former is not None and new not in transitions[former]):
-            undocumented.add((former, new))
-
-    def change_session(connection: Http2Protocol, new: Any) -> None:
-        check(vars(connection).get("recorded"), new, states.PREFACE, states.SESSION_TRANSITIONS)
-        vars(connection)["recorded"] = new
-
-    slot: Any = vars(Stream)["stream_state"]
-
-    def change_stream(stream: Stream, new: Any) -> None:
-        check(getattr(stream, "stream_state", None), new, states.OPEN, states.STREAM_TRANSITIONS)
-        slot.__set__(stream, new)
-
-    session = property(lambda connection: vars(connection)["recorded"], change_session)
-    monkeypatch.setattr(Http2Protocol, "session_state", session, raising=False)
-    monkeypatch.setattr(Stream, "stream_state", property(slot.__get__, change_stream))
+    undocumented = [
+        undocumented_changes(monkeypatch, Http2Protocol, "session_state", states.PREFACE, states.SESSION_TRANSITIONS),
+        undocumented_changes(monkeypatch, Stream, "stream_state", states.OPEN, states.STREAM_TRANSITIONS),
+    ]
     yield
-    assert not undocumented
+    assert not any(undocumented)
 
 
 @pytest.fixture
-async def serve2(tls: ServingTLS) -> AsyncIterator[Serve2]:
-    servers: list[HttpServer] = []
-
+def serve2(serve: Serve, tls: ServingTLS) -> Serve2:
     async def start(handler: Handler, max_streams: int = 0) -> HttpServer:
-        server = HttpServer(handler, tls=replace(tls, max_streams=max_streams))
-        await server.start()
-        servers.append(server)
-        return server
+        return await serve(handler, tls=replace(tls, max_streams=max_streams))
 
-    yield start
-    for server in servers:
-        await server.stop(0.2)
+    return start
 
 
 @pytest.fixture
