@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import hpack
@@ -129,6 +129,22 @@ class Http2Client:
             self.goaway = frames.read_goaway(payload)
         if kind in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM:
             answer.ended = True
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Read frames until the condition is true, and fail if the connection is closed before."""
+        while not condition():
+            assert await self.next_frame() is not None, "the server has closed the connection"
+
+    async def until_received(self, stream: int, size: int = 0) -> Answer:
+        """Read frames until a stream has received one, and this many bytes; return all that it has received."""
+        await self.until(lambda: stream in self.answers and len(self.answers[stream].body) >= size)
+        return self.answers[stream]
+
+    async def ping(self) -> None:
+        """Send a PING and read frames until the server has answered it, and so has handled all frames before."""
+        answered = len(self.pings)
+        self.frame(frames.PING, 0, 0, b"12345678")
+        await self.until(lambda: len(self.pings) > answered)
 
     async def answer(self, stream: int) -> Answer:
         """Read frames until a stream has ended, was reset, or the connection is closed."""

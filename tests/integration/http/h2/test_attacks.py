@@ -257,15 +257,15 @@ async def test_clients_with_a_window_of_zero_occupy_bounded_memory(serve2: Serve
     handler = Handler(lambda: b"x" * size)
     server = await serve2(handler)
     client = await connect(server, 0)
-    streams = [client.request() for _ in range(100)]
+    for _ in range(100):
+        client.request()
     await eventually(settled(server, 100))
     handler.release.set()
     await eventually(settled(server))
     protocol = only_connection(server)
     held = sum(stream.unread() for stream in protocol.streams.values())
     assert held <= HARD * USER_LIMIT + size
-    while sum(client.answers[stream].reset is not None for stream in streams if stream in client.answers) < 60:
-        await client.next_frame()
+    await client.until(lambda: sum(answer.reset is not None for answer in client.answers.values()) >= 60)
     await served_meanwhile(server, connect)
 
 
@@ -277,8 +277,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(serve2: Serve2, conne
 
     server = await serve2(handler)
     client = await connect(server)
-    while not client.settings:
-        await client.next_frame()
+    await client.until(lambda: client.settings)
     client.writer.transport.pause_reading()  # type: ignore[attr-defined]
     connection = only_connection(server)
     for _ in range(100):
@@ -301,9 +300,7 @@ async def test_an_upload_that_no_handler_reads_stops_at_its_window(serve2: Serve
     client = await connect(server)
     stream = client.request(method="POST", end=False)
     client.data(stream, b"x" * STREAM_WINDOW)
-    client.frame(frames.PING, 0, 0, b"12345678")
-    while not client.pings:
-        await client.next_frame()
+    await client.ping()
     assert stream not in client.windows
     client.data(stream, b"x")
     assert (await client.answer(stream)).reset == frames.FLOW_CONTROL_ERROR
@@ -328,8 +325,7 @@ async def test_a_head_that_does_not_end_is_given_up(
     server = await serve2(Handler())
     client = await connect(server, greet=False)
     client.send(incomplete)
-    while not client.settings:
-        await client.next_frame()
+    await client.until(lambda: client.settings)
     connection = only_connection(server)
     await asyncio.sleep(0.05)
     connection.check_idle(asyncio.get_running_loop().time() + 31)

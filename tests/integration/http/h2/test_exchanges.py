@@ -55,13 +55,12 @@ async def test_a_body_of_unknown_length_is_marked_as_in_http_1(serve2: Serve2, c
 @pytest.mark.parametrize("size", [0, 1, 16_384, 16_385, 300_000, 9_000_000])
 async def test_bodies_of_every_size_arrive(serve2: Serve2, connect: Connect, size: int) -> None:
     client = await connect(await serve2(echo))
-    while not client.settings:
-        await client.next_frame()
+    await client.until(lambda: client.settings)
     stream = client.request(method="POST", end=False)
     sent, window = 0, client.settings[frames.INITIAL_WINDOW_SIZE]
     while sent < size:
         while (room := window + client.windows.get(stream, 0) - sent) <= 0:
-            await client.next_frame()
+            assert await client.next_frame() is not None
         piece = min(room, size - sent)
         client.data(stream, b"x" * piece)
         sent += piece
@@ -72,9 +71,7 @@ async def test_bodies_of_every_size_arrive(serve2: Serve2, connect: Connect, siz
 async def test_a_client_that_expects_it_is_asked_to_continue(serve2: Serve2, connect: Connect) -> None:
     client = await connect(await serve2(echo))
     stream = client.request("/", ("expect", "100-continue"), method="POST", end=False)
-    while not client.answers.get(stream):
-        await client.next_frame()
-    assert client.answers[stream].informational == ["100"]
+    assert (await client.until_received(stream)).informational == ["100"]
     client.data(stream, b"body", end=True)
     assert (await client.answer(stream)).status == 200
 
@@ -114,9 +111,7 @@ async def test_a_stream_is_sent_as_it_is_written_and_ends_with_its_trailers(serv
 
     client = await connect(await serve2(handler))
     stream = client.request()
-    while client.answers.get(stream) is None or not client.answers[stream].body:
-        await client.next_frame()
-    assert client.answers[stream].body == b"one"
+    assert (await client.until_received(stream, 1)).body == b"one"
     go_on.set()
     answer = await client.answer(stream)
     assert (answer.body, answer.trailers) == (b"onetwo", {"x-sum": "6"})
@@ -132,9 +127,7 @@ async def test_the_head_of_a_stream_is_sent_before_its_first_event(serve2: Serve
 
     client = await connect(await serve2(handler))
     stream = client.request()
-    while stream not in client.answers:
-        await client.next_frame()
-    assert client.answers[stream].status == 200
+    assert (await client.until_received(stream)).status == 200
 
 
 async def test_small_responses_pass_a_large_one(serve2: Serve2, connect: Connect) -> None:
@@ -145,8 +138,7 @@ async def test_small_responses_pass_a_large_one(serve2: Serve2, connect: Connect
 
     client = await connect(await serve2(handler))
     slow = client.request("/large")
-    while slow not in client.answers:
-        await client.next_frame()
+    await client.until_received(slow)
     assert (await client.get("/small")).body == b"small"
     assert not client.answers[slow].ended
     assert (await client.answer(slow)).body == large
@@ -158,11 +150,8 @@ async def test_a_response_waits_for_the_window_of_its_stream(serve2: Serve2, con
 
     client = await connect(await serve2(handler), 10)
     stream = client.request()
-    while len(client.answers[stream].body if stream in client.answers else b"") < 10:
-        await client.next_frame()
-    client.frame(frames.PING, 0, 0, b"12345678")
-    while not client.pings:
-        await client.next_frame()
+    await client.until_received(stream, 10)
+    await client.ping()
     assert client.answers[stream].body == b"x" * 10
     client.send(frames.window_update(stream, 90))
     assert (await client.answer(stream)).body == b"x" * 100
@@ -174,8 +163,7 @@ async def test_a_larger_initial_window_releases_waiting_responses(serve2: Serve2
 
     client = await connect(await serve2(handler), 0)
     stream = client.request()
-    while stream not in client.answers:
-        await client.next_frame()
+    await client.until_received(stream)
     client.send(frames.settings({frames.INITIAL_WINDOW_SIZE: 100}))
     assert (await client.answer(stream)).body == b"x" * 100
 
@@ -195,8 +183,7 @@ async def test_a_reset_cancels_a_stream_and_leaves_the_others(serve2: Serve2, co
     server = await serve2(handler)
     client = await connect(server)
     watch = client.request("/watch")
-    while watch not in client.answers:
-        await client.next_frame()
+    await client.until_received(watch)
     client.send(frames.reset(watch, frames.CANCEL))
     await asyncio.wait_for(cancelled.wait(), 5)
     assert (await client.get()).body == b"ok"
@@ -246,8 +233,7 @@ async def test_a_response_before_the_end_of_its_request_cuts_the_request_off(ser
     stream = client.request(method="POST", end=False)
     client.data(stream, b"x" * 1000)
     answer = await client.answer(stream)
-    while answer.reset is None:  # half a second after its last data
-        await client.next_frame()
+    await client.until(lambda: answer.reset is not None)  # half a second after its last data
     assert (answer.status, answer.body, answer.ended, answer.reset) == (413, b"too large", True, frames.NO_ERROR)
     client.data(stream, b"x" * 1000)  # was in flight: the server ignores it
     assert (await client.get()).status == 413
@@ -264,7 +250,7 @@ async def test_a_request_that_is_answered_early_may_be_sent_to_its_end(serve2: S
         client.data(stream, b"x" * STREAM_WINDOW)
         granted = client.windows.get(stream, 0)
         while client.windows.get(stream, 0) == granted:
-            await client.next_frame()
+            assert await client.next_frame() is not None
     client.data(stream, b"", end=True)
     assert (await client.get()).status == 403
     assert client.answers[stream].reset is None
@@ -301,13 +287,11 @@ async def test_a_stopping_server_ends_watches_and_lets_requests_finish(serve2: S
     server: HttpServer = await serve2(handler)
     client = await connect(server)
     watch, slow = client.request("/watch"), client.request("/slow")
-    while watch not in client.answers:
-        await client.next_frame()
+    await client.until_received(watch)
     stopping = asyncio.create_task(server.stop(5))
     assert (await client.answer(watch)).ended
-    while client.goaway is None:
-        await client.next_frame()
-    assert client.goaway[:2] == (slow, frames.NO_ERROR)
+    await client.until(lambda: client.goaway)
+    assert client.goaway is not None and client.goaway[:2] == (slow, frames.NO_ERROR)
     late = client.request("/late")
     go_on.set()
     assert (await client.answer(slow)).body == b"done"
@@ -335,8 +319,7 @@ async def test_a_large_last_response_is_whole(serve2: Serve2, connect: Connect, 
 
     client = await connect(await serve2(handler), window)
     stream = client.request()
-    while client.goaway is None and len(client.answers[stream].body if stream in client.answers else b"") < window:
-        await client.next_frame()
+    await client.until_received(stream, min(window, len(body)))
     client.send(frames.window_update(stream, len(body)))
     assert (await client.answer(stream)).body == body
     assert await client.until_closed() == frames.NO_ERROR
@@ -361,9 +344,7 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_stays(serve2: Serve2,
     for connection in list(server.state.connections):
         connection.check_idle(now + 91)  # type: ignore[union-attr]
     assert await idle.until_closed() == frames.NO_ERROR
-    busy.frame(frames.PING, 0, 0, b"12345678")
-    while not busy.pings:
-        assert await busy.next_frame() is not None
+    await busy.ping()
     busy.send(frames.reset(stream, frames.CANCEL))
 
 
