@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from support.virtual_time import run
+from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import requestinfo
@@ -46,24 +47,6 @@ async def test_a_cancellation_is_not_lost_while_the_last_request_ends(steps: int
     assert waiting.cancelled() == was_cancelled
 
 
-class Writer:
-    """A client that reads everything at once."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def buffered(self) -> int:
-        return 0
-
-    async def drain(self) -> None: ...
-
-    @property
-    def closed(self) -> bool:
-        return False
-
-    async def wait_closed(self) -> None:
-        await asyncio.Event().wait()
-
-
 async def stuck(writer: StreamWriter) -> None:
     await asyncio.Event().wait()
 
@@ -78,7 +61,7 @@ async def opened(draining: Draining, run: Callable[[StreamWriter], Awaitable[Non
     request.info = requestinfo.parse("GET", "/api/v1/pods", "watch=1")
     response = await with_draining(watch, draining)(request)
     assert isinstance(response, StreamResponse)
-    task = asyncio.ensure_future(response.run(Writer()))
+    task = asyncio.ensure_future(response.run(QueueWriter()))
     await asyncio.sleep(0)
     return task
 
