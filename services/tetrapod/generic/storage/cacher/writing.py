@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
+from tetrapod.generic.scheduling.offload import LARGE, in_thread
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -283,7 +283,9 @@ class Writer:
             return False
         if raw == entry.raw:
             return True
-        return await offloaded(len(raw) >= LARGE, lambda: loads(raw) == entry.object())
+        if len(raw) < LARGE:
+            return bool(loads(raw) == entry.peek())
+        return await in_thread(lambda: loads(raw) == entry.object())
 
     async def _lease(self, entry: StoredEntry | None, ttl: int | None) -> int:
         if ttl is None:
