@@ -54,7 +54,7 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
     if encoded == data or encoded == data.rstrip():
         return Decoded(obj, [])
     try:
-        loads_with(_check_plain, data, _extend_unique)
+        loads_with(_check_plain, data, unique=True)
     except (_UnusualError, NotInPiecesError, RecursionError):
         return _decode_slowly(data, unstructured)
     return Decoded(obj, [])
@@ -89,12 +89,6 @@ _plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_s
 
 def _check_plain(data: bytes) -> Any:
     return _plain_decoder.decode(data.decode())
-
-
-def _extend_unique(into: Any, members: Any) -> None:
-    if isinstance(into, dict) and not into.keys().isdisjoint(members):
-        raise _UnusualError
-    into.update(members) if isinstance(into, dict) else into.extend(members)
 
 
 class Pairs(list[tuple[str, Any]]):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.depth import ensure_depth
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.json_pieces import is_large, loads_with
+from tetrapod.machinery.json_pieces import loads_with, needs_pieces
 from tetrapod.machinery.sorting import sort_large
 
 _LONGEST_KEY: Final = 1000
@@ -62,18 +62,9 @@ def _load_large(data: bytes) -> Any:
 
     Raises:
         _AmbiguousError: YAML may read the document differently.
-        ValueError: the document is not JSON.
+        ValueError: the document is not JSON, or has duplicate keys.
     """
-
-    def extend(into: Any, members: Any) -> None:
-        if isinstance(into, dict):
-            if not into.keys().isdisjoint(members):
-                raise _AmbiguousError
-            into.update(members)
-        else:
-            into.extend(members)
-
-    return _sorted(loads_with(lambda piece: _decoder_in_order.decode(piece.decode("ascii")), data, extend))
+    return _sorted(loads_with(lambda piece: _decoder_in_order.decode(piece.decode("ascii")), data, unique=True))
 
 
 def _sorted(value: Any) -> Any:
@@ -90,7 +81,7 @@ def decode(data: bytes) -> Object | None:
     if data[:1] != b"{" or not data.rstrip(b"\n ").endswith(b"}") or _different(data):
         return None
     try:
-        obj: Object = _load_large(data) if is_large(data) else _decoder.decode(data.decode("ascii"))
+        obj: Object = _load_large(data) if needs_pieces(data) else _decoder.decode(data.decode("ascii"))
         ensure_depth(obj)
     except (_AmbiguousError, ValueError, TypeError, RecursionError):
         return None
