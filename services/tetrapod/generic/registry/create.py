@@ -12,7 +12,7 @@ from typing import Final
 
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
@@ -131,7 +131,7 @@ async def _store(store: BaseStore, ctx: Context, obj: Object) -> Entry:
                 return await store.storage.create(key, obj, store.strategy.ttl(obj), large=ctx.large)
             if await store.storage.get(key) is not None:
                 raise KeyExists(key)
-            return await in_thread(Unstored, key, obj, large=True) if ctx.large else Unstored(key, obj)
+            return await unstored(key, obj, large=ctx.large)
     except StatusError as error:
         if error.reason == "AlreadyExists":
             raise await _already_exists(store, key, obj) from error

@@ -6,9 +6,8 @@ Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go
 
 from __future__ import annotations
 
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.hooks import ValidateObject
-from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.copied import copied
 from tetrapod.generic.storage.interface import (
     Entry,
@@ -59,9 +58,7 @@ async def guaranteed_update(
     updated = await try_update(await copied(entry) if entry is not None else None, entry)
     if updated is not None:
         revision = entry.revision if entry is not None else 0
-        if updated.large:
-            return await in_thread(Unstored, key, updated.object, revision, large=True)
-        return Unstored(key, updated.object, revision)
+        return await unstored(key, updated.object, revision, large=updated.large)
     assert entry is not None  # an absent object cannot be left unchanged
     return entry
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.encoding import divided
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
@@ -22,7 +23,7 @@ class Unstored:
         key: the key relative to the resource's prefix.
         obj: the object, which is not copied.
         revision: the revision of the entry; 0 for one that was never stored.
-        large: whether a large object is encoded, for which the constructor is called in a thread.
+        large: whether to encode a large object, in a thread. Await `unstored` instead.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
@@ -66,3 +67,8 @@ class Unstored:
     def name(self) -> str:
         name: str = self._object["metadata"].get("name") or ""
         return name
+
+
+async def unstored(key: str, obj: Object, revision: int = 0, *, large: bool) -> Unstored:
+    """Return the entry of an object that is not in the store. A large one is encoded in a thread."""
+    return await in_thread(Unstored, key, obj, revision, large=True) if large else Unstored(key, obj, revision)

@@ -18,11 +18,11 @@ from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import Unstored, unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
@@ -129,7 +129,7 @@ class _Update:
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
         if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
-            self.deletion = await offloaded(self.ctx.large, Unstored, self.key, new, entry.revision)
+            self.deletion = await unstored(self.key, new, entry.revision, large=self.ctx.large)
             raise _DeletionReady
         return Updated(new, self.strategy.ttl(new) or None, self.ctx.large)
 
