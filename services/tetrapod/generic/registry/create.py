@@ -6,7 +6,6 @@ pkg/registry/rest/create.go, BeforeCreate
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from typing import Final
 
@@ -21,7 +20,6 @@ from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
 from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited
-from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
@@ -52,26 +50,14 @@ async def create(store: BaseStore, ctx: Context, obj: Object, validate: Validate
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
+        attempt = await in_thread(copy_large, obj) if ctx.large else copy_object(obj)
+        ctx.discard(attempt)
         try:
-            copied = [await in_thread(copy_large, obj) if ctx.large else copy_object(obj)]
-            ctx.discard(copied[0])
-            return await _create(store, ctx, copied[0], validate)
+            return await _create(store, ctx, attempt, validate)
         except StatusError as error:
-            if ctx.large:
-                await _free(copied, error)
             if error.reason != "AlreadyExists":
                 raise
     return await _create(store, ctx, obj, validate)
-
-
-async def _free(copied: list[Object], error: StatusError) -> None:
-    """Free the copy of a rejected object in a thread, because freeing millions of values would block the event loop.
-
-    `error` is the rejection. The local variables of its traceback's frames are cleared, because they refer to the copy.
-    """
-    if error.__traceback__ is not None:
-        traceback.clear_frames(error.__traceback__.tb_next)
-    await in_thread(free_large, copied)
 
 
 def _is_revision(text: str) -> bool:
