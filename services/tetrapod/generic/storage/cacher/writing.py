@@ -141,12 +141,10 @@ class Writer:
         Args:
             updated: the new object; None leaves the object unchanged.
         """
-        value: bytes | None = None
-        if updated is not None:
-            obj = updated.object
-            value = await in_thread(self._encode, obj, dumps) if updated.large else self._encode(obj)
-        if updated is None or value is None:
+        if updated is None:
             return await self._unchanged(key, state)
+        obj = updated.object
+        value = await in_thread(self._encode, obj, dumps) if updated.large else self._encode(obj)
         if state.entry is not None and not state.is_stale and await self._is_unchanged(state.entry, value):
             return await self._unchanged(key, state, rewrite=True)
         lease = await self._lease(state.entry, updated.ttl)
