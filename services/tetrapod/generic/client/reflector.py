@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
@@ -22,6 +21,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import PAGE, pages
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.metrics.collectors import Counter, GaugeFunction
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -154,7 +154,7 @@ class Reflector(ABC):
         return version
 
     async def _put_all(self, items: Iterable[Object], missing: set[Key]) -> None:
-        until = time.perf_counter() + STEP_SECONDS
+        timer = YieldTimer(STEP_SECONDS)
         for item in items:
             try:
                 key = key_of(item)
@@ -162,9 +162,7 @@ class Reflector(ABC):
                 self._put(key, item)
             except Exception as error:
                 self._skip(item, error)
-            if time.perf_counter() >= until:
-                await asyncio.sleep(0)
-                until = time.perf_counter() + STEP_SECONDS
+            await timer.yield_if_due()
 
     async def _watch(self, version: str) -> str:
         """Watch from a resource version and store the changes, until the server ends the watch.

@@ -6,8 +6,6 @@ copied until it is sent, so a document is never in memory twice.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -15,12 +13,12 @@ from typing import Final, Protocol
 import orjson
 
 from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import Object
 
 KINDS: Final = "x-kubernetes-group-version-kind"
 PIECE: Final = 128 * 1024
 _SMALL: Final = 1024
-_YIELD_SECONDS: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -212,19 +210,6 @@ async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator
                 schemas[key] = form.schema(schema)
                 await yield_timer.yield_if_due()
     return None if head is None else form.document(head, paths, schemas)
-
-
-class YieldTimer:
-    """A timer by which a long computation returns to the event loop every few milliseconds."""
-
-    def __init__(self) -> None:
-        self._since = time.monotonic()
-
-    async def yield_if_due(self) -> None:
-        """Let other tasks run if more than 5 ms have passed since they last did."""
-        if time.monotonic() - self._since > _YIELD_SECONDS:
-            await asyncio.sleep(0)
-            self._since = time.monotonic()
 
 
 async def join_small(pieces: Iterable[bytes]) -> list[bytes]:

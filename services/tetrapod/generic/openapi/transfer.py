@@ -14,8 +14,8 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.http.request import Response, StreamResponse, StreamWriter
-from tetrapod.generic.openapi.document_chunks import YieldTimer
 from tetrapod.generic.openapi.source import DocumentSource
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import Object
 
 MEDIA_TYPE: Final = "application/json;stream=parts"

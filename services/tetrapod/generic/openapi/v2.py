@@ -13,12 +13,13 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
-from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form, YieldTimer
+from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
 from tetrapod.generic.openapi.registered_versions import kinds_in_all_groups
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY, packages
 

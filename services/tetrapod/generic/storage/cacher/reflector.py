@@ -17,6 +17,7 @@ from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import (
     Backend,
     BackendEvent,
@@ -65,7 +66,6 @@ class Reflector:
         self._scheduling = scheduling
         self._resource = resource
         self._unreadable = ""  # why the stored objects cannot be read; the text of `NotReady`
-        self._step_ends = 0.0  # time of `time.perf_counter` at which loading yields to the event loop
         self._backend = backend
         self._prefix = prefix
         self._end = prefix_end(prefix)
@@ -187,22 +187,22 @@ class Reflector:
             NotTransformable: objects cannot be decrypted.
         """
         entries = Entries()
-        self._step_ends = time.perf_counter() + LOAD_SECONDS
+        timer = YieldTimer(LOAD_SECONDS)
         page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
         revision = page.revision
-        await self._load(page.kvs, entries)
+        await self._load(page.kvs, entries, timer)
         while page.more:
             page = await self._backend.range(
                 page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision, counted=False
             )
-            await self._load(page.kvs, entries)
+            await self._load(page.kvs, entries, timer)
         return entries, revision
 
-    async def _load(self, kvs: Sequence[KeyValue], entries: Entries) -> None:
-        """Append the objects of a page to `entries`, yielding to the event loop every `LOAD_SECONDS`.
+    async def _load(self, kvs: Sequence[KeyValue], entries: Entries, timer: YieldTimer) -> None:
+        """Append the objects of a page to `entries`, yielding to the event loop when `timer` is due.
 
-        A value that is not a JSON object is skipped. The time is measured across pages, because a read of the embedded
-        store may return without yielding.
+        A value that is not a JSON object is skipped. One timer serves all pages, because a read of the embedded store
+        may return without yielding.
 
         Raises:
             NotTransformable: objects of the page cannot be decrypted.
@@ -215,9 +215,7 @@ class Reflector:
                 pass
             except NotTransformable as error:
                 encrypted.append((kv.key, error.reason))
-            if time.perf_counter() >= self._step_ends:
-                await asyncio.sleep(0)
-                self._step_ends = time.perf_counter() + LOAD_SECONDS
+            await timer.yield_if_due()
         if encrypted:
             raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
 
