@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bench.measuring import Measured, Plan, Rate
 from bench.notes import NOTES
-from bench.works import QUANTITIES, WORKS, Work
+from bench.works import QUANTITIES, TABLES, WORKS, Quantity, Work
 
 _HEAD = """# Benchmarks
 
@@ -40,6 +40,8 @@ and each is loaded for a second in
 with the range of the middle half.
 """
 
+_QUANTITY_HEAD = ("| figure | measured | kube-apiserver | goal | met |", "| --- | --- | --- | --- | --- |")
+
 
 def render(results: dict[str, Measured], plan: Plan) -> str:
     hellos = sorted(rate.hello for measured in results.values() for rate in measured.rates.values()) or [0.0]
@@ -61,7 +63,9 @@ def render(results: dict[str, Measured], plan: Plan) -> str:
         if not measured.rates and not measured.quantities:
             continue
         parts += _rates(key, measured, plan)
-        parts += _quantities(key, measured, real if real is not measured else None, plan)
+        for heading, quantities in TABLES.items():
+            rows = _quantities(key, quantities, measured, real if real is not measured else None, plan)
+            parts += [f"### {heading}\n", *_QUANTITY_HEAD, *rows, ""] if rows else []
         parts += _notes(key, measured)
     return "\n".join(parts)
 
@@ -103,9 +107,11 @@ def _goal(key: str, work: Work, rate: Rate) -> list[str]:
     return [f"≤ {_number(work.goal)}", "yes" if rate.multiple <= work.goal else "**no**"]
 
 
-def _quantities(key: str, measured: Measured, real: Measured | None, plan: Plan) -> list[str]:
-    lines = [_row(["", "", "kube-apiserver", "goal", "met"]), _row(["---"] * 5)]
-    for quantity in QUANTITIES:
+def _quantities(
+    key: str, quantities: Sequence[Quantity], measured: Measured, real: Measured | None, plan: Plan
+) -> list[str]:
+    lines = []
+    for quantity in quantities:
         value = measured.quantities.get(quantity.key)
         if not plan.wants(quantity.key):
             continue
@@ -126,7 +132,7 @@ def _quantities(key: str, measured: Measured, real: Measured | None, plan: Plan)
                 ]
             )
         )
-    return [*lines, ""]
+    return lines
 
 
 def missed(key: str, measured: Measured) -> list[str]:
@@ -144,8 +150,8 @@ def _notes(key: str, measured: Measured) -> list[str]:
     for name in missed(key, measured):
         title = next(x.title for x in (*WORKS, *QUANTITIES) if x.key == name)
         titles.setdefault(NOTES.get((key, name), "Above the goal; not explained yet."), []).append(title)
-    lines = [f"- **{'; '.join(group)}**: {note}" for note, group in titles.items()]
-    return ["Figures above their goals:\n", *lines, ""] if lines else []
+    lines = [f"- {' '.join(f'**{title}.**' for title in group)} {note}" for note, group in titles.items()]
+    return ["### Figures above their goals\n", *lines, ""] if lines else []
 
 
 def _row(cells: Sequence[str]) -> str:
