@@ -78,7 +78,6 @@ class AggregatorService:
         self.server = server
         self.records = Records()
         self.pool = BackendPool()
-        self._client = client
         self._local = local or server.director
         self._sources = sources or (server.source,)
         server.install(definitions(self.records.removed))

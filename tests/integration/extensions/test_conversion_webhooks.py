@@ -174,7 +174,6 @@ def _metadata(**changed: Any) -> Callable[[Any], Any]:
 
 
 _FROM = "conversion webhook for example.com/v2, Kind=Widget"
-_NO_STATUS = "response.result.status was 'Failure', not 'Success'"
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "failure": (
         lambda r: answer(r, result={"status": "Failure", "message": "no can do"}),

@@ -83,9 +83,6 @@ def _template(**more: Any) -> dict[str, Any]:
     return {"metadata": {"labels": _LABELS}, "spec": {"containers": [{"name": "c", "image": "i", **more}]}}
 
 
-_MATCH: Final[dict[str, Any]] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
-
-
 def _affinity(n: int) -> dict[str, Any]:
     terms = [{"matchExpressions": [{"key": f"k{i}", "operator": "In", "values": ["a"]}]} for i in range(n)]
     return {

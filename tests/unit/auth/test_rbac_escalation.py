@@ -45,10 +45,6 @@ questions = [
 ] + [Attributes(EVE, verb, path=path) for verb in ("get", "post") for path in ("/a", "/a/b", "/b")]
 
 
-_EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-_PODS = {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods", "*/log"]}
-
-
 @given(st.lists(rules, max_size=3), st.lists(rules, max_size=2))
 def test_covered_rules_allow_nothing_more(owned: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
 

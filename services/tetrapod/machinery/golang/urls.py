@@ -10,7 +10,6 @@ from urllib.parse import quote, unquote_to_bytes
 from tetrapod.machinery.golang.ip_addresses import address_error
 from tetrapod.machinery.golang.quoting import go_quote
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*", re.ASCII)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~!$&'()*+,;=:[]<>\"")
 _PATH_SAFE: Final = "$&+,/:;=@"

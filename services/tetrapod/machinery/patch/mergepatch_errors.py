@@ -25,7 +25,6 @@ BAD_RETAIN_KEYS: Final[Callable[[], StatusError]] = partial(bad_request, "invali
 BAD_SET_ELEMENT_ORDER: Final[Callable[[], StatusError]] = partial(
     bad_request, "invalid patch format of setElementOrder list"
 )
-UNSUPPORTED: Final[Callable[[], StatusError]] = partial(bad_request, "strategic merge patch format is not supported")
 
 
 def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)

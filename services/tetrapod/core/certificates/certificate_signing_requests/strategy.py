@@ -72,7 +72,6 @@ class _ConditionsStrategy(Strategy):
 
     def __init__(self, main: SigningRequestStrategy) -> None:
         self.namespaced = main.namespaced
-        self._main = main
 
     field_labels = ("spec.signerName",)
 
