@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 
 def aggregate_errors(errors: Iterable[object]) -> str:
-    """Return the distinct errors as one text: in brackets and separated by commas, but a single one as it is.
+    """Return the distinct errors as one text.
 
     Returns:
-        "" if there are no errors.
+        A single error without changes; several errors in brackets, separated by commas; "" if `errors` is empty.
     """
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
