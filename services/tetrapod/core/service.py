@@ -28,9 +28,9 @@ from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
 from tetrapod.core.controllers.service_networks import ServiceNetworks
-from tetrapod.core.controllers.storage_version_migrator import StorageVersionMigrator
+from tetrapod.core.controllers.storage_version_migrator import MIGRATIONS, StorageVersionMigrator
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
-from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
+from tetrapod.core.controllers.ttl_after_finished import JOBS, TTLAfterFinished
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
@@ -90,10 +90,10 @@ class CoreConfig:
 
 
 _RESOURCES_OF_CONTROLLERS: Final = {
-    "certificatesigningrequest-cleaner-controller": ("certificates.k8s.io", "v1", "certificatesigningrequests"),
-    "podcertificaterequest-cleaner-controller": ("certificates.k8s.io", "v1", "podcertificaterequests"),
-    "storage-version-migrator-controller": ("storagemigration.k8s.io", "v1", "storageversionmigrations"),
-    "ttl-after-finished-controller": ("batch", "v1", "jobs"),
+    SigningRequestCleaner.name: SigningRequestCleaner.gvr,
+    PodCertificateRequestCleaner.name: PodCertificateRequestCleaner.gvr,
+    StorageVersionMigrator.name: MIGRATIONS,
+    TTLAfterFinished.name: JOBS,
 }
 """The controllers of resources that --runtime-config may disable. They do not run then."""
 
