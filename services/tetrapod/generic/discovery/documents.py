@@ -26,18 +26,12 @@ def api_resource_list(group_version: GroupVersion, definitions: Iterable[Resourc
         resources.append(_api_resource(definition))
         resources.extend(
             _api_subresource(definition, subresource, group_version.version)
-            for subresource in sorted(definition.subresources, key=lambda s: s.name)
-            if serves(subresource, group_version.version)
+            for subresource in sorted(definition.subresources_in(group_version.version), key=lambda s: s.name)
         )
     document: Object = {"kind": "APIResourceList"}
     if group_version.group:
         document["apiVersion"] = "v1"
     return document | {"groupVersion": str(group_version), "resources": resources}
-
-
-def serves(subresource: Subresource, version: str) -> bool:
-    """Return whether a subresource is served in a version of its resource."""
-    return not subresource.versions or version in subresource.versions
 
 
 def _api_resource(definition: ResourceDefinition) -> Object:
@@ -119,8 +113,7 @@ def _aggregated_resource(definition: ResourceDefinition, version: str) -> Object
         document["categories"] = list(definition.categories)
     subresources = [
         _aggregated_subresource(definition, s, version)
-        for s in sorted(definition.subresources, key=lambda s: s.name)
-        if serves(s, version)
+        for s in sorted(definition.subresources_in(version), key=lambda s: s.name)
     ]
     if subresources:
         document["subresources"] = subresources

@@ -54,8 +54,10 @@ class AdmissionVersions:
                 resource = GroupVersionResource(definition.group, version, definition.resource)
                 if self._declared is None:
                     yield Equivalent(resource, definition.gvk(version))
-                elif subresource := _served(definition, self._declared.name, version):
-                    yield Equivalent(resource, subresource.kind or definition.gvk(version))
+                    continue
+                for subresource in definition.subresources_in(version):
+                    if subresource.name == self._declared.name:
+                        yield Equivalent(resource, subresource.kind or definition.gvk(version))
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         if not self._converts:
@@ -93,17 +95,6 @@ class AdmissionVersions:
                 if definition.gvk(version) == kind:
                     return Conversion(definition, version), self._decoder_of(definition, version)
         raise ValueError(f"unable to convert to {kind}: unknown kind")
-
-
-def _served(definition: ResourceDefinition, name: str, version: str) -> Subresource | None:
-    """Return the declaration of the subresource `name` in one version, or None if the version does not have it.
-
-    A custom resource declares `scale` for each version, because the field paths may differ.
-    """
-    for declared in definition.subresources:
-        if declared.name == name and (not declared.versions or version in declared.versions):
-            return declared
-    return None
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:

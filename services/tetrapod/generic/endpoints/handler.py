@@ -85,9 +85,7 @@ class ResourceHandler:
         scopes = Scopes(definition, version, store, admission, authorizer)
         self._scope = scopes.resource()
         self._subresources = {
-            sub.name: SubresourceHandler(sub, scopes.subresource(sub))
-            for sub in definition.subresources
-            if not sub.versions or version in sub.versions
+            sub.name: SubresourceHandler(sub, scopes.subresource(sub)) for sub in definition.subresources_in(version)
         }
 
     async def __call__(self, request: Request) -> Response:

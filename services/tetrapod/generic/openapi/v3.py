@@ -110,9 +110,7 @@ def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePath
         verbs=definition.verbs,
         definition=definition_of(gvk),
         list_definition=definition_of(list_kind) if "list" in definition.verbs else "",
-        subresources=tuple(
-            _subresource(s, gvk) for s in definition.subresources if not s.versions or version in s.versions
-        ),
+        subresources=tuple(_subresource(s, gvk) for s in definition.subresources_in(version)),
         returns_deleted=definition.strategy.return_deleted_object,
     )
 

@@ -114,6 +114,10 @@ class ResourceDefinition:
         """The versions without the disabled ones, in order of preference."""
         return [version for version in self.versions if version not in self.disabled_versions]
 
+    def subresources_in(self, version: str) -> list[Subresource]:
+        """Return the subresources of a version. A custom resource may declare one of a name for each version."""
+        return [each for each in self.subresources if not each.versions or version in each.versions]
+
     def gvk(self, version: str) -> GroupVersionKind:
         """Return group, version and kind for a version."""
         return GroupVersionKind(self.group, version, self.kind)
