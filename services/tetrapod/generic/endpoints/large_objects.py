@@ -14,14 +14,15 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.machinery.freeing import free_large
 
-_STATE_KEY: Final = "large objects"
+STATE_KEY: Final = "large objects"
+"""The key of the objects in `Request.state`, which only a large request has."""
 
 
 def set_large(context: Context, request: Request, *, large: bool) -> None:
     """Set whether the object of a request is large. Objects that `context.discard` gets are then freed in a thread."""
     context.large = large
     if large:
-        context.discarded = request.state.setdefault(_STATE_KEY, [])
+        context.discarded = request.state.setdefault(STATE_KEY, [])
 
 
 async def free(request: Request, error: BaseException | None = None) -> None:
@@ -31,7 +32,7 @@ async def free(request: Request, error: BaseException | None = None) -> None:
         request: the request that has been served.
         error: the error that ended it, whose traceback refers to the objects too.
     """
-    objects: list[Any] | None = request.state.pop(_STATE_KEY, None)
+    objects: list[Any] | None = request.state.pop(STATE_KEY, None)
     if not objects:
         return
     if error is not None and error.__traceback__ is not None:
