@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.json_pieces import loads
+from tetrapod.machinery.json_pieces import dumps, loads
 
 
 def copy_object(obj: Object) -> Object:
@@ -16,19 +16,14 @@ def copy_object(obj: Object) -> Object:
     return copied
 
 
-def copy_large(value: Any) -> Any:
-    """Return a deep copy of an object or a part of it, in steps between which other threads can run.
+def copy_large(obj: Object) -> Object:
+    """Return a deep copy of a large object, in steps between which other threads can run.
 
-    It is meant for calls in a worker thread. `copy_object` is faster, but orjson encodes a whole object while it holds
-    the interpreter's lock.
+    It is meant for calls in a worker thread. `copy_object` is faster for small objects, but it encodes a whole object
+    while it holds the interpreter's lock.
     """
-    if type(value) is dict:
-        return {
-            key: copy_large(item) if type(item) is dict or type(item) is list else item for key, item in value.items()
-        }
-    if type(value) is list:
-        return [copy_large(item) if type(item) is dict or type(item) is list else item for item in value]
-    return value
+    copied: Object = loads(dumps(obj))
+    return copied
 
 
 def copy_value(value: Any) -> Any:

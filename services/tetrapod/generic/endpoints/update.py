@@ -23,7 +23,6 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.generic.storage.interface import Entry, Preconditions
-from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.raw_json import carry
 from tetrapod.machinery.status import bad_request
@@ -61,7 +60,7 @@ async def update(scope: Scope, request: Request) -> Response:
     field_manager = scope.field_manager
 
     async def revise(current: Object | None) -> Object:
-        new = carry(obj, await offloaded(context.large, copy_object, obj))
+        new = carry(obj, await context.copy(obj))
         return (
             new
             if field_manager is None
@@ -162,9 +161,7 @@ class Writing:
             live = None
             if current is not None:
                 live = (
-                    current
-                    if conversion.identity
-                    else await conversion.from_stored(await offloaded(self.context.large, copy_object, current))
+                    current if conversion.identity else await conversion.from_stored(await self.context.copy(current))
                 )
             new = await conversion.to_stored(await revise(live))
             self.context.discard(current)

@@ -8,6 +8,8 @@ from typing import Any, ParamSpec
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import in_thread
+from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.user import LOOPBACK, UserInfo
 
@@ -44,6 +46,10 @@ class Context:
         """Free an object in a thread after the request, if the request is large."""
         if self.discarded is not None:
             self.discarded.append(obj)
+
+    async def copy(self, obj: Object) -> Object:
+        """Return a deep copy of an object, which is made in a thread if the request is large."""
+        return await in_thread(copy_large, obj) if self.large else copy_object(obj)
 
 
 _P = ParamSpec("_P")

@@ -15,10 +15,9 @@ from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
-from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
@@ -50,7 +49,7 @@ async def create(store: BaseStore, ctx: Context, obj: Object, validate: Validate
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
-        attempt = await in_thread(copy_large, obj) if ctx.large else copy_object(obj)
+        attempt = await ctx.copy(obj)
         ctx.discard(attempt)
         try:
             return await _create(store, ctx, attempt, validate)
