@@ -66,14 +66,12 @@ async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Reques
     A GET or HEAD of the proxy's root is redirected if it lacks the slash at the end.
 
     Args:
-        path: the part of the request's path after `proxy`.
+        path: the path of the connection's options: the part of the request's path after `proxy`.
 
     Raises:
         StatusError: 503, the backend cannot be reached; 500, it did not accept an upgrade.
     """
     query = f"?{request.query_string}" if request.query_string else ""
-    if path and request.path.endswith("/") and not path.endswith("/"):
-        path += "/"
     asks_root = not path and not request.path.endswith("/")
     upgrade = upgrade_of(request.headers)
     if asks_root and not upgrade and request.method in ("GET", "HEAD"):
