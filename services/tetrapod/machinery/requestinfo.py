@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.machinery import field_selectors, labels, names
+from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.query import Query
 
 
@@ -91,7 +92,6 @@ class UnknownRequestError(ValueError):
 
 _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
-_FALSE: Final = frozenset({"false", "0"})
 
 
 def parse(method: str, path: str, query: str = "", parameters: Callable[[], Query] | None = None) -> RequestInfo:
@@ -180,7 +180,7 @@ def _read_query(info: RequestInfo, values: dict[str, str]) -> None:
     info.field_selector = values.get("fieldSelector", "")
     info.label_selector = values.get("labelSelector", "")
     if info.verb == "list":
-        if "watch" in values and values["watch"].lower() not in _FALSE:
+        if "watch" in values and query_bool(values["watch"]):
             info.verb = "watch"
         if "metadata.name" in info.field_selector:
             info.name = _name_of(info, values)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tetrapod.generic.endpoints.options import parse_bool
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.status import bad_request
 
 
@@ -38,6 +38,6 @@ def _read_options(query: Mapping[str, str]) -> str:
     Raises:
         StatusError: 400 for `export`, which upstream has removed.
     """
-    if "export" in query and parse_bool(query["export"]):
+    if "export" in query and query_bool(query["export"]):
         raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     return query.get("resourceVersion", "")

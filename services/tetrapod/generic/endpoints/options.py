@@ -15,6 +15,7 @@ from typing import Any, Final
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.field import FieldError, forbidden, invalid, required, too_long
 from tetrapod.machinery.golang import integers
+from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.golang.quoting import go_quote
@@ -95,11 +96,6 @@ def parse_int(text: str) -> int:
         raise bad_request(str(error)) from None
 
 
-def parse_bool(text: str) -> bool:
-    """Return whether the value is true: everything except "false" (in any case) and "0", even ""."""
-    return text != "0" and text.lower() != "false"
-
-
 def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     return invalid_object(GroupKind("meta.k8s.io", kind), "", errors)
 
@@ -126,14 +122,14 @@ def decode_list_options(query: Values) -> ListOptions:
     options = ListOptions(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
-        watch="watch" in query and parse_bool(query["watch"]),
-        allow_watch_bookmarks="allowWatchBookmarks" in query and parse_bool(query["allowWatchBookmarks"]),
+        watch="watch" in query and query_bool(query["watch"]),
+        allow_watch_bookmarks="allowWatchBookmarks" in query and query_bool(query["allowWatchBookmarks"]),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
         timeout_seconds=timeout,
         limit=parse_int(query["limit"]) if "limit" in query else 0,
         continue_token=query.get("continue", ""),
-        send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
+        send_initial_events=query_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
     )
     specifies_start = options.send_initial_events is not None or bool(options.resource_version_match)
     legacy = options.watch and not specifies_start and options.resource_version in ("", "0")
@@ -225,7 +221,7 @@ def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None =
         errors.append(_unsupported("fieldValidation", validation, FIELD_VALIDATION))
     if errors:
         raise _invalid_options(kind, errors)
-    force = bool(apply) and "force" in query and parse_bool(query["force"])
+    force = bool(apply) and "force" in query and query_bool(query["force"])
     return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
 
 
@@ -269,7 +265,7 @@ def delete_options_from_query(parsed_query: Query) -> Object:
         options["preconditions"] = preconditions
     for key in ("orphanDependents", "ignoreStoreReadErrorWithClusterBreakingPotential"):
         if key in query:
-            options[key] = parse_bool(query[key])
+            options[key] = query_bool(query[key])
     if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]
     if dry_run := parsed_query.lists.get("dryRun"):

@@ -1,4 +1,4 @@
-"""Boolean values as Go's strconv package parses them."""
+"""Boolean values as Go's strconv package and upstream's conversion of query parameters parse them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ def parse_bool(text: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise ValueError(f"strconv.ParseBool: parsing {go_quote(text)}: invalid syntax")
     return text in _TRUE
+
+
+def query_bool(text: str) -> bool:
+    """Return whether a query parameter is true: everything except "false" (in any case) and "0", even "".
+
+    Upstream: staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go, Convert_Slice_string_To_bool
+    """
+    return text != "0" and text.lower() != "false"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
@@ -64,7 +65,7 @@ def _value(schema: Mapping[str, Any], values: Sequence[str]) -> Any:
     if schema is _COMMAND:
         return list(values) or None
     if schema is _BOOLEAN:
-        return bool(values) and values[0].lower() not in ("false", "0")
+        return bool(values) and query_bool(values[0])
     return values[0] if values else ""
 
 

@@ -18,6 +18,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.timestamps import parse
@@ -54,7 +55,7 @@ class LogRest(Rest):
 
     async def connect(self, ctx: Context, name: str, options: Object, request: Request) -> Response:
         query = request.query().lists
-        verify = (query.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
+        verify = not query_bool((query.get("insecureSkipTLSVerifyBackend") or ["false"])[0])
         _USAGE.add(("enforce_tls" if verify else "skip_tls_allowed",))
         errors = _log_errors(query)
         if errors:
@@ -124,7 +125,7 @@ def _query(options: dict[str, list[str]]) -> str:
     Args:
         options: the values of each option in the request's query by name, of which the first counts.
     """
-    query = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
+    query = {name: "true" for name in _FLAGS if query_bool((options.get(name) or ["false"])[0])}
     query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
     return f"?{urlencode(sorted(query.items()))}" if query else ""
 
