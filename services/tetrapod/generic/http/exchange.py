@@ -188,8 +188,13 @@ class Exchange(IncomingBody):
         work = self.run(handler)
         self.task = task = start_eagerly(loop, work) if state.contended() else loop.create_task(work)
         state.tasks.add(task)
-        task.add_done_callback(state.tasks.discard)
+        task.add_done_callback(self._task_ended)
         return task
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """Forget the task, and release the connection even if the task was cancelled before its first step."""
+        self.protocol.state.tasks.discard(task)
+        self.request.release_connection()
 
     def client_gone(self) -> None:
         """Record that the client closed the connection, and wake everything that waits for the client.
@@ -229,10 +234,7 @@ class Exchange(IncomingBody):
 
         The time of each step of the event loop is measured (loop_monitor.py).
         """
-        try:
-            await self.protocol.state.monitor.measured(self.request, self._answer(handler))
-        finally:
-            self.request.release_connection()
+        await self.protocol.state.monitor.measured(self.request, self._answer(handler))
 
     async def _answer(self, handler: Handler) -> None:
         """Call the handler and send its response.

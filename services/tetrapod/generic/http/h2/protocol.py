@@ -444,7 +444,6 @@ class Http2Protocol(asyncio.Protocol):
 
     def _handler_ended(self, ended: Stream, _: asyncio.Task[None]) -> None:
         ended.task = None
-        ended.request.release_connection()  # a task that was cancelled before its first step has not done it
         self.state.total_requests += 1
         self._handlers -= 1
         while self._waiting and self._handlers < self.state.max_streams:
