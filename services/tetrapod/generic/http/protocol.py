@@ -414,7 +414,6 @@ class HttpProtocol(HttpToolsProtocol):
 
         While the client has not read enough of the response, the next request waits.
         """
-        self.state.total_requests += 1
         self.exchange = None
         if self.connection_state is CLOSED or self.transport.is_closing():
             return

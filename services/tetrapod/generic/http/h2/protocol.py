@@ -444,7 +444,6 @@ class Http2Protocol(asyncio.Protocol):
 
     def _handler_ended(self, ended: Stream, _: asyncio.Task[None]) -> None:
         ended.task = None
-        self.state.total_requests += 1
         self._handlers -= 1
         while self._waiting and self._handlers < self.state.max_streams:
             stream = self._waiting.popleft()
