@@ -9,7 +9,6 @@ Upstream: golang.org/x/net/http2, server.go, serverConn.
 from __future__ import annotations
 
 import asyncio
-import functools
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from tetrapod.generic.http.client_verification import VerificationResult, verifi
 from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.allowance import Allowance
 from tetrapod.generic.http.h2.frame_reader import Frame, FrameReader, OversizedBlock
+from tetrapod.generic.http.h2.handlers import Handlers
 from tetrapod.generic.http.h2.outgoing import WRITE_BUFFER, Outgoing
 from tetrapod.generic.http.h2.request_head import MalformedRequest, RequestHead, parse_request, parse_trailers
 from tetrapod.generic.http.h2.settings import ClientSettings, connection_window, greeting
@@ -33,7 +33,7 @@ from tetrapod.generic.http.h2.states import (
 from tetrapod.generic.http.h2.stream import Stream
 from tetrapod.generic.http.limits import MAX_HEAD
 from tetrapod.generic.http.loop_monitor import NOTICED
-from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT
 from tetrapod.generic.http2 import frames
@@ -49,11 +49,6 @@ LINGER: Final = 0.5
 """Seconds in which the data of a client is still read and dropped: a reset would lose the GOAWAY."""
 _STEP: Final = 0.005
 """Seconds of a step of the event loop in which frames are processed."""
-_WAITING_HANDLERS: Final = 4
-"""Requests that may wait until handlers of reset streams have ended, as a multiple of the permitted streams.
-
-Upstream: scheduleHandler in golang.org/x/net/http2, server.go.
-"""
 _REMEMBERED_RESETS: Final = 256
 """Streams that the server has reset, whose frames in flight are ignored."""
 
@@ -94,8 +89,7 @@ class Http2Protocol(asyncio.Protocol):
         self._credit = connection_window(state.max_streams)  # bytes of bodies that the client may send
         self._unacknowledged = 0
         self._resets: deque[int] = deque(maxlen=_REMEMBERED_RESETS)
-        self._handlers = 0  # tasks, also of streams that were reset
-        self._waiting: deque[Stream] = deque()
+        self._handlers = Handlers(self.loop, state.max_streams)
         self._allowance = Allowance(self.idle_since)
 
     # --- the transport's side
@@ -117,7 +111,7 @@ class Http2Protocol(asyncio.Protocol):
         self.state.connections.discard(self)
         for stream in list(self.streams.values()):
             stream.disconnected()
-        self._waiting.clear()
+        self._handlers.discard_waiting()
         self._backlog.clear()
         self.transport = CLOSED_TRANSPORT
         self.outgoing = Outgoing(self.loop, CLOSED_TRANSPORT, _ignore)
@@ -293,12 +287,7 @@ class Http2Protocol(asyncio.Protocol):
         self.streams[number] = stream
         if ended:
             stream.end_of_request()
-        if self._handlers < self.state.max_streams:
-            self._begin(stream)
-        elif len(self._waiting) < _WAITING_HANDLERS * self.state.max_streams:
-            self._waiting.append(stream)
-        else:
-            raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many requests whose streams were reset")
+        self._handlers.begin(stream)
 
     def _refuse(self, number: int, code: int) -> None:
         """Reset a stream that was not opened, with this HTTP/2 error code.
@@ -435,21 +424,6 @@ class Http2Protocol(asyncio.Protocol):
         else:
             self._widen(stream, change)
 
-    # --- handlers
-
-    def _begin(self, stream: Stream) -> None:
-        self._handlers += 1
-        task = stream.start(self.loop, _responder(stream.rejection) if stream.rejection is not None else None)
-        task.add_done_callback(functools.partial(self._handler_ended, stream))
-
-    def _handler_ended(self, ended: Stream, _: asyncio.Task[None]) -> None:
-        ended.task = None
-        self._handlers -= 1
-        while self._waiting and self._handlers < self.state.max_streams:
-            stream = self._waiting.popleft()
-            if not stream.gone:
-                self._begin(stream)
-
     # --- the streams' side
 
     def acknowledge(self, size: int) -> None:
@@ -579,13 +553,6 @@ class Http2Protocol(asyncio.Protocol):
         for stream in list(self.streams.values()):
             stream.server_stops()
         self._close_if_drained()
-
-
-def _responder(response: Response) -> Handler:
-    async def respond(_: Request) -> Response:
-        return response
-
-    return respond
 
 
 def _ignore() -> None:
