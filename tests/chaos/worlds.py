@@ -4,26 +4,22 @@ SQLite.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import signal
 import sqlite3
-import ssl
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
-
-import yaml
 
 from chaos.http import Address
 from chaos.kinds import Kind
 from chaos.truth import Truth, truth_of
 from chaos.witness import Witness
 from support.etcd import EtcdCluster, etcd_36
+from support.identity import identity_of
 from support.network import Loopback, Namespaces, Network
 from support.redis import Redis
 from support.server import SERVICES, environment, free_port, wait_ready
@@ -52,15 +48,7 @@ class World(Protocol):
 
 def address_of(url: str, kubeconfig: Path) -> Address:
     """Return the address with the client certificate of a kubeconfig's user."""
-    config = yaml.safe_load(kubeconfig.read_text())
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    context.check_hostname = False
-    with tempfile.NamedTemporaryFile() as pair:
-        pair.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
-        pair.flush()
-        context.load_cert_chain(pair.name)
-    return Address(url, context)
+    return Address(url, identity_of(kubeconfig).context())
 
 
 class FourServices:

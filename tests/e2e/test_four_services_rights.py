@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from support.definitions import definition
+from support.identity import identity_of
 from support.services import Services, running_services
 from support.waiting import until
 
@@ -126,13 +127,10 @@ def test_auth_creates_tokens_only_for_core(services: Services, service: str) -> 
     auth = services.address("auth")
     question = {"namespace": "default", "account": "default", "secret": "s"}
     if service == "admin":
-        config = json.loads(services.kubeconfig.read_text())
+        admin = identity_of(services.kubeconfig)
         (services.certs / "admin" / "ca.crt").write_bytes(services.ca.read_bytes())
-        import base64
-
-        user = config["users"][0]["user"]
-        (services.certs / "admin" / "client.crt").write_bytes(base64.b64decode(user["client-certificate-data"]))
-        (services.certs / "admin" / "client.key").write_bytes(base64.b64decode(user["client-key-data"]))
+        (services.certs / "admin" / "client.crt").write_bytes(admin.certificate)
+        (services.certs / "admin" / "client.key").write_bytes(admin.key)
     assert ask(services, service, "POST", f"{auth}/internal/tetrapod/secrettokens", question) == 403
     assert ask(services, "core", "POST", f"{auth}/internal/tetrapod/secrettokens", question) == 200
 

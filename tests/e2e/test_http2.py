@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import re
 import ssl
@@ -14,6 +13,7 @@ import httpx
 import pytest
 
 from e2e.conftest import Target
+from support.identity import identity_of
 from support.kubectl import Kubectl
 
 WATCHES = 60
@@ -23,11 +23,10 @@ WRITES = 5
 @pytest.fixture
 def identity(server: Target, tmp_path: Path) -> tuple[Path, Path]:
     """Return the files of the administrator's certificate and key."""
-    user = json.loads(server.kubeconfig.read_text())["users"][0]["user"]
-    files = (tmp_path / "client.crt", tmp_path / "client.key")
-    for file, name in zip(files, ("client-certificate-data", "client-key-data"), strict=True):
-        file.write_bytes(base64.b64decode(user[name]))
-    return files
+    admin = identity_of(server.kubeconfig)
+    (tmp_path / "client.crt").write_bytes(admin.certificate)
+    (tmp_path / "client.key").write_bytes(admin.key)
+    return tmp_path / "client.crt", tmp_path / "client.key"
 
 
 @pytest.fixture

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import ssl
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
+from support.identity import identity_of
 from support.waiting import until
 
 MERGE = "application/merge-patch+json"
@@ -39,17 +35,10 @@ class HttpsClient:
     """
 
     def __init__(self, kubeconfig: Path, url: str = "", headers: Mapping[str, str] | None = None) -> None:
-        config = yaml.safe_load(kubeconfig.read_text())
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self.url: str = url or cluster["server"]
+        identity = identity_of(kubeconfig)
+        self.url = url or identity.url
         self._headers = headers or {}
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        self._context = ssl.create_default_context(cadata=authority)
-        self._context.check_hostname = False
-        with tempfile.NamedTemporaryFile() as pair:
-            pair.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
-            pair.flush()
-            self._context.load_cert_chain(pair.name)
+        self._context = identity.context()
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Reply:
         data = None if body is None else json.dumps(body).encode()
