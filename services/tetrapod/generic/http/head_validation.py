@@ -12,10 +12,9 @@ from typing import Final
 from tetrapod.generic.http.error_responses import bad_request, expectation_failed
 from tetrapod.generic.http.http1_exchange import Http1Exchange
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.http.request_target import valid_host
+from tetrapod.generic.http.request_target import escape_beyond_ascii, valid_host
 
 _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
-_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
 def validate_headers(exchange: Http1Exchange, date: bytes) -> bytes | None:
@@ -75,13 +74,10 @@ def replace_method(data: bytes) -> tuple[str, bytes] | None:
 
 
 def escape_target(data: bytes) -> bytes | None:
-    """Return the request with the bytes beyond ASCII of its first line percent-encoded.
-
-    llhttp accepts targets in ASCII only. Go treats other bytes as if they were percent-encoded.
+    """Return the request with the bytes beyond ASCII of its first line percent-encoded: llhttp accepts only ASCII.
 
     Returns:
         None if the first line is ASCII or not complete.
     """
     line, newline, rest = data.partition(b"\n")
-    escaped = _BEYOND_ASCII.sub(lambda match: b"%%%02X" % match[0][0], line)
-    return None if escaped == line or not newline else escaped + newline + rest
+    return None if line.isascii() or not newline else escape_beyond_ascii(line) + newline + rest

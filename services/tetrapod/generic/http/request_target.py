@@ -13,6 +13,7 @@ from tetrapod.machinery.golang.query import unescape
 
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 _HOST: Final = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*")
 
 
@@ -46,6 +47,11 @@ def parse_target(target: bytes) -> Target | None:
     if _BAD_ESCAPE.search(raw):
         return None
     return Target(unescape(raw).decode("utf-8", "surrogateescape"), text, query.decode("latin-1"))
+
+
+def escape_beyond_ascii(target: bytes) -> bytes:
+    """Return a request target with the bytes beyond ASCII percent-encoded. Go treats them as if they were."""
+    return target if target.isascii() else _BEYOND_ASCII.sub(lambda match: b"%%%02X" % match[0][0], target)
 
 
 @bounded(count=256, size=64 << 10, largest=512)

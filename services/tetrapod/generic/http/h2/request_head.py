@@ -17,7 +17,7 @@ from tetrapod.generic.http.error_responses import status_response, text_response
 from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.request import HeaderList, Request, Response
-from tetrapod.generic.http.request_target import parse_target, valid_host
+from tetrapod.generic.http.request_target import escape_beyond_ascii, parse_target, valid_host
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.status import StatusError
 
@@ -25,7 +25,6 @@ _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
 _METHOD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _BAD_TARGET: Final = re.compile(rb"[\x00-\x20\x7f]")
-_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 _PSEUDO: Final = frozenset({b":method", b":scheme", b":authority", b":path"})
 _SPACES: Final = b" \t"
 
@@ -170,7 +169,7 @@ def _set_target(head: RequestHead, path: bytes) -> None:
     if _BAD_TARGET.search(path) or not (path.startswith(b"/") or path == b"*"):
         target = None
     else:
-        target = parse_target(_BEYOND_ASCII.sub(lambda match: b"%%%02X" % match[0][0], path))
+        target = parse_target(escape_beyond_ascii(path))
     if target is None:
         head.rejection = head.rejection or _bad_request("")
         return
