@@ -38,18 +38,13 @@ from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Hijacked, Request
 from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
+from tetrapod.generic.http.timeouts import HEAD_TIMEOUT, IDLE_TIMEOUT, LINGER
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT, HijackedConnection
 
-HEAD_TIMEOUT: Final = 32.0
-"""Seconds in which the head of a request must arrive."""
-IDLE_TIMEOUT: Final = 90.0
-"""Seconds after which a connection without a request is closed."""
 WRITE_BUFFER: Final = 64 << 10
 """Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece
 (SEND_PIECE) more.
 """
-LINGER: Final = 0.5
-"""Seconds in which a rejected client's data is still read and dropped: a reset would lose the response."""
 MAX_EARLY: Final = 1 << 20
 """Bytes that are kept after an upgrade request before reading pauses."""
 _SLICE: Final = 16 << 10

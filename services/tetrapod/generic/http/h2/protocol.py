@@ -21,16 +21,11 @@ from tetrapod.generic.http.h2.states import PREFACE, SESSION_CLOSED
 from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.server_state import HttpServerState
+from tetrapod.generic.http.timeouts import HEAD_TIMEOUT, IDLE_TIMEOUT, LINGER
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT
 from tetrapod.generic.http2 import frames
 from tetrapod.generic.http2.frames import ProtocolError
 
-HEAD_TIMEOUT: Final = 32.0
-"""Seconds in which the preface, or a frame or header block that has begun, must be complete."""
-IDLE_TIMEOUT: Final = 90.0
-"""Seconds after which a connection without a stream is closed."""
-LINGER: Final = 0.5
-"""Seconds in which the data of a client is still read and dropped: a reset would lose the GOAWAY."""
 _STEP: Final = 0.005
 """Seconds of a step of the event loop in which frames are processed."""
 
