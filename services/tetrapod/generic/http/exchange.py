@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from tetrapod.generic.http.body import IncomingBody
+from tetrapod.generic.http.client_verification import VerificationResult
 from tetrapod.generic.http.error_responses import panic_response, status_response
 from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.request import (
@@ -173,6 +174,22 @@ class Exchange(IncomingBody):
         """End the complete body of a stream, with these trailers, and the exchange."""
 
     # --- from the connection
+
+    def connect_request(self, remote: str, scheme: str, verification: VerificationResult) -> None:
+        """Give the request its body and the facts about the client's connection.
+
+        Args:
+            remote: the client's address, without its port.
+            scheme: `http` or `https`.
+            verification: the result of verifying the client certificate.
+        """
+        request = self.request
+        request.remote = remote
+        request.scheme = scheme
+        request.peer_certificates, request.certificate_error = verification
+        request.cancel_when_gone = request.method in ("GET", "HEAD")
+        request.body = self
+        request.disconnected = self.wait_closed
 
     def start(self, loop: asyncio.AbstractEventLoop, handler: Handler | None = None) -> asyncio.Task[None]:
         """Start the task that handles the request, and return it.

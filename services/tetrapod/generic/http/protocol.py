@@ -365,19 +365,14 @@ class HttpProtocol(HttpToolsProtocol):
         request = Request(
             method, target.path, raw_path=target.raw_path, query_string=target.query, headers=self.headers
         )
-        request.remote = self.remote
-        request.scheme = self.scheme or "http"
         request.http_version = version
-        request.peer_certificates, request.certificate_error = self.verification
-        request.cancel_when_gone = method in ("GET", "HEAD")
         exchange = Http1Exchange(
             self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0"
         )
         if (rejection := validate_headers(exchange, self.state.date)) is not None:
             self._reject_with(rejection)
             return
-        request.body = exchange
-        request.disconnected = exchange.wait_closed
+        exchange.connect_request(self.remote, self.scheme or "http", self.verification)
         if parser.should_upgrade() and method != "CONNECT" and not self.waiting:
             request.upgrade = exchange.hijack
         if self.exchange is None and not self.flow.write_paused:

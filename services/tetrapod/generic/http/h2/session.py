@@ -169,14 +169,8 @@ class Http2Session:
         except MalformedRequest:
             self._refuse(number, frames.PROTOCOL_ERROR)
             return
-        request = head.request
-        request.remote = self.remote
-        request.scheme = "https"
-        request.peer_certificates, request.certificate_error = self.verification
-        request.cancel_when_gone = request.method in ("GET", "HEAD")
         stream = Stream(self, number, head, self._client.window)
-        request.body = stream
-        request.disconnected = stream.wait_closed
+        stream.connect_request(self.remote, "https", self.verification)
         self.streams[number] = stream
         if ended:
             stream.end_of_request()
