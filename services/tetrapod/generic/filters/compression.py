@@ -34,9 +34,9 @@ def with_compression(handler: Handler) -> Handler:
 
     async def compression(request: Request) -> Response:
         response = await handler(request)
-        if not feature_gates.enabled("APIResponseCompression"):
-            return response
         if type(response) is Response and len(response.body) < THRESHOLD:
+            return response
+        if not feature_gates.enabled("APIResponseCompression"):
             return response
         if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):
             return response  # a service behind this one has compressed it
