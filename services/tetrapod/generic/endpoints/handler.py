@@ -140,11 +140,11 @@ async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
     try:
         response = await verb(scope, request)
     except BaseException as error:
-        if large_objects.STATE_KEY in request.state:
+        if request.state.get(large_objects.STATE_KEY):
             await large_objects.free(request, error)
         raise
     if request.audit is not None:
         request.audit.answer(response)
-    if large_objects.STATE_KEY in request.state:
+    if request.state.get(large_objects.STATE_KEY):
         await large_objects.free(request)
     return response

@@ -15,14 +15,16 @@ from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.machinery.freeing import free_large
 
 STATE_KEY: Final = "large objects"
-"""The key of the objects in `Request.state`, which only a large request has."""
+"""The key of the list of objects in `Request.state`, which is empty unless the request is large."""
 
 
 def set_large(context: Context, request: Request, *, large: bool) -> None:
-    """Set whether the object of a request is large. Objects that `context.discard` gets are then freed in a thread."""
+    """Set whether the body of a request is large, and prepare to free the objects that `context.discard` gets.
+
+    The request can still become large: the stored object may be.
+    """
     context.large = large
-    if large:
-        context.discarded = request.state.setdefault(STATE_KEY, [])
+    context.discarded = request.state[STATE_KEY] = []
 
 
 async def free(request: Request, error: BaseException | None = None) -> None:

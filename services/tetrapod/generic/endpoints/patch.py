@@ -61,7 +61,7 @@ async def patch(scope: Scope, request: Request) -> Response:
     context = scope.context(request, options.dry_run)
     set_large(context, request, large=is_large(body))
     mechanism = await offloaded(context.large, _mechanism, scope, request, patch_type, body, options)
-    set_large(context, request, large=context.large or mechanism.may_grow)
+    context.large = context.large or mechanism.may_grow
     context.discard(mechanism.document)
     if request.audit is not None:
         request.audit.request_patch(mechanism.config if isinstance(mechanism, ApplyPatching) else body)

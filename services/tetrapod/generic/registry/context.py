@@ -27,7 +27,8 @@ class Context:
         warnings: the texts of Warning headers, to which handlers append.
         annotations: the annotations of the audit event, to which handlers add.
         large: whether the new or the stored object is large. Work on it is then done in a thread.
-        discarded: the objects of a large request that are freed in a thread after it; None for a small request.
+        discarded: the objects of a large request that are freed in a thread after it; None for requests that write no
+            object, and for the server's own work.
         verb: the verb that was authorized, such as "patch" for a patch that creates an object.
     """
 
@@ -44,7 +45,7 @@ class Context:
 
     def discard(self, obj: Any) -> None:
         """Free an object in a thread after the request, if the request is large."""
-        if self.discarded is not None:
+        if self.large and self.discarded is not None:
             self.discarded.append(obj)
 
     async def copy(self, obj: Object) -> Object:
