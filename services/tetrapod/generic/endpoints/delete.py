@@ -53,16 +53,16 @@ async def delete(scope: Scope, request: Request) -> Response:
     entry, removed = await scope.store.delete(context, name, options, validate)
     status = 202 if not removed and options.get("orphanDependents") is False else 200
     if removed and not scope.definition.strategy.return_deleted_object:
-        return scope.representation.object(_success(scope, name, entry.peek()), accepted)
+        return scope.representation.object(_success(scope, name, entry.uid), accepted)
     return await scope.representation.entry(entry, accepted, status)
 
 
-def _success(scope: Scope, name: str, obj: Object) -> Object:
+def _success(scope: Scope, name: str, uid: str) -> Object:
     details: Object = {"name": name}
     if scope.definition.group:
         details["group"] = scope.definition.group
     details["kind"] = scope.definition.resource
-    if uid := obj["metadata"].get("uid"):
+    if uid:
         details["uid"] = uid
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 

@@ -18,6 +18,8 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated, storage_error_text
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
+from tetrapod.generic.scheduling.offload import LARGE
+from tetrapod.generic.storage.copied import copied, peeked
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found
@@ -91,7 +93,7 @@ class _Delete:
         if self.options.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
             text = storage_error_text(self.store.path(self.key), _NOT_CORRUPT)
             raise conflict(self.store.resource, entry.name, text)
-        obj = entry.object()
+        obj = await copied(entry)
         grace = before_delete(self.store, self.ctx, obj, self.options)
         if grace is Grace.PENDING:
             return entry, False
@@ -136,7 +138,7 @@ class _Delete:
         assert obj is not None and entry is not None  # an absent object raises KeyNotFound before
         self.waits = False
         if self.validate is not None:
-            await self.validate(entry.peek())
+            await self.validate(await peeked(entry))
         grace = before_delete(self.store, self.ctx, obj, self.options)
         if grace is Grace.PENDING:
             raise _AlreadyDeleting
@@ -152,7 +154,7 @@ class _Delete:
                 raise _DeleteNow(entry)
             mark_as_deleting(meta)
         self.waits = pending or self.options["gracePeriodSeconds"] > 0
-        return Updated(obj)
+        return Updated(obj, large=len(entry.item) >= LARGE)
 
     async def _remove(self) -> Entry:
         storage = self.store.storage
@@ -162,7 +164,7 @@ class _Delete:
 
         async def check(entry: Entry) -> None:
             if validate is not None:
-                await validate(entry.peek())
+                await validate(await peeked(entry))
 
         try:
             deleted = await storage.delete(self.key, preconditions=self.preconditions, validate=check)

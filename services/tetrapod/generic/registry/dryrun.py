@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.hooks import ValidateObject
-from tetrapod.generic.storage.copied import copied
+from tetrapod.generic.storage.copied import copied, peeked
 from tetrapod.generic.storage.interface import (
     Entry,
     KeyNotFound,
@@ -80,5 +80,5 @@ async def delete(
         raise KeyNotFound(key)
     check_preconditions(preconditions, entry)
     if validate is not None:
-        await validate(entry.peek())
+        await validate(await peeked(entry))
     return entry

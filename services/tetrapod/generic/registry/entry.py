@@ -55,6 +55,11 @@ class Unstored:
         return self._object
 
     @property
+    def uid(self) -> str:
+        uid: str = self._object["metadata"].get("uid") or ""
+        return uid
+
+    @property
     def labels(self) -> Mapping[str, str]:
         return self._object["metadata"].get("labels") or {}
 

@@ -22,7 +22,8 @@ from tetrapod.generic.registry.entry import Unstored, unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.scheduling.offload import LARGE, in_thread
+from tetrapod.generic.scheduling.offload import LARGE
+from tetrapod.generic.storage.copied import peeked
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
@@ -119,12 +120,9 @@ class _Update:
         if entry is None or current is None:
             return await self._create()
         self.created = False
-        if len(entry.raw) >= LARGE:
-            self.ctx.large = True
-            old = await in_thread(entry.object)
-            self.ctx.discard(old)
-        else:
-            old = entry.peek()
+        self.ctx.large = self.ctx.large or len(entry.item) >= LARGE
+        old = await peeked(entry)
+        self.ctx.discard(old)
         new = await self.transform(current)
         self._check_version(new, entry.revision)
         await self.allocation.begin_update(new, old)

@@ -1,4 +1,4 @@
-"""`copied`: the object of an entry, which the caller may change."""
+"""The object of an entry. A large one is parsed in a thread."""
 
 from __future__ import annotations
 
@@ -8,5 +8,13 @@ from tetrapod.machinery.gvk import Object
 
 
 async def copied(entry: Entry) -> Object:
-    """Return a copy of the object of an entry. A large one is parsed in a thread."""
+    """Return a copy of the object of an entry, which the caller may change."""
     return entry.object() if len(entry.item) < LARGE else await in_thread(entry.object)
+
+
+async def peeked(entry: Entry) -> Object:
+    """Return the object of an entry, which the caller must not change.
+
+    A large one is not kept for the next caller, because it would be freed on the event loop.
+    """
+    return entry.peek() if len(entry.item) < LARGE else await in_thread(entry.object)

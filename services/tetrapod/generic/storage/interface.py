@@ -33,6 +33,7 @@ class Entry(Protocol):
         head: the type: `{"kind":…,"apiVersion":…,`.
         item: the rest, from `"metadata"` on.
         representations: the cached encodings, by keys that their users choose.
+        uid: metadata.uid; "" if the field is missing.
         labels: metadata.labels; empty if the field is missing. Callers must not change them.
         namespace: metadata.namespace; "" for a cluster-scoped object.
         name: metadata.name.
@@ -55,6 +56,9 @@ class Entry(Protocol):
 
     def object(self) -> Object: ...
     def peek(self) -> Object: ...
+
+    @property
+    def uid(self) -> str: ...
 
     @property
     def labels(self) -> Mapping[str, str]: ...
