@@ -12,34 +12,10 @@ from tetrapod.generic.storage.copied import copied, peeked
 from tetrapod.generic.storage.interface import (
     Entry,
     KeyNotFound,
-    PreconditionFailed,
     Preconditions,
     ResourceStorage,
     TryUpdate,
 )
-
-
-def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> None:
-    """Check that a stored entry has the required uid and resourceVersion; None is an absent object.
-
-    Raises:
-        PreconditionFailed: with upstream's text.
-    """
-    if preconditions.empty:
-        return
-    meta = entry.peek()["metadata"] if entry is not None else {}
-    uid = meta.get("uid") or ""
-    if preconditions.uid is not None and preconditions.uid != uid:
-        raise PreconditionFailed(
-            f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}"
-        )
-    version = str(entry.revision) if entry is not None else ""
-    if preconditions.resource_version is not None and preconditions.resource_version != version:
-        expected = preconditions.resource_version
-        raise PreconditionFailed(
-            f"Precondition failed: ResourceVersion in precondition: {expected}, ResourceVersion in object meta: "
-            f"{version}"
-        )
 
 
 async def guaranteed_update(
@@ -54,7 +30,7 @@ async def guaranteed_update(
     entry = await storage.get(key)
     if entry is None and not allow_absent:
         raise KeyNotFound(key)
-    check_preconditions(preconditions, entry)
+    preconditions.check(entry)
     updated = await try_update(await copied(entry) if entry is not None else None, entry)
     if updated is not None:
         revision = entry.revision if entry is not None else 0
@@ -78,7 +54,7 @@ async def delete(
     entry = await storage.get(key)
     if entry is None:
         raise KeyNotFound(key)
-    check_preconditions(preconditions, entry)
+    preconditions.check(entry)
     if validate is not None:
         await validate(await peeked(entry))
     return entry

@@ -248,10 +248,25 @@ class Preconditions:
     uid: str | None = None
     resource_version: str | None = None
 
-    @property
-    def empty(self) -> bool:
-        """Whether both are None, so that every object satisfies the preconditions."""
-        return self.uid is None and self.resource_version is None
+    def check(self, entry: Entry | None) -> None:
+        """Check that a stored entry has the required uid and resourceVersion; None is an absent object.
+
+        Raises:
+            PreconditionFailed: with upstream's text.
+        """
+        if self.uid is not None:
+            uid = entry.uid if entry is not None else ""
+            if uid != self.uid:
+                raise PreconditionFailed(
+                    f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {uid}"
+                )
+        if self.resource_version is not None:
+            version = str(entry.revision) if entry is not None else ""
+            if version != self.resource_version:
+                raise PreconditionFailed(
+                    f"Precondition failed: ResourceVersion in precondition: {self.resource_version}, ResourceVersion "
+                    f"in object meta: {version}"
+                )
 
 
 class Updated(NamedTuple):

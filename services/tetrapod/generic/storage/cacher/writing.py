@@ -23,7 +23,6 @@ from tetrapod.generic.storage.interface import (
     Entry,
     KeyExists,
     KeyNotFound,
-    PreconditionFailed,
     Preconditions,
     StorageConfig,
     TryUpdate,
@@ -48,24 +47,6 @@ class BaseState(NamedTuple):
     entry: StoredEntry | None
     is_current: bool
     is_stale: bool = False
-
-
-def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
-    """Raise PreconditionFailed if the entry does not have the required uid and resourceVersion."""
-    if preconditions.uid is not None:
-        uid = entry.uid if entry is not None else ""
-        if uid != preconditions.uid:
-            raise PreconditionFailed(
-                f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}"
-            )
-    if preconditions.resource_version is not None:
-        version = str(entry.revision) if entry is not None else ""
-        if version != preconditions.resource_version:
-            required = preconditions.resource_version
-            raise PreconditionFailed(
-                f"Precondition failed: ResourceVersion in precondition: {required}, ResourceVersion in object meta: "
-                f"{version}"
-            )
 
 
 class Writer:
@@ -120,7 +101,7 @@ class Writer:
                 state = await self._read(key)
                 continue
             try:
-                check(preconditions, state.entry)
+                preconditions.check(state.entry)
                 updated = await try_update(await copied(state.entry) if state.entry is not None else None, state.entry)
             except Exception:
                 current = await self._state_after_rejection(key, state)
@@ -222,7 +203,7 @@ class Writer:
                 state = await self._read(key)
                 continue
             try:
-                check(preconditions, entry)
+                preconditions.check(entry)
                 if validate is not None:
                     await validate(entry)
             except Exception:
