@@ -8,6 +8,7 @@ body is implemented by the base class in body.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from abc import abstractmethod
 from collections import deque
@@ -156,10 +157,6 @@ class Exchange(IncomingBody):
     @abstractmethod
     async def _send_any(self, response: Response) -> None:
         """Send a response of any size as fast as the client reads it, and end the exchange."""
-
-    @abstractmethod
-    async def _upgrade(self, response: UpgradeResponse) -> None:
-        """Let `response` take over the connection, and return when it has ended. HTTP/2 answers with 500 instead."""
 
     @abstractmethod
     def _start_stream(self, response: Response) -> None:
@@ -316,6 +313,22 @@ class Exchange(IncomingBody):
             self.abort()
             return
         self._end_stream(response.trailers)
+
+    async def _upgrade(self, response: UpgradeResponse) -> None:
+        """Let `response` take over the connection, and return when it has ended. Answer with 500 if it cannot."""
+        if self.request.upgrade is None:
+            await self._send_any(panic_response())
+            return
+        hijacked = self.request.upgrade()
+        try:
+            await response.run(hijacked)
+        except ClientGone:
+            pass
+        except Exception:
+            log.exception("upgraded connection of %s %s failed", self.request.method, self.request.raw_path)
+        finally:
+            with contextlib.suppress(Exception):
+                hijacked.transport.close()
 
     def _flush_head(self) -> None:
         """Send the head of a stream now, if it has not been sent with the first write."""

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 from typing import Final, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from tetrapod.generic.http.error_responses import panic_response
 from tetrapod.generic.http.exchange import SEND_PIECE, Exchange, ServedConnection
-from tetrapod.generic.http.request import (
-    ClientGone,
-    HeaderList,
-    Hijacked,
-    Request,
-    Response,
-    UpgradeResponse,
-)
+from tetrapod.generic.http.request import ClientGone, HeaderList, Hijacked, Request, Response
 from tetrapod.generic.http.response_head import render, render_trailers
-
-log = logging.getLogger(__name__)
 
 UNCOPIED: Final = 32768
 """Pieces of more than this many bytes are passed to TLS uncopied: copying costs more than a separate TLS record for the
@@ -225,21 +213,6 @@ class Http1Exchange(Exchange):
             self.protocol.transport.write(tail)
         self.streaming = False
         self._finish_response()
-
-    async def _upgrade(self, response: UpgradeResponse) -> None:
-        if self.request.upgrade is None:
-            await self._send_any(panic_response())
-            return
-        hijacked = self.hijack()
-        try:
-            await response.run(hijacked)
-        except ClientGone:
-            pass
-        except Exception:
-            log.exception("upgraded connection of %s %s failed", self.request.method, self.request.raw_path)
-        finally:
-            with contextlib.suppress(Exception):
-                hijacked.transport.close()
 
     def hijack(self) -> Hijacked:
         """Detach the raw connection from the HTTP protocol and return it, for an upgrade.

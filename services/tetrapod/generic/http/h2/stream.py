@@ -10,13 +10,12 @@ import asyncio
 from collections import deque
 from typing import Final, Protocol
 
-from tetrapod.generic.http.error_responses import panic_response
 from tetrapod.generic.http.exchange import Exchange, ServedConnection
 from tetrapod.generic.http.h2.outgoing import Outgoing
 from tetrapod.generic.http.h2.request_head import RequestHead
 from tetrapod.generic.http.h2.response_headers import CONTINUE, encode_response_headers, encode_trailers
 from tetrapod.generic.http.h2.states import ANSWERED, CLOSED, HALF_CLOSED, OPEN, StreamState
-from tetrapod.generic.http.request import ClientGone, HeaderList, Response, UpgradeResponse
+from tetrapod.generic.http.request import ClientGone, HeaderList, Response
 from tetrapod.generic.http2 import frames
 
 STREAM_WINDOW: Final = 256 << 10
@@ -285,10 +284,6 @@ class Stream(Exchange):
         else:
             self.protocol.outgoing.write(frames.frame(frames.DATA, frames.END_STREAM, self.id))
         self.sent_everything()
-
-    async def _upgrade(self, response: UpgradeResponse) -> None:
-        """Answer with 500: handlers see that `request.upgrade` is None, and do not return an UpgradeResponse."""
-        self._send(panic_response())
 
     def abort(self) -> None:
         """Reset the stream, so that the client does not mistake a partial response for a complete one."""
