@@ -63,7 +63,7 @@ async def move(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[i
         )
         if revisions != later_revisions:
             raise BackupError(
-                "the source was changed during the migration; stop its servers, empty the target, and begin again"
+                "somebody wrote to the source meanwhile; stop its servers, empty the target, and begin again"
             )
         return len(wanted.items), revision
     finally:

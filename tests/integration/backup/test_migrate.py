@@ -163,7 +163,7 @@ async def test_a_concurrent_write_is_detected(
             return await write(self, contents)
 
         monkeypatch.setattr(stores.Store, "write", busy)
-        with pytest.raises(BackupError, match="source was changed"):
+        with pytest.raises(BackupError, match="somebody wrote"):
             await move(source, target, keep_encrypted=False)
     finally:
         await backend.close()
