@@ -31,6 +31,9 @@ ODD: Final[dict[str, bytes]] = {
     "configmaps/default/number-as-labels": _object(
         "ConfigMap", {"name": "number-as-labels", "namespace": "default", "uid": "2", "labels": 5}
     ),
+    "configmaps/default/number-as-uid": _object(
+        "ConfigMap", {"name": "number-as-uid", "namespace": "default", "uid": 6}
+    ),
     "configmaps/default/empty-owner": _object(
         "ConfigMap", {"name": "empty-owner", "namespace": "default", "uid": "3", "ownerReferences": [{}]}
     ),
@@ -132,6 +135,7 @@ def test_no_background_task_ends(client: HttpsClient, server: Server) -> None:
         f"{CONFIG_MAPS}/without-uid",
         f"{CONFIG_MAPS}/without-name",
         f"{CONFIG_MAPS}/number-as-labels",
+        f"{CONFIG_MAPS}/number-as-uid",
         f"{CONFIG_MAPS}/empty-owner",
         f"{CONFIG_MAPS}/text-as-owners",
         "/api/v1/namespaces/default/pods/odd",

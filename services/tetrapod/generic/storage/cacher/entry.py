@@ -37,16 +37,25 @@ LARGEST: Final = 1 << 20
 _LEVEL: Final = 1
 
 
-class _Metadata(msgspec.Struct):
-    uid: str = ""
+class _Labelled(msgspec.Struct):
     labels: dict[str, str] | None = None
 
 
-class _Head(msgspec.Struct):
-    metadata: _Metadata
+class _WithLabels(msgspec.Struct):
+    metadata: _Labelled
 
 
-_decode_head = msgspec.json.Decoder(_Head).decode
+class _Identified(msgspec.Struct):
+    uid: Any = ""
+
+
+class _WithUid(msgspec.Struct):
+    metadata: _Identified
+
+
+_labels_of = msgspec.json.Decoder(_WithLabels).decode
+_uid_of = msgspec.json.Decoder(_WithUid).decode
+"""Reads nothing but the uid, so that an object whose labels have a wrong type can be deleted."""
 _heads: dict[bytes, bytes] = {}
 """Each distinct head once, so that all entries of a kind share it."""
 
@@ -122,13 +131,14 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     @property
     def labels(self) -> Mapping[str, str]:
         if self._labels is None:
-            self._labels = self._head().labels or NO_LABELS
+            self._labels = _labels_of(b"{" + self.item).metadata.labels or NO_LABELS
         return self._labels
 
     @property
     def uid(self) -> str:
-        """The object's metadata.uid, "" if it has none. It is parsed at each access."""
-        return self._head().uid
+        """The object's metadata.uid, "" if it is not a string. It is parsed at each access."""
+        uid = _uid_of(b"{" + self.item).metadata.uid
+        return uid if isinstance(uid, str) else ""
 
     @property
     def namespace(self) -> str:
@@ -145,9 +155,6 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     def drop_derived_data(self) -> None:
         """Drop the parsed object and other encodings; they are computed again when needed."""
         self._derived = None
-
-    def _head(self) -> _Metadata:
-        return _decode_head(b"{" + self.item).metadata
 
     def _derived_data(self) -> _Derived:
         if self._derived is None:
