@@ -49,6 +49,9 @@ class SeparateAggregator(SeparateService):
             name: PeerService(name, self.pool, replicas[0], tls, self.resource_config)
             for name, replicas in urls.items()
         }
+        for peer in peers.values():
+            server.health.remote.append(peer.checks)
+            server.listed.append(peer.checks.paths)
         delegation = RemoteDelegation(server, peers)
         client = delegation.client("kube-apiserver")
         self.hold_identity(client, SERVER)

@@ -20,6 +20,7 @@ from tetrapod.apps.wiring.addresses import reachable_address
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.apps.wiring.delegated_auth import delegated_authenticator, delegated_authorizer
 from tetrapod.apps.wiring.files import read_file
+from tetrapod.apps.wiring.health_checks import add_admission_checks
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authorization.interface import Authorizer
@@ -86,6 +87,8 @@ class SeparateService(Program):
             self.file("tls.key", options.serving.tls_private_key_file),
         )
         self.add_storage_checks()
+        if self.name != "aggregator":  # it creates no objects in namespaces
+            add_admission_checks(self.lifecycle, self.storage)
         self.add_certificate_check(pair)
         director, authenticator, authorizer = self.assemble()
         service = "" if self.name == "aggregator" else self.name

@@ -11,6 +11,7 @@ import orjson
 from tetrapod.aggregator.delegation.connection import PeerConnection
 from tetrapod.aggregator.delegation.documents import PeerDocuments
 from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, service_of
+from tetrapod.aggregator.delegation.peer_checks import PeerChecks
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.http.request import Request, Response
@@ -49,6 +50,7 @@ class PeerService:
         discovered: set once its discovery has been read. From then on the discovery is available even if the service is
             not.
         documents: its OpenAPI documents.
+        checks: its health checks.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class PeerService:
         self.generation = 0
         self.discovered = asyncio.Event()
         self.documents = PeerDocuments(self._connection)
+        self.checks = PeerChecks(self._connection)
 
     async def handle(self, request: Request) -> Response:
         """Forward a request with the headers of its user and return the response.
@@ -154,6 +157,8 @@ class PeerService:
             try:
                 for core in (True, False):
                     await self._refresh(core)
+                if not self.checks.known:
+                    await self.checks.refresh()
                 self.discovered.set()
                 interval = _SHORT_INTERVAL if self.name == "extensions" else _LONG_INTERVAL
             except (BackendError, TimeoutError, ValueError, KeyError) as error:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.lifecycle import Check, Lifecycle
@@ -45,18 +46,53 @@ _ORDER: Final = (
     "poststarthook/start-service-ip-repair-controllers",
     "poststarthook/rbac/bootstrap-roles",
     "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/aggregator-reload-proxy-client-cert",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
 )
 """Upstream's order of the checks, for the ones that several services register in any order; others follow in order of
-registration.
+registration, and `shutdown` is the last.
 """
-_PLACES: Final = {name: place for place, name in enumerate(_ORDER)}
+_PLACES: Final = {**{name: place for place, name in enumerate(_ORDER)}, "shutdown": len(_ORDER) + 1}
+
+
+class RemoteChecks(Protocol):
+    """The health checks of another process, which this one shows beside its own."""
+
+    def names(self, endpoint: str) -> Sequence[str]:
+        """Return the names of the checks on an endpoint."""
+        ...
+
+    async def results(self, endpoint: str) -> Mapping[str, str | None]:
+        """Run the checks of an endpoint, and return by name the reason of the failure, or None."""
+        ...
+
+    async def result(self, endpoint: str, name: str) -> str | None:
+        """Run a single check, and return the reason of the failure, or None."""
+        ...
 
 
 class Health:
-    """The endpoints /healthz, /livez and /readyz, which run the health checks of a `Lifecycle`."""
+    """The endpoints /healthz, /livez and /readyz, which run the health checks of a `Lifecycle`.
+
+    Attributes:
+        remote: the checks of other processes. They are run for `?verbose` and for the paths of single checks, but not
+            for the endpoints as such: another process must not make a probe restart this one.
+    """
 
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle
+        self.remote: list[RemoteChecks] = []
 
     def checks(self, endpoint: str) -> dict[str, Check]:
         """Return the checks of an endpoint (`healthz`, `livez` or `readyz`) by name, in upstream's order.
@@ -65,12 +101,9 @@ class Health:
         """
         registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
         registered.update(self._lifecycle.checks_of(endpoint))
-        checks = {
-            name: registered[name] for name in sorted(registered, key=lambda name: _PLACES.get(name, len(_ORDER)))
-        }
         if endpoint == "readyz":
-            checks["shutdown"] = self._shutdown_check
-        return checks
+            registered["shutdown"] = self._shutdown_check
+        return {name: registered[name] for name in _ordered(registered)}
 
     async def _shutdown_check(self) -> None:
         if self._lifecycle.shutting_down.is_set():
@@ -92,8 +125,16 @@ class Health:
         endpoint, _, name = request.path.lstrip("/").partition("/")
         checks = self.checks(endpoint)
         if not name:
-            return None if request.path.endswith("/") else await _check_all(endpoint, checks, request)
-        return await _check_one(endpoint, name, checks[name]) if name in checks else None
+            if request.path.endswith("/"):
+                return None
+            remote = self.remote if "verbose" in request.query().lists else ()
+            return await _check_all(endpoint, checks, remote, request)
+        if name in checks:
+            return _single(await _run(endpoint, name, checks[name]))
+        for remote_checks in self.remote:
+            if name in remote_checks.names(endpoint):
+                return _single(await remote_checks.result(endpoint, name))
+        return None
 
 
 async def _ok() -> None:
@@ -108,31 +149,55 @@ async def _log_is_written() -> None:
             raise RuntimeError("logging blocked")
 
 
-async def _check_one(endpoint: str, name: str, check: Check) -> Response:
-    failure = await _run(endpoint, name, check)
+def _ordered(names: Iterable[str]) -> list[str]:
+    """Return the names of checks in upstream's order."""
+    return sorted(names, key=lambda name: _PLACES.get(name, len(_ORDER)))
+
+
+def _single(failure: str | None) -> Response:
+    """Return the response of a single check."""
     if failure is None:
         return Response(200, list(_PLAIN), b"ok")
     return Response(500, list(_TEXT), f"internal server error: {failure}\n".encode())
 
 
-async def _check_all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
+async def _results(
+    endpoint: str, checks: dict[str, Check], remote: Sequence[RemoteChecks], excluded: set[str]
+) -> dict[str, str | None]:
+    """Run checks, except the excluded ones, and return by name the reason of the failure, or None, in upstream's order.
+
+    A check that several processes have fails if it fails in one of them.
+    """
+
+    async def own() -> Mapping[str, str | None]:
+        wanted = [name for name in checks if name not in excluded]
+        reasons = await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted))
+        return {**dict.fromkeys(checks), **dict(zip(wanted, reasons, strict=True))}
+
+    merged: dict[str, str | None] = {}
+    for results in await asyncio.gather(own(), *(other.results(endpoint) for other in remote)):
+        for name, failure in results.items():
+            merged[name] = merged.get(name) or failure
+    return {name: None if name in excluded else merged[name] for name in _ordered(merged)}
+
+
+async def _check_all(
+    endpoint: str, checks: dict[str, Check], remote: Sequence[RemoteChecks], request: Request
+) -> Response:
     query = request.query().lists
     excluded = set(query.get("exclude", []))
     lines: list[str] = []
     failed: list[str] = []
-    wanted = [name for name in checks if name not in excluded]
-    outcome = dict(
-        zip(wanted, await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted)), strict=True)
-    )
-    for name in checks:
+    results = await _results(endpoint, checks, remote, excluded)
+    for name, failure in results.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
-        elif outcome[name] is None:
+        elif failure is None:
             lines.append(f"[+]{name} ok")
         else:
             lines.append(f"[-]{name} failed: reason withheld")
-            failed.append(f"{name}: {outcome[name]}")
-    unknown = sorted(excluded - checks.keys())
+            failed.append(f"{name}: {failure}")
+    unknown = sorted(excluded - results.keys())
     warning = f"warn: some health checks cannot be excluded: no matches for {_quote_all(unknown)}\n" if unknown else ""
     text = "\n".join(lines) + "\n"
     if failed:

@@ -1,0 +1,86 @@
+"""`PeerChecks`: the health checks and other listed paths of one of the other services, for the aggregator's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+import orjson
+
+from tetrapod.aggregator.delegation.connection import PeerConnection
+from tetrapod.generic.lifecycle import ENDPOINTS
+from tetrapod.generic.proxy import BackendError
+from tetrapod.generic.storage.etcd.shared_call import SharedCall
+
+_LINE: Final = re.compile(r"\[([+-])\](\S+) ")
+_LISTED: Final = ("/.well-known/", "/openid/", *(f"/{endpoint}/" for endpoint in ENDPOINTS))
+"""The beginnings of a service's paths that the aggregator lists at `/`. It serves other paths itself."""
+_UNREACHABLE: Final = "the service cannot be reached"
+_WITHHELD: Final = "reason withheld"
+
+
+class PeerChecks:
+    """The health checks of one service. Implements `RemoteChecks`.
+
+    Beside those of the service there is a check `service/NAME`, which fails if the service cannot be reached.
+
+    Args:
+        connection: sends requests to the service.
+
+    Attributes:
+        known: whether the paths of the service have been read.
+    """
+
+    def __init__(self, connection: PeerConnection) -> None:
+        self._connection = connection
+        self._reachable = f"service/{connection.name}"
+        self._paths: tuple[str, ...] = ()
+        self._calls = {endpoint: SharedCall(partial(self._fetch, endpoint)) for endpoint in ENDPOINTS}
+        self.known = False
+
+    async def refresh(self) -> None:
+        """Read the paths that the service lists.
+
+        Raises:
+            BackendError, TimeoutError: the service cannot be reached.
+            ValueError, KeyError: the response is not a list of paths.
+        """
+        _, _, body = await self._connection.get("/")
+        self._paths = tuple(path for path in orjson.loads(body)["paths"] if path.startswith(_LISTED))
+        self.known = True
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths for the list at `/`: those of health checks and of OpenID discovery."""
+        return self._paths
+
+    def names(self, endpoint: str) -> list[str]:
+        """Return the names of the service's checks on an endpoint, as far as they are known."""
+        prefix = f"/{endpoint}/"
+        return [path.removeprefix(prefix) for path in self._paths if path.startswith(prefix)]
+
+    async def results(self, endpoint: str) -> Mapping[str, str | None]:
+        """Run the checks of an endpoint, and return by name the reason of the failure, or None.
+
+        Concurrent calls share a request. All known checks of a service that cannot be reached fail.
+        """
+        return await self._calls[endpoint]()
+
+    async def _fetch(self, endpoint: str) -> Mapping[str, str | None]:
+        try:
+            _, _, body = await self._connection.get(f"/{endpoint}?verbose", "*/*")
+        except (BackendError, TimeoutError):
+            return dict.fromkeys([*self.names(endpoint), self._reachable], _UNREACHABLE)
+        lines = map(_LINE.match, body.decode().splitlines())
+        results = {line[2]: None if line[1] == "+" else _WITHHELD for line in lines if line is not None}
+        return {**results, self._reachable: None}
+
+    async def result(self, endpoint: str, name: str) -> str | None:
+        """Run a single check, and return the reason of the failure, or None."""
+        try:
+            status, _, body = await self._connection.get(f"/{endpoint}/{quote(name)}", "*/*")
+        except (BackendError, TimeoutError):
+            return _UNREACHABLE
+        return None if status == 200 else body.decode().removeprefix("internal server error: ").rstrip("\n")
