@@ -11,7 +11,7 @@ import pytest
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
 from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
-from tetrapod.generic.server.kubernetes_service.presence import may_be_endpoint
+from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence, may_be_endpoint
 from tetrapod.generic.server.kubernetes_service.reconcilers import CountReconciler, LeaseReconciler
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
@@ -130,3 +130,30 @@ async def test_by_count_the_next_one_in_order_gives_way() -> None:
 )
 def test_an_endpoint_is_somewhere_others_can_reach(address: str, good: bool) -> None:
     assert may_be_endpoint(address) is good
+
+
+class Contended(Objects):
+    """Objects that another server changes before each of the first `conflicts` updates."""
+
+    def __init__(self, conflicts: int) -> None:
+        super().__init__()
+        self.conflicts = conflicts
+
+    async def update(self, gvr: Any, namespace: str, obj: Object) -> Object:
+        if self.conflicts and gvr.resource in self.stored:
+            self.conflicts -= 1
+            raise StatusError(409, "Conflict", "the object has been modified")
+        return await super().update(gvr, namespace, obj)
+
+
+@pytest.mark.parametrize(("conflicts", "removed"), [(4, True), (5, False)])
+async def test_leaving_is_retried_four_times_and_then_logged(
+    conflicts: int, removed: bool, backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects = Contended(0)
+    presence = EndpointPresence(by_lease(objects, backend, "10.0.0.1"))
+    await presence.reconcile()
+    objects.conflicts = conflicts
+    await presence.leave()
+    assert (objects.stored["endpoints"]["subsets"] == []) is removed
+    assert ("unable to remove endpoints" in caplog.text) is not removed

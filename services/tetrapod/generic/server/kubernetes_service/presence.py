@@ -82,13 +82,11 @@ class EndpointPresence:
 async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
     """Await `work`, and again, up to five times in all, while another aggregator changes the object in between (409).
 
-    After the fifth conflict it returns normally: the next reconciliation tries again.
-
     Raises:
-        StatusError: the server rejected a request with a code other than 409.
+        StatusError: the server rejected a request with a code other than 409, or all five with 409.
         Unavailable: the API server cannot be reached.
     """
-    for _ in range(_TRIES):
+    for _ in range(_TRIES - 1):
         try:
             await work()
         except StatusError as error:
@@ -96,3 +94,4 @@ async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
                 raise
         else:
             return
+    await work()
