@@ -34,6 +34,7 @@ def copy(tmp_path: Path) -> Path:
     return target
 
 
+@pytest.mark.long
 def test_the_site_shows_pages_and_the_sources_that_they_link_to(tmp_path: Path) -> None:
     built = build(ROOT, tmp_path / "site")
     assert built.returncode == 0, built.stderr
@@ -46,6 +47,7 @@ def test_the_site_shows_pages_and_the_sources_that_they_link_to(tmp_path: Path) 
     )
 
 
+@pytest.mark.long
 def test_a_link_that_leads_nowhere_fails_the_build(copy: Path, tmp_path: Path) -> None:
     page = copy / "docs" / "explanation" / "design.md"
     page.write_text(page.read_text() + "\n[missing](../../services/tetrapod/missing.py)\n")

@@ -174,6 +174,7 @@ async def test_server_is_ready_before_a_cache_that_nothing_needs_is_loaded(tmp_p
         assert sum(item["metadata"]["name"].startswith("config-") for item in listed["items"]) == COUNT
 
 
+@pytest.mark.long
 def test_small_object_takes_at_most_3_kb_of_memory(tmp_path: Path) -> None:
     async def prepared() -> None:
         store = SqliteBackend(tmp_path / "large" / "tetrapod.db", durable=False)

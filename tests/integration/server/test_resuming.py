@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.definitions import definition
 from support.https_client import HttpsClient, Reply
 from support.server import running
@@ -101,6 +103,7 @@ def test_clients_of_one_process_go_on_where_they_were(tmp_path: Path) -> None:
         check_gone(client, version)
 
 
+@pytest.mark.long
 def test_clients_of_four_services_go_on_where_they_were(tmp_path: Path) -> None:
     with running_services(tmp_path) as services:
         client = HttpsClient(services.kubeconfig)
