@@ -11,7 +11,7 @@ RETRY ?=
 AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
 run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
 
-.PHONY: run install dev lock lint test test-all coverage contract fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock docs clean generate
+.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -65,6 +65,10 @@ coverage: dev
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
 	$(BIN)/python tests/contract/share.py $(ARGS)
+
+## contract-http2: the same over HTTP/2; the tests replay some of the scenarios so
+contract-http2: dev
+	$(BIN)/python tests/contract/share.py --http2 $(ARGS)
 
 ## fuzz: bad input of every kind for half an hour (FUZZ_SEED=… tries a run again)
 fuzz: dev

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from contract import golden
-from contract.test_recordings import FLAGS, HERE, NOT_YET, RECORDINGS
+from contract.replaying import FLAGS, HERE, NOT_YET, RECORDINGS, client_of
 from support.server import running
 
 
@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=6.0)
     parser.add_argument("--server", help="replay against this one instead of starting one")
     parser.add_argument("--ca", default="")
+    parser.add_argument("--http2", action="store_true", help="speak HTTP/2")
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--grow", action="store_true")
@@ -63,12 +64,14 @@ def replay_all(args: argparse.Namespace, url: str, ca: str) -> int:
 def replay(path: Path, url: str, ca: str, args: argparse.Namespace) -> tuple[int, int]:
     recording = json.loads(path.read_text())
     recorded = [s for s in recording["steps"] if s.get("record") is not False]
-    client = golden.Server(url, ca, str(HERE / "tokens.csv"), args.timeout)
+    client = client_of(url, ca, args.timeout, http2=args.http2)
     try:
         answers = golden.run(recording, client)
     except Exception as error:
         print(f"FAIL {path.stem}: {type(error).__name__}: {error}", flush=True)
         return 0, len(recorded)
+    finally:
+        client.close()
     good = 0
     for number, (step, answer) in enumerate(zip(recording["steps"], answers, strict=True), 1):
         if step.get("record") is False:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from contract.test_recordings import FLAGS, HERE
+from contract.replaying import FLAGS, HERE
 from support.server import Server, running
 from unit.openapi.test_documents import without_prose
 

@@ -96,6 +96,9 @@ async def test_a_request_that_http_1_rejects_is_answered_in_the_same_way(
     client = await connect(await serve2(handler))
     answer = await client.answer(client.headers(fields))
     assert (answer.status, answer.body.decode()) == (status, text)
+    headers = {"content-type": "text/plain; charset=utf-8"} if status == 400 else {}
+    added = {":status": str(status), "date": answer.headers["date"], "content-length": str(len(text))}
+    assert answer.headers == {**headers, **added}
     assert (await client.get("/good")).body == b"ok"
 
 

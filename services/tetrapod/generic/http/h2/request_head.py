@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.http.error_responses import status_response, text_response
+from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.request import HeaderList, Request, Response
@@ -177,4 +177,5 @@ def _set_target(head: RequestHead, path: bytes) -> None:
 
 
 def _bad_request(detail: str) -> Response:
-    return text_response(400, f"400 Bad Request: {detail}".removesuffix(": ").encode())
+    body = f"400 Bad Request: {detail}".removesuffix(": ").encode()
+    return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], body)
