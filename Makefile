@@ -11,7 +11,8 @@ RETRY ?=
 AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
 run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
 
-.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock docs clean generate
+.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock \
+	upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -114,6 +115,14 @@ e2e-stock: dev
 	./tools/prepare.sh
 	./tools/stock.sh >/dev/null
 	$(call run_tests,tests/e2e/stock -m stock)
+
+## upstream: upstream's integration suites over Tetrapod, and docs/reference/upstream-suites.md (ARGS='--only auth,client': some; hours for all)
+upstream: dev
+	PYTHONPATH=services:tests $(BIN)/python -m upstream $(ARGS)
+
+## upstream-short: three packages of them, which must not fail where they have not before (the first run builds them: minutes)
+upstream-short: dev
+	$(MAKE) upstream ARGS=--short
 
 clean:
 	rm -rf $(VENV) dist build

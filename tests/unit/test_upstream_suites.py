@@ -1,0 +1,50 @@
+"""The harness of upstream's integration suites: its reading of Go's test output, and its counting."""
+
+from __future__ import annotations
+
+from upstream.output import Outcome, parse
+from upstream.packages import Package
+from upstream.results import Raw
+from upstream.verdicts import Rules
+
+OUTPUT = """I1123 10:00:00 1 etcd.go:197] "etcd output"
+\x16=== RUN   TestApply
+\x16=== RUN   TestApply/update
+    apply_test.go:10: conflict
+I1123 10:00:01 1 log.go:1] unrelated
+    apply_test.go:12: failed to
+    update
+\x16=== RUN   TestApply/create
+written without an end of line\x16    --- PASS: TestApply/create (0.01s)
+\x16    --- FAIL: TestApply/update (0.02s)
+\x16--- FAIL: TestApply (0.03s)
+\x16=== RUN   TestSkipped
+    apply_test.go:40: only with a cloud
+\x16--- SKIP: TestSkipped (0.00s)
+\x16=== RUN   TestHook
+    hooks.go:20: not applicable: the test replaces the admission chain of the server in its process
+\x16--- SKIP: TestHook (0.00s)
+\x16=== RUN   TestSlow
+panic: test timed out after 1s
+"""
+
+
+def test_output_gives_the_state_and_the_last_message_of_each_test() -> None:
+    assert parse(OUTPUT) == {
+        "TestApply": Outcome("failed"),
+        "TestApply/update": Outcome("failed", "failed to"),
+        "TestApply/create": Outcome("passed"),
+        "TestSkipped": Outcome("skipped", "only with a cloud"),
+        "TestHook": Outcome(
+            "skipped", "not applicable: the test replaces the admission chain of the server in its process"
+        ),
+        "TestSlow": Outcome("unfinished", "panic: test timed out after 1s"),
+    }
+
+
+def test_a_test_that_failed_in_a_subtest_only_is_counted_once() -> None:
+    result = Raw(parse(OUTPUT), 3).judged(Package("apiserver/apply"), Rules(()), "abc")
+    assert (result.passed, result.failed) == (1, {"TestApply/update": "failed to"})
+    assert result.skipped == {"TestSkipped": "only with a cloud"}
+    assert result.not_applicable == {"TestHook": "the test replaces the admission chain of the server in its process"}
+    assert result.unfinished == {"TestSlow": "panic: test timed out after 1s"}

@@ -1,0 +1,1 @@
+"""Run upstream's integration suites against Tetrapod (`make upstream`)."""

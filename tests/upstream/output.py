@@ -1,0 +1,52 @@
+"""Parse the output of a Go test program that runs with -test.v=test2json."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_STATES: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+_MARK: Final = "\x16"  # begins each line of the framework itself
+_FRAME: Final = re.compile(r"=== (RUN|CONT|NAME|PAUSE)\s+(\S*)")
+_RESULT: Final = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(")
+_MESSAGE: Final = re.compile(r"\s+\w+\.go:\d+: (.*)")
+_LENGTH: Final = 240
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a test came to. `message` is the last message of a test that did not pass."""
+
+    state: str
+    message: str = ""
+
+
+def parse(text: str) -> dict[str, Outcome]:
+    """Return the outcome of each test and subtest. Tests that started and did not end are unfinished."""
+    states: dict[str, str] = {}
+    messages: dict[str, str] = {}
+    current = ""
+    for line in text.splitlines():
+        position = line.find(_MARK)
+        if position >= 0:
+            line = line[position + 1 :]
+            if match := _FRAME.match(line):
+                current = match[2]
+                states.setdefault(current, "unfinished")
+            elif match := _RESULT.match(line.lstrip()):
+                current = match[2]
+                states[current] = _STATES[match[1]]
+            continue
+        if match := _RESULT.match(line.lstrip()):
+            states[match[2]] = _STATES[match[1]]
+        elif match := _MESSAGE.match(line):
+            messages[current] = match[1].strip()
+        elif line.startswith("panic:") or (current and "Tetrapod ended by itself" in line):
+            messages[current] = line.strip()
+    states.pop("", None)
+    return {name: Outcome(state, _short(state, messages.get(name, ""))) for name, state in states.items()}
+
+
+def _short(state: str, message: str) -> str:
+    return "" if state == "passed" else " ".join(message.split())[:_LENGTH]

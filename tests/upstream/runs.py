@@ -1,0 +1,103 @@
+"""Run the test program of a package against Tetrapod, as often as it takes to see the result of every test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from support.etcd import etcd_36
+from upstream.output import Outcome, parse
+from upstream.packages import Package
+from upstream.results import Raw
+from upstream.workspace import ROOT, Workspace
+
+_GRACE: Final = 20  # seconds between the test program's own timeout and its end by force
+_ROUNDS: Final = 8  # a panic ends a test program: the tests after it run in the next round
+_LOGS: Final = ROOT / ".cache" / "upstream"
+
+
+def run_package(workspace: Workspace, package: Package, seconds: int, pattern: str) -> Raw:
+    """Run the tests of a package for at most so many seconds.
+
+    A panic or a timeout ends the program. The tests that it had not reached run in a further round.
+    """
+    started = time.monotonic()
+    directory = _LOGS / package.file
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    names = _tests(workspace, package)
+    outcomes: dict[str, Outcome] = {}
+    for number in range(_ROUNDS):
+        left = seconds - int(time.monotonic() - started)
+        skip = [name for name in names if name in outcomes]
+        if left < _GRACE or len(skip) == len(names):
+            break
+        output = directory / f"output-{number}.txt"
+        _round(workspace, package, output, (left, pattern, skip))
+        found = parse(output.read_text(errors="replace"))
+        outcomes.update(found)
+        if pattern or not any(outcome.state == "unfinished" for outcome in found.values()):
+            break
+    unreached = {name: Outcome("unfinished", "not reached") for name in names if name not in outcomes and not pattern}
+    return Raw({**outcomes, **unreached}, int(time.monotonic() - started))
+
+
+def _tests(workspace: Workspace, package: Package) -> list[str]:
+    command = [str(workspace.program(package)), "-test.list", "^Test"]
+    directory = workspace.sources[package.module] / package.directory
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=_environment(workspace, None),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return [line for line in done.stdout.decode().splitlines() if re.fullmatch(r"Test\w+", line)]
+
+
+def _round(workspace: Workspace, package: Package, output: Path, choice: tuple[int, str, list[str]]) -> None:
+    seconds, pattern, skip = choice
+    command = [str(workspace.program(package)), "-test.v=test2json", f"-test.timeout={seconds}s"]
+    command += [f"-test.run={pattern}"] if pattern else []
+    command += [f"-test.skip=^({'|'.join(skip)})$"] if skip else []
+    directory = workspace.sources[package.module] / package.directory
+    with tempfile.TemporaryDirectory(prefix="upstream-") as temporary, output.open("wb") as file:
+        environment = {**_environment(workspace, output.parent), "TMPDIR": temporary}
+        process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds + _GRACE)
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the test program with the servers that it has left behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _environment(workspace: Workspace, logs: Path | None) -> dict[str, str]:
+    binaries = Path(sys.executable).parent
+    return {
+        **os.environ,
+        "PATH": f"{Path(etcd_36()).parent}:{os.environ['PATH']}",
+        # Upstream looks for fixtures beside its source files. Their names are without a directory in these programs.
+        "TEST_SRCDIR": str(workspace.module_cache),
+        "TEST_WORKSPACE": ".",
+        "UPSTREAM_SERVER": str(binaries / "tetrapod-kube-apiserver"),
+        "UPSTREAM_LOGS": str(logs or ""),
+    }

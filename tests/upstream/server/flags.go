@@ -1,0 +1,103 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// Flag is a flag of kube-apiserver with one value. A flag that is given several times has several.
+type Flag struct{ Name, Value string }
+
+// Values are the values of all flags, each as the command line would give it.
+type Values map[string][]string
+
+// unsent are flags that the harness sets itself, and flags that only describe kube-apiserver's own process.
+var unsent = []string{"bind-address", "secure-port", "cert-dir", "token-auth-file", "feature-gates", "emulated-version", "logging-format", "v"}
+
+// Read returns the present values of all flags of a server's options.
+func Read(sets cliflag.NamedFlagSets) Values {
+	values := Values{}
+	for _, set := range sets.FlagSets {
+		set.VisitAll(func(f *pflag.Flag) { values[f.Name] = rendered(f) })
+	}
+	return values
+}
+
+// rendered returns a flag's value as the arguments of a command line.
+func rendered(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		if f.Value.Type() == "stringArray" {
+			return slices.Clone(list.GetSlice())
+		}
+		return []string{strings.Join(list.GetSlice(), ",")}
+	}
+	if f.Name == "tls-sni-cert-key" {
+		var pairs []string
+		for _, pair := range strings.Split(strings.Trim(f.Value.String(), "[]"), ";") {
+			if pair != "" {
+				pairs = append(pairs, pair)
+			}
+		}
+		return pairs
+	}
+	return []string{f.Value.String()}
+}
+
+// Changed returns the flags whose values differ from the defaults, by name.
+func Changed(defaults, values Values) []Flag {
+	var names []string
+	for name, value := range values {
+		if !slices.Equal(value, defaults[name]) && !slices.Contains(unsent, name) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	var flags []Flag
+	for _, name := range names {
+		for _, value := range values[name] {
+			flags = append(flags, Flag{name, value})
+		}
+	}
+	return flags
+}
+
+// Gates returns the flags of the feature gates and of the emulated version that the test has set in its process.
+func Gates() []Flag {
+	gates := utilfeature.DefaultMutableFeatureGate
+	var changed []string
+	for name, spec := range gates.GetAll() {
+		if name != "AllAlpha" && name != "AllBeta" && gates.Enabled(name) != spec.Default {
+			changed = append(changed, fmt.Sprintf("%s=%v", name, gates.Enabled(name)))
+		}
+	}
+	sort.Strings(changed)
+	var flags []Flag
+	if version := gates.EmulationVersion(); version.Major() != binaryMajor || version.Minor() != binaryMinor {
+		flags = append(flags, Flag{"emulated-version", fmt.Sprintf("kube=%d.%d", version.Major(), version.Minor())})
+	}
+	if len(changed) > 0 {
+		flags = append(flags, Flag{"feature-gates", strings.Join(changed, ",")})
+	}
+	return flags
+}
+
+// Extensions returns the flags of an apiextensions-apiserver that differ from its defaults, as flags of kube-apiserver.
+func Extensions(defaults, values *pflag.FlagSet) []Flag {
+	sets := func(set *pflag.FlagSet) cliflag.NamedFlagSets {
+		return cliflag.NamedFlagSets{FlagSets: map[string]*pflag.FlagSet{"": set}}
+	}
+	delegated := []string{"authentication-skip-lookup", "authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "runtime-config"}
+	flags := slices.DeleteFunc(Changed(Read(sets(defaults)), Read(sets(values))), func(f Flag) bool { return slices.Contains(delegated, f.Name) })
+	return append(flags, Flag{"endpoint-reconciler-type", "none"}, Flag{"service-account-issuer", "https://foo.bar.example.com"})
+}
+
+func has(flags []Flag, name string) bool {
+	return slices.ContainsFunc(flags, func(f Flag) bool { return f.Name == name })
+}
