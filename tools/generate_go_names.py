@@ -27,7 +27,7 @@ from tetrapod.machinery.types import definitions
 OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data/go_names.json"
 MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
 STRUCT = re.compile(r"^type (\w+) struct \{$(.*?)^\}$", re.M | re.S)
-NAMED = re.compile(r"^(?:type |\t)(\w+) ((?:\[\]|map\[[\w.]+\]|\*)*[\w.]+)$", re.M)
+NAMED = re.compile(r"^(?:type |\t)(\w+) (?:= )?((?:\[\]|map\[[\w.]+\]|\*)*[\w.]+)$", re.M)
 IMPORT = re.compile(r'^\s*(?:import )?(\w+)? ?"([\w./-]+)"$', re.M)
 FIELD = re.compile(r'^\t(?:(\w+) )?([\w.\[\]*]+)\s+`json:"([\w$-]*)(?:,(\w+))?', re.M)
 BASIC = frozenset({"string", "bool", "int", "int32", "int64", "byte", "float64", "any"})
@@ -56,6 +56,10 @@ class Sources:
         )
         return [re.sub(r"[ \t]*//.*", "", f.read_text()) for f in files]
 
+    def texts(self, package: Package) -> list[str]:
+        """Return the sources of a package without comments, tests and generated files."""
+        return self._files(package)
+
     def _struct(self, package: Package, name: str) -> dict[str, tuple[str, str]]:
         """Return the JSON names of the fields with their types and the structs that embed them.
 
@@ -73,6 +77,10 @@ class Sources:
                         inner, _, embedded = self.absolute(text, package, type_).lstrip("*").rpartition(".")
                         for field, (path, its_type) in self.struct(inner, embedded).items():
                             found.setdefault(field, (f"{embedded}.{path}".rstrip("."), its_type))
+        other = None if found else self.underlying(package, name)
+        if other is not None and "/" in other:  # type MatchCondition v1.MatchCondition
+            inner, _, its_name = other.rpartition(".")
+            return self.struct(inner, its_name)
         return found
 
     def underlying(self, package: Package, name: str) -> str | None:

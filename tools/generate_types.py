@@ -1,14 +1,16 @@
 """Write the committed facts of the built-in types from a server's OpenAPI and discovery.
 
-    python tools/generate_types.py FACTS
+    python tools/generate_types.py FACTS ALL MODULES
 
-FACTS is a folder as `facts/README.md` of the project's shared material describes it. The output, in
-`services/tetrapod/machinery/types/data/`, has two kinds of file:
+FACTS and ALL are folders that `record_facts.py` has written: FACTS with the documents of a server with default flags,
+ALL with those of a server that serves all group-versions. MODULES holds the modules k8s.io/api and apimachinery as the
+Go module cache lays them out. The output, in `services/tetrapod/machinery/types/data/`, has two kinds of file:
 
 - `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its schema as JSON.
-- `resources.json` has the discovery data of each resource.
+- `resources.json` has the discovery data of each resource, in `optional` those of group-versions that are off by
+  default.
 
-`go_types.py` adds facts that OpenAPI lacks.
+`go_types.py` adds facts that OpenAPI lacks, `go_presence.py` those of the packages that only ALL has.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from go_presence import GoFields
 from go_types import NOT_NULLS, NULLS, OMIT_EMPTY, OMIT_ZERO, POINTERS, VALUES, table
 
 OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data"
@@ -76,13 +79,13 @@ def presence(definition: str, name: str, schema: dict[str, Any], required: bool)
     return "=" if any(schema.get("default") is zero or schema.get("default") == zero for zero in ZEROS) else ""
 
 
-def definitions(facts: Path) -> dict[str, dict[str, Any]]:
-    """Return every definition.
+def definitions(*folders: Path) -> dict[str, dict[str, Any]]:
+    """Return every definition in the folders' documents.
 
     Kinds that every group-version has (DeleteOptions, WatchEvent) have other group-version-kinds in each document.
     """
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted((facts / "openapi-v3").glob("*.json")):
+    for path in (path for folder in folders for path in sorted((folder / "openapi-v3").glob("*.json"))):
         for name, schema in json.loads(path.read_text()).get("components", {}).get("schemas", {}).items():
             if name.rpartition(".")[2] in EVERYWHERE:
                 schema["x-kubernetes-group-version-kind"] = schema["x-kubernetes-group-version-kind"][:1]
@@ -90,27 +93,33 @@ def definitions(facts: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def write_definitions(facts: Path) -> None:
-    found = definitions(facts)
+def write_definitions(facts: Path, all_facts: Path, fields: GoFields) -> None:
+    by_default = definitions(facts)
+    found = definitions(facts, all_facts)
     packages: dict[str, list[str]] = defaultdict(list)
     for name, schema in sorted(found.items()):
+        package, _, short = name.rpartition(".")
         small = compact(schema)
         required = small.get("required", [])
         for field, child in small.get("properties", {}).items():
             if "$ref" in schema["properties"][field]:
                 child["b"] = 1
-            if code := presence(name, field, child, field in required):
+            code = (
+                presence(name, field, child, field in required)
+                if name in by_default
+                else fields.presence(name, field, child)
+            )
+            if code:
                 child["p"] = code
-        package, _, short = name.rpartition(".")
         packages[package].append(f"{short} {json.dumps(small, separators=(',', ':'), sort_keys=True)}\n")
     for package, lines in packages.items():
         (OUTPUT / f"{package}.types").write_text("".join(lines))
 
 
-def write_kinds(facts: Path) -> None:
+def write_kinds(*folders: Path) -> None:
     """Write the definition of each kind; kinds that every group-version has are under "*"."""
     kinds: dict[str, dict[str, str]] = defaultdict(dict)
-    for name, schema in sorted(definitions(facts).items()):
+    for name, schema in sorted(definitions(*folders).items()):
         for gvk in schema.get("x-kubernetes-group-version-kind", []):
             api_version = "/".join(filter(None, (gvk["group"], gvk["version"])))
             kinds["*" if gvk["kind"] in EVERYWHERE else api_version][gvk["kind"]] = name
@@ -118,12 +127,23 @@ def write_kinds(facts: Path) -> None:
     (OUTPUT / "kinds.json").write_text(text + "\n")
 
 
-def write_resources(facts: Path) -> None:
-    """Write the groups in discovery order with their versions, and the discovery data of each resource.
+def write_resources(facts: Path, all_facts: Path) -> None:
+    """Write the groups in discovery order with their versions, and the discovery data of each resource."""
+    by_default = {entry["group"]: entry["versions"] for entry in groups_of(facts / "discovery")}
+    entries = []
+    for entry in groups_of(all_facts / "discovery"):
+        on = by_default.get(entry["group"], {})
+        off = {version: listed for version, listed in entry["versions"].items() if version not in on}
+        entries.append({"group": entry["group"], "versions": on} | ({"optional": off} if off else {}))
+    text = json.dumps(entries, separators=(",", ":")).replace('{"group"', '\n{"group"').replace('{"name"', '\n{"name"')
+    (OUTPUT / "resources.json").write_text(text + "\n")
+
+
+def groups_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the groups in discovery order with their versions and the discovery data of each resource.
 
     The data of a resource come from both discovery formats.
     """
-    folder = facts / "discovery"
     groups: list[dict[str, Any]] = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
     aggregated: dict[tuple[str, str, str], Any] = {}
     for name in ("aggregated-api", "aggregated-apis"):
@@ -142,8 +162,7 @@ def write_resources(facts: Path) -> None:
             versions[version] = resources(json.loads((folder / file).read_text())["resources"])
             check(versions[version], {k[2]: r for k, r in aggregated.items() if k[:2] == (name, version)})
         out.append({"group": name, "versions": versions})
-    text = json.dumps(out, separators=(",", ":")).replace('{"group"', '\n{"group"').replace('{"name"', '\n{"name"')
-    (OUTPUT / "resources.json").write_text(text + "\n")
+    return out
 
 
 def resources(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -185,15 +204,15 @@ def check(listed: list[dict[str, Any]], aggregated: dict[str, dict[str, Any]]) -
 
 
 def main() -> None:
-    facts = Path(sys.argv[1]) if len(sys.argv) == 2 else Path()
-    if not (facts / "discovery").is_dir():
-        sys.exit("usage: generate_types.py FACTS; the directory holds discovery/ and openapi-v3/; nothing was changed")
+    if len(sys.argv) != 4 or not all((Path(folder) / "discovery").is_dir() for folder in sys.argv[1:3]):
+        sys.exit("usage: generate_types.py FACTS ALL MODULES; nothing was changed")
+    facts, all_facts, modules = (Path(argument) for argument in sys.argv[1:])
     OUTPUT.mkdir(parents=True, exist_ok=True)
     for old in OUTPUT.glob("*.types"):
         old.unlink()
-    write_definitions(facts)
-    write_kinds(facts)
-    write_resources(facts)
+    write_definitions(facts, all_facts, GoFields(modules))
+    write_kinds(facts, all_facts)
+    write_resources(facts, all_facts)
 
 
 if __name__ == "__main__":

@@ -55,23 +55,36 @@ class ResourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """An API group as discovery reports it. Its versions are in order of preference."""
+    """An API group as discovery reports it.
+
+    Attributes:
+        name: the name of the group; "" for the core group.
+        versions: the versions that are served by default, in order of preference.
+        optional: the versions that are served only if --runtime-config enables them, in order of preference.
+    """
 
     name: str
     versions: tuple[str, ...]
+    optional: tuple[str, ...] = ()
 
 
 @cache
 def groups() -> tuple[GroupFacts, ...]:
-    """Return the built-in groups in discovery's order, beginning with the legacy group ""."""
-    return tuple(GroupFacts(entry["group"], tuple(entry["versions"])) for entry in _read())
+    """Return the built-in groups in discovery's order, beginning with the legacy group "".
+
+    Groups without a version that is served by default are included.
+    """
+    return tuple(
+        GroupFacts(entry["group"], tuple(entry["versions"]), tuple(entry.get("optional", ()))) for entry in _read()
+    )
 
 
 def resource_facts(group: str, version: str) -> tuple[ResourceFacts, ...]:
     """Return the resources of a group-version in discovery's order; () if the group-version is not built in."""
     for entry in _read():
-        if entry["group"] == group and version in entry["versions"]:
-            return tuple(_resource(group, version, item) for item in entry["versions"][version])
+        versions = entry["versions"] | entry.get("optional", {})
+        if entry["group"] == group and version in versions:
+            return tuple(_resource(group, version, item) for item in versions[version])
     return ()
 
 
