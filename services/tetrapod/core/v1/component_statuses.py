@@ -42,7 +42,6 @@ def definition(rest: Rest) -> ResourceDefinition:
         Strategy(),
         rest=rest,
         table=TABLE,
-        deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
     )
 
 

@@ -48,7 +48,6 @@ def definition() -> ResourceDefinition:
         strategy,
         storage_prefix="services/endpoints",
         table=TABLE,
-        deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
     )
 
 

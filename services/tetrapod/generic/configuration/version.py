@@ -9,6 +9,8 @@ from typing import Final
 from tetrapod.machinery.gvk import Object
 
 KUBERNETES: Final = "1.37.1"
+RELEASE: Final = (1, 37)
+"""The major and minor version."""
 GIT_VERSION: Final = f"v{KUBERNETES}"
 """As upstream reports it, because clients depend on it; `goVersion` and `compiler` show that this is another
 implementation.

@@ -30,6 +30,7 @@ from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
+from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.status import method_not_supported, not_found
 
 Verb = Callable[[Scope, Request], Awaitable[Response]]
@@ -52,6 +53,26 @@ VERBS: Final[Mapping[str, Verb]] = {
     "delete": delete,
     "deletecollection": delete_collection,
 }
+
+
+class _Deprecation:
+    """The warning about a deprecated version of a kind.
+
+    Args:
+        warning: the text of the Warning header; "" if the version is not deprecated.
+    """
+
+    def __init__(self, warning: str) -> None:
+        self._warning = warning
+        removed = _REMOVED.search(warning)
+        self._removed = removed[1] if removed else ""
+
+    def record(self, request: Request, info: RequestInfo) -> None:
+        """Add the warning to a request, its audit event and the metric; do nothing if there is none."""
+        if self._warning:
+            request.warnings.append(self._warning)
+            request.annotations["k8s.io/deprecated"] = "true"
+            _DEPRECATED.set((info.api_group, info.api_version, info.resource, info.subresource, self._removed), 1)
 
 
 class ResourceHandler:
@@ -79,9 +100,7 @@ class ResourceHandler:
     ) -> None:
         self.definition = definition
         self.version = version
-        self._warning = definition.deprecated.get(version, "")
-        removed = _REMOVED.search(self._warning)
-        self._removed = removed[1] if removed else ""
+        self._deprecation = _Deprecation(definition.deprecated.get(version, ""))
         scopes = Scopes(definition, version, store, admission, authorizer)
         self._scope = scopes.resource()
         self._subresources = {
@@ -91,15 +110,12 @@ class ResourceHandler:
     async def __call__(self, request: Request) -> Response:
         info = request_info(request)
         request.served = True
-        if self._warning:
-            request.warnings.append(self._warning)
-            request.annotations["k8s.io/deprecated"] = "true"
-            _DEPRECATED.set((info.api_group, info.api_version, info.resource, info.subresource, self._removed), 1)
         if info.subresource:
             subresource = self._subresources.get(info.subresource)
             if subresource is None:
                 raise not_found(self.definition.group_resource, request_info(request).name)
             return await subresource(request)
+        self._deprecation.record(request, info)
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.definition.verbs:
             raise method_not_supported(self.definition.group_resource, info.verb)
@@ -121,11 +137,14 @@ class SubresourceHandler:
     def __init__(self, declared: Subresource, scope: Scope) -> None:
         self.declared = declared
         self._scope = scope
+        warning = scope.definition.deprecated.get(scope.version, "") if declared.kind is None else ""
+        self._deprecation = _Deprecation(warning)
         self.connects = scope.rest is not None and type(scope.rest).connect is not Rest.connect
 
     async def __call__(self, request: Request) -> Response:
         info = request_info(request)
         request.served = True
+        self._deprecation.record(request, info)
         if self.connects:
             return await (stream if tuple(self.declared.verbs) == ("get",) else connect)(self._scope, request)
         verb = VERBS.get(info.verb)

@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
-from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import TableConvertor
+from tetrapod.machinery.types.lifecycles import deprecation_warning, forget_lifecycles
 from tetrapod.machinery.types.resources import ResourceFacts, resource_facts
 
 _facts = cache(resource_facts)
@@ -26,6 +28,7 @@ _facts = cache(resource_facts)
 def forget_facts() -> None:
     """Clear the cache of the discovery data that `builtin` reads, once all definitions are built."""
     _facts.cache_clear()
+    forget_lifecycles()
 
 
 def builtin(  # noqa: PLR0913 - a declaration by keywords
@@ -40,7 +43,6 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
     subresources: Mapping[str, Strategy | Rest] | None = None,
     rest: Rest | None = None,
     convert: Callable[[Object, str], Object] | None = None,
-    deprecated: Mapping[str, str] | None = None,
     storage_group: str | None = None,
 ) -> ResourceDefinition:
     """Return the definition of a built-in resource, made of upstream's discovery data ("facts") and these arguments.
@@ -59,7 +61,6 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         subresources: the strategy or handler of each subresource that the facts list.
         rest: the handler of a resource without storage.
         convert: returns a copy of an object in another version; None if the versions differ only in apiVersion.
-        deprecated: the text of the Warning header for each deprecated version.
         storage_group: the group under which objects are stored, if it differs (events).
 
     Raises:
@@ -102,9 +103,15 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         rest=rest,
         convert=convert,
         storage_version_hash=facts.storage_version_hash,
-        deprecated=deprecated or {},
+        deprecated=_warnings(group, facts.kind.kind, versions),
         storage_group=storage_group,
     )
+
+
+def _warnings(group: str, kind: str, versions: Sequence[str]) -> dict[str, str]:
+    """Return the text of the Warning header for each deprecated version of a kind."""
+    texts = {v: deprecation_warning(str(GroupVersion(group, v)), kind, RELEASE) for v in versions}
+    return {version: text for version, text in texts.items() if text}
 
 
 def _find(group: str, version: str, resource: str) -> ResourceFacts:
