@@ -61,8 +61,8 @@ def test_priority_and_fairness_needs_its_group(settings: str, text: str) -> None
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ("resource.k8s.io/v1beta1=true", "not implemented by Tetrapod: resource.k8s.io/v1beta1"),
-        ("storage.k8s.io/v1beta1/storageclasses", "not implemented by Tetrapod: storage.k8s.io/v1beta1"),
+        ("scheduling.k8s.io/v1beta1=true", "not implemented by Tetrapod: scheduling.k8s.io/v1beta1"),
+        ("scheduling.k8s.io/v1beta1/workloads", "not implemented by Tetrapod: scheduling.k8s.io/v1beta1"),
         ("networking.k8s.io/v1=false", "networking.k8s.io/v1/ipaddresses, networking.k8s.io/v1/servicecidrs cannot be"),
         ("/v1/pods=false", "v1/pods cannot be disabled"),
         ("v1=false", "v1/configmaps, v1/endpoints, v1/events and 9 more cannot be disabled"),
@@ -77,7 +77,15 @@ def test_settings_that_are_not_possible_here_are_rejected(settings: str, text: s
 
 @pytest.mark.parametrize(
     "settings",
-    ["v1=true", "api/v1", "api/legacy=false", "api/beta=false,api/alpha=false", "apps/v1beta1=true", "batch/v1beta1"],
+    [
+        "v1=true",
+        "api/v1",
+        "api/legacy=false",
+        "api/beta=false,api/alpha=false",
+        "apps/v1beta1=true",
+        "batch/v1beta1",
+        "storage.k8s.io/v1beta1=true",
+    ],
 )
 def test_settings_that_upstream_accepts_without_effect_are_accepted(settings: str) -> None:
     assert config(settings).enabled("apps", "v1", "deployments")
@@ -109,5 +117,16 @@ def test_a_specific_setting_overrides_a_pattern() -> None:
 def test_a_pattern_reports_versions_that_are_not_implemented(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         config("api/beta=true")
-    assert "resource.k8s.io/v1beta1" in caplog.text
+    assert "scheduling.k8s.io/v1beta1" in caplog.text
     assert "v1alpha1" not in caplog.text
+
+
+def test_optional_versions_are_off_unless_they_are_enabled() -> None:
+    assert not EVERYTHING.serves("resource.k8s.io", "v1beta1")
+    assert not config("apps/v1=true").enabled("resource.k8s.io", "v1beta1", "resourceclaims")
+    for settings in ("api/beta=true", "api/all=true", "resource.k8s.io/v1beta1"):
+        assert config(settings).serves("resource.k8s.io", "v1beta1"), settings
+    single = config("resource.k8s.io/v1beta1/resourceclaims=true")
+    assert single.enabled("resource.k8s.io", "v1beta1", "resourceclaims")
+    assert not single.enabled("resource.k8s.io", "v1beta1", "resourceslices")
+    assert not config("api/all=true,resource.k8s.io/v1beta1=false").serves("resource.k8s.io", "v1beta1")

@@ -1,6 +1,7 @@
 """The discovery priorities of the built-in group-versions: groupPriorityMinimum and versionPriority.
 
-Upstream: k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go, the default priorities.
+Upstream: k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, the
+default priorities.
 """
 
 from __future__ import annotations
@@ -32,12 +33,27 @@ _GROUPS: Final = {
     "flowcontrol.apiserver.k8s.io": 16100,
     "internal.apiserver.k8s.io": 16000,
     "storagemigration.k8s.io": 15800,
+    "lifecycle.k8s.io": 15700,
 }
+_STABLE: Final = 15
 _VERSIONS: Final = {
     GroupVersion("", "v1"): 1,
+    GroupVersion("admissionregistration.k8s.io", "v1alpha1"): 9,
+    GroupVersion("admissionregistration.k8s.io", "v1beta1"): 12,
     GroupVersion("autoscaling", "v2"): 30,
+    GroupVersion("certificates.k8s.io", "v1beta1"): 9,
+    GroupVersion("coordination.k8s.io", "v1alpha2"): 12,
+    GroupVersion("coordination.k8s.io", "v1beta1"): 13,
     GroupVersion("flowcontrol.apiserver.k8s.io", "v1"): 21,
+    GroupVersion("internal.apiserver.k8s.io", "v1alpha1"): 9,
+    GroupVersion("lifecycle.k8s.io", "v1alpha1"): 1,
     GroupVersion("resource.k8s.io", "v1"): 21,
+    GroupVersion("resource.k8s.io", "v1alpha3"): 1,
+    GroupVersion("resource.k8s.io", "v1beta1"): 9,
+    GroupVersion("resource.k8s.io", "v1beta2"): 15,
+    GroupVersion("scheduling.k8s.io", "v1alpha3"): 3,
+    GroupVersion("scheduling.k8s.io", "v1beta1"): 9,
+    GroupVersion("storagemigration.k8s.io", "v1beta1"): 9,
 }
 CUSTOM: Final = (1000, 100)
 """The priorities of custom resources."""
@@ -48,7 +64,4 @@ def priorities(gv: GroupVersion) -> tuple[int, int] | None:
     group = _GROUPS.get(gv.group)
     if group is None:
         return None
-    version = _VERSIONS.get(gv)
-    if version is None:
-        version = 15 if "alpha" not in gv.version and "beta" not in gv.version else 12 if "beta" in gv.version else 9
-    return group, version
+    return group, _VERSIONS.get(gv, _STABLE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from tetrapod.aggregator.delegation import groups
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import build_webhook_client
 from tetrapod.apps.wiring.audit import build_audit
@@ -71,6 +72,7 @@ class Program:
         feature_gates.configure(options.generic.feature_gates)
         flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)
+        groups.configure(self.resource_config)
         self.options = options
         self._flags = options.flags()
         self.lifecycle = Lifecycle(options.generic.livez_grace_period)

@@ -63,7 +63,9 @@ class PeerService:
         self._etags: dict[bool, str] = {}
         self._builtin: dict[str, list[str]] = {}  # the served versions of each group
         for group in builtin_groups():
-            versions = [version for version in group.versions if resources.serves(group.name, version)]
+            versions = [
+                version for version in (*group.versions, *group.optional) if resources.serves(group.name, version)
+            ]
             if versions and group.name != AGGREGATOR_GROUP and service_of(group.name) == name:
                 self._builtin[group.name] = versions
         self.generation = 0

@@ -29,7 +29,7 @@ SLICES: Final = StorageConfig(
     prefix="resourceslices", api_version="resource.k8s.io/v1", kind="ResourceSlice", namespaced=False
 )
 CERTIFICATE_REQUESTS: Final = StorageConfig(
-    prefix="podcertificaterequests", api_version="certificates.k8s.io/v1", kind="PodCertificateRequest"
+    prefix="podcertificaterequests", api_version="certificates.k8s.io/v1beta1", kind="PodCertificateRequest"
 )
 _ACTED_ON: Final = {
     PODS.prefix: "Pod",

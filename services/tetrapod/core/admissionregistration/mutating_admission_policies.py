@@ -46,7 +46,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
     )
-    return builtin(GROUP, "mutatingadmissionpolicies", strategy, table=TABLE)
+    return builtin(GROUP, "mutatingadmissionpolicies", strategy, versions=("v1", "v1beta1", "v1alpha1"), table=TABLE)
 
 
 def validate(obj: Object) -> list[FieldError]:

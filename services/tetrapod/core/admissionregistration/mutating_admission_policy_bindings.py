@@ -26,11 +26,29 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         access,
         "mutatingadmissionpolicies",
         "MutatingAdmissionPolicy",
-        defaults=shared_rules.set_binding_defaults,
+        defaults={
+            "v1": shared_rules.set_binding_defaults,
+            "v1beta1": shared_rules.set_binding_defaults,
+            "v1alpha1": set_v1alpha1_defaults,
+        },
         validator=validate,
         whole_update_validator=validate_update,
     )
-    return builtin(GROUP, "mutatingadmissionpolicybindings", strategy, table=shared_rules.BINDING_TABLE)
+    return builtin(
+        GROUP,
+        "mutatingadmissionpolicybindings",
+        strategy,
+        versions=("v1", "v1beta1", "v1alpha1"),
+        table=shared_rules.BINDING_TABLE,
+    )
+
+
+def set_v1alpha1_defaults(obj: Object) -> None:
+    """Set the defaults of a binding in v1alpha1, which is modified: also what happens without parameters."""
+    shared_rules.set_binding_defaults(obj)
+    reference = obj["spec"].get("paramRef")
+    if reference is not None and reference.get("parameterNotFoundAction") is None:
+        reference["parameterNotFoundAction"] = "Deny"
 
 
 def validate(obj: Object) -> list[FieldError]:

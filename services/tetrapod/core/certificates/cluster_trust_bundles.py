@@ -39,7 +39,14 @@ def definition() -> ResourceDefinition:
         allow_unconditional_update=False,
         fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
     )
-    return builtin("certificates.k8s.io", "clustertrustbundles", strategy, table=TABLE)
+    return builtin(
+        "certificates.k8s.io",
+        "clustertrustbundles",
+        strategy,
+        versions=("v1", "v1beta1"),
+        storage_version="v1beta1",
+        table=TABLE,
+    )
 
 
 def name_texts(name: str, prefix: bool, signer: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.conversion import VERSIONS
 from tetrapod.core.resource.device_rules import ErrorLists, configuration, selectors
 from tetrapod.core.resource.resource_claims.validation import MOST
 from tetrapod.core.validation.names import errors_from
@@ -33,7 +34,7 @@ def definition() -> ResourceDefinition:
         generation=("spec",),
         return_deleted_object=True,
     )
-    return builtin(GROUP, "deviceclasses", strategy, table=TABLE)
+    return builtin(GROUP, "deviceclasses", strategy, versions=VERSIONS, table=TABLE)
 
 
 class DeviceClassStrategy(KindStrategy):

@@ -14,6 +14,7 @@ from tetrapod.core.resource.device_rules import ErrorLists, pool_name, taint
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import csi_driver_name, dns_label
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.field import FieldError
@@ -24,15 +25,40 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 def definition() -> ResourceDefinition:
     """Return the definition of DeviceTaintRules."""
-    strategy = KindStrategy(
+    strategy = DeviceTaintRuleStrategy(
         defaults=set_defaults,
         validator=validate,
         has_status=True,
         generation=("spec",),
-        allow_unconditional_update=False,
     )
     status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
-    return builtin(GROUP, "devicetaintrules", strategy, table=TABLE, subresources={"status": status})
+    return builtin(
+        GROUP,
+        "devicetaintrules",
+        strategy,
+        versions=("v1", "v1beta2", "v1alpha3"),
+        storage_version="v1beta2",
+        table=TABLE,
+        subresources={"status": status},
+    )
+
+
+class DeviceTaintRuleStrategy(KindStrategy):
+    """The strategy of DeviceTaintRules, which is more permissive in the versions before v1."""
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        """Set timeAdded of the taint to the current time if the effect changes and the client keeps the time."""
+        super().prepare_for_update(ctx, new, old)
+        new_taint, old_taint = ((obj.get("spec") or {}).get("taint") or {} for obj in (new, old))
+        changed = new_taint.get("effect") != old_taint.get("effect")
+        if changed and new_taint.get("timeAdded") == old_taint.get("timeAdded"):
+            new_taint["timeAdded"] = now_rfc3339()
+
+    def allows_unconditional_update(self, version: str) -> bool:
+        return version != "v1"
+
+    def returns_deleted_object(self, version: str) -> bool:
+        return version != "v1"
 
 
 def set_defaults(obj: Object) -> None:

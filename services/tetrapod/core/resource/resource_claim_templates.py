@@ -10,6 +10,7 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.podspec.claim_spec import template_metadata
 from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.conversion import VERSIONS, convert_claim_template
 from tetrapod.core.resource.device_rules import ErrorLists
 from tetrapod.core.resource.resource_claims import definition as resource_claims
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
@@ -34,17 +35,24 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         access,
         "ResourceClaimTemplate",
         lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
-        defaults=set_defaults,
+        defaults={"v1": set_defaults, "v1beta2": set_defaults, "v1beta1": set_v1beta1_defaults},
         validator=validate,
         whole_update_validator=validate_update,
         return_deleted_object=True,
     )
-    return builtin(GROUP, "resourceclaimtemplates", strategy, table=TABLE)
+    return builtin(
+        GROUP, "resourceclaimtemplates", strategy, versions=VERSIONS, table=TABLE, convert=convert_claim_template
+    )
 
 
 def set_defaults(obj: Object) -> None:
     """Set the defaults of the device requests in a ResourceClaimTemplate, which is modified."""
     resource_claims.set_device_defaults(((obj.get("spec") or {}).get("spec") or {}).get("devices") or {})
+
+
+def set_v1beta1_defaults(obj: Object) -> None:
+    """Set the defaults of the device requests in a ResourceClaimTemplate of v1beta1, which is modified."""
+    resource_claims.set_v1beta1_device_defaults(((obj.get("spec") or {}).get("spec") or {}).get("devices") or {})
 
 
 def validate(obj: Object) -> list[FieldError]:

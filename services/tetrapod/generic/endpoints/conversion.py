@@ -47,7 +47,7 @@ class Conversion:
         group = definition.group if definition.storage_group is None else definition.storage_group
         self.stored = str(GroupVersion(group, definition.storage_version))
         self.identity = self.api_version == self.stored
-        self._convert = None if self.identity else definition.convert
+        self._convert = definition.convert
         self._convert_many = None if self.identity else definition.convert_many
         self._prefix = type_prefix(definition.kind, self.api_version)
         self._stored_prefix = type_prefix(definition.kind, self.stored)
@@ -116,7 +116,7 @@ class Conversion:
         return entry.peek() if self.identity else self.object(entry)
 
     def _convert_object(self, obj: Object) -> Object:
-        if self.identity:
+        if obj.get("apiVersion") == self.api_version:
             return obj
         if self._convert is not None:
             return self._convert(obj, self.version)

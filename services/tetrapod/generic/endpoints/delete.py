@@ -52,7 +52,7 @@ async def delete(scope: Scope, request: Request) -> Response:
 
     entry, removed = await scope.store.delete(context, name, options, validate)
     status = 202 if not removed and options.get("orphanDependents") is False else 200
-    if removed and not scope.definition.strategy.return_deleted_object:
+    if removed and not scope.definition.strategy.returns_deleted_object(context.version):
         return scope.representation.object(_success(scope, name, entry.uid), accepted)
     return await scope.representation.entry(entry, accepted, status)
 

@@ -111,7 +111,7 @@ def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePath
         definition=definition_of(gvk),
         list_definition=definition_of(list_kind) if "list" in definition.verbs else "",
         subresources=tuple(_subresource(s, gvk) for s in definition.subresources_in(version)),
-        returns_deleted=definition.strategy.return_deleted_object,
+        returns_deleted=definition.strategy.returns_deleted_object(version),
     )
 
 

@@ -66,7 +66,6 @@ class StatusStrategy(Strategy):
     ) -> None:
         self.main = main
         self.namespaced = main.namespaced
-        self.allow_unconditional_update = main.allow_unconditional_update
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
         self.revalidates_generate_name = revalidates_generate_name
         self._keep_metadata = keep_metadata
@@ -94,6 +93,9 @@ class StatusStrategy(Strategy):
 
     def may_delete_on_update(self, new: Object, old: Object) -> bool:
         return self.main.may_delete_on_update(new, old)
+
+    def allows_unconditional_update(self, version: str) -> bool:
+        return self.main.allows_unconditional_update(version)
 
     def canonicalize(self, obj: Object) -> None:
         self.main.canonicalize(obj)

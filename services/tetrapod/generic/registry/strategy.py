@@ -193,6 +193,14 @@ class Strategy:
         """
         return []
 
+    def allows_unconditional_update(self, version: str) -> bool:
+        """Return `allow_unconditional_update` for requests in a version; a kind may differ between its versions."""
+        return self.allow_unconditional_update
+
+    def returns_deleted_object(self, version: str) -> bool:
+        """Return `return_deleted_object` for requests in a version; a kind may differ between its versions."""
+        return self.return_deleted_object
+
     def ttl(self, obj: Object) -> int:
         """Return the number of seconds after which the store deletes the object; 0 means never (events: 3600)."""
         return 0

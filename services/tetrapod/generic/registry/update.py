@@ -158,7 +158,7 @@ class _Update:
         meta = new["metadata"]
         revision = _revision(meta.get("resourceVersion") or "0")
         if revision == 0:
-            if not self.strategy.allow_unconditional_update:
+            if not self.strategy.allows_unconditional_update(self.ctx.version):
                 error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 # Upstream's error has no field for a resource, so the resource takes the place of the kind.
                 raise invalid(GroupKind(*self.store.resource), self.name, [error])

@@ -43,7 +43,17 @@ _OFF_BY_DEFAULT: Final = {
     "storage.k8s.io": ("v1beta1", "v1alpha1"),
     "storagemigration.k8s.io": ("v1beta1",),
 }
-"""The group-versions that upstream serves only if they are enabled. None of them is implemented here."""
+"""The group-versions that upstream serves only if they are enabled.
+
+Upstream no longer has resources in some of them, such as networking.k8s.io/v1beta1. Enabling these has no effect.
+"""
+_NOT_IMPLEMENTED: Final = {
+    "coordination.k8s.io": ("v1beta1", "v1alpha2"),
+    "internal.apiserver.k8s.io": ("v1alpha1",),
+    "lifecycle.k8s.io": ("v1alpha1",),
+    "scheduling.k8s.io": ("v1beta1", "v1alpha3"),
+}
+"""The group-versions that upstream serves if they are enabled, and Tetrapod does not."""
 _FREE: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
     "admissionregistration.k8s.io": frozenset(),
@@ -73,10 +83,10 @@ class RuntimeConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfig:
-    """The built-in resources that are served: all except those that are disabled.
+    """The built-in resources that are served: all except those that are disabled, by default or by the configuration.
 
     Attributes:
-        versions: the group-versions that are enabled or disabled; others are enabled.
+        versions: the group-versions that are enabled or disabled; others have their default.
         resources: the resources that are enabled or disabled individually, which overrides `versions`.
     """
 
@@ -86,16 +96,24 @@ class ResourceConfig:
     def enabled(self, group: str, version: str, resource: str) -> bool:
         """Return whether a resource is served in a version."""
         single = self.resources.get(GroupVersionResource(group, version, resource))
-        return self.versions.get(GroupVersion(group, version), True) if single is None else single
+        if single is not None:
+            return single
+        configured = self.versions.get(GroupVersion(group, version))
+        return not _off_by_default(group, version) if configured is None else configured
 
     def serves(self, group: str, version: str) -> bool:
         """Return whether any built-in resource is served in a group-version."""
         if not self.versions and not self.resources:
-            return True  # without reading the facts of all resources
+            return not _off_by_default(group, version)  # without reading the facts of all resources
         return any(self.enabled(group, version, facts.name) for facts in resource_facts(group, version))
 
 
+def _off_by_default(group: str, version: str) -> bool:
+    return version in _OFF_BY_DEFAULT.get(group, ())
+
+
 EVERYTHING: Final = ResourceConfig()
+"""The resources that are served by default."""
 
 
 def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> ResourceConfig:
@@ -114,7 +132,12 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
     if not overrides:
         return EVERYTHING
     _validate(overrides, flow_control=flow_control)
-    served = [GroupVersion(group.name, version) for group in groups() for version in group.versions]
+    known = [
+        GroupVersion(group.name, version)
+        for group in groups()
+        for version in (*group.versions, *group.optional)
+        if version not in _NOT_IMPLEMENTED.get(group.name, ())
+    ]
     versions: dict[GroupVersion, bool] = {}
     for pattern, matches in _PATTERNS.items():
         value = overrides.get(pattern)
@@ -122,7 +145,7 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
             continue
         if value not in ("true", "false"):
             raise RuntimeConfigError(f"invalid value {pattern}={value}")
-        versions |= {gv: value == "true" for gv in served if matches(gv.version)}
+        versions |= {gv: value == "true" for gv in known if matches(gv.version)}
         if value == "true":
             _log_missing(pattern)
     resources: dict[GroupVersionResource, bool] = {}
@@ -217,7 +240,7 @@ def _bool(key: str, value: str) -> bool:
 
 def _log_missing(pattern: str) -> None:
     matches = _PATTERNS[pattern]
-    missing = [f"{group}/{v}" for group, versions in _OFF_BY_DEFAULT.items() for v in versions if matches(v)]
+    missing = [f"{group}/{v}" for group, versions in _NOT_IMPLEMENTED.items() for v in versions if matches(v)]
     if missing:
         log.warning("--runtime-config=%s=true: not implemented and not served: %s", pattern, ", ".join(missing))
 
@@ -231,7 +254,7 @@ def _check_implemented(versions: Mapping[GroupVersion, bool], resources: Mapping
     """
     asked = [gv for gv, on in versions.items() if on]
     asked += [GroupVersion(gvr.group, gvr.version) for gvr, on in resources.items() if on]
-    missing = [str(gv) for gv in dict.fromkeys(asked) if gv.version in _OFF_BY_DEFAULT.get(gv.group, ())]
+    missing = [str(gv) for gv in dict.fromkeys(asked) if gv.version in _NOT_IMPLEMENTED.get(gv.group, ())]
     if missing:
         raise RuntimeConfigError(f"--runtime-config: not implemented by Tetrapod: {', '.join(missing)}")
 

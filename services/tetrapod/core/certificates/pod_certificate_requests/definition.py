@@ -47,9 +47,23 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
         "certificates.k8s.io",
         "podcertificaterequests",
         strategy,
+        versions=("v1", "v1beta1"),
+        storage_version="v1beta1",
         table=TABLE,
         subresources={"status": PodCertificateStatusStrategy(strategy, authorizer)},
+        convert=convert,
     )
+
+
+def convert(obj: Object, version: str) -> Object:
+    """Return a copy of a PodCertificateRequest in `version`, which may share nested objects.
+
+    v1 lacks the older way to prove possession of the key.
+    """
+    converted = {**obj, "apiVersion": f"{GROUP}/{version}"}
+    if version == "v1" and isinstance(spec := obj.get("spec"), dict):
+        converted["spec"] = {key: value for key, value in spec.items() if key not in pod_certificates.ONLY_V1BETA1}
+    return converted
 
 
 class PodCertificateStrategy(KindStrategy):

@@ -26,6 +26,8 @@ _LARGEST: Final = 10 * 1024
 _STUB: Final = "spec.stubPKCS10Request"
 _KEY: Final = "spec.pkixPublicKey"
 _PROOF: Final = "spec.proofOfPossession"
+ONLY_V1BETA1: Final = ("pkixPublicKey", "proofOfPossession")
+"""The fields of the spec that only v1beta1 has."""
 _ONE_WAY: Final = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
 _UNKNOWN_KEY: Final = "unknown public key type; supported types are Ed25519, ECDSA, and RSA"
 _CURVES: Final = frozenset({"secp256r1", "secp384r1", "secp521r1"})

@@ -9,6 +9,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
 from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.conversion import VERSIONS, convert_claim
 from tetrapod.core.resource.resource_claims import status_validation as claim_status
 from tetrapod.core.resource.resource_claims import validation as claims
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess, ClaimStatusStrategy
@@ -28,7 +29,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         access,
         "ResourceClaim",
         lambda obj: ((obj.get("spec") or {}).get("devices") or {}).get("requests") or [],
-        defaults=set_defaults,
+        defaults={"v1": set_defaults, "v1beta2": set_defaults, "v1beta1": set_v1beta1_defaults},
         validator=claims.validate,
         whole_update_validator=claims.validate_update,
         revalidates_generate_name=True,
@@ -36,7 +37,15 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         return_deleted_object=True,
     )
     status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)
-    return builtin(GROUP, "resourceclaims", strategy, table=TABLE, subresources={"status": status})
+    return builtin(
+        GROUP,
+        "resourceclaims",
+        strategy,
+        versions=VERSIONS,
+        table=TABLE,
+        subresources={"status": status},
+        convert=convert_claim,
+    )
 
 
 def set_defaults(obj: Object) -> None:
@@ -58,11 +67,37 @@ def set_device_defaults(devices: Object) -> None:
             _default_request(device_request)
 
 
+def set_v1beta1_defaults(obj: Object) -> None:
+    """Set the defaults of the device requests in a ResourceClaim of v1beta1, which is modified."""
+    set_v1beta1_device_defaults((obj.get("spec") or {}).get("devices") or {})
+
+
+def set_v1beta1_device_defaults(devices: Object) -> None:
+    """Set the defaults of the device requests of a claim or of a claim template in v1beta1.
+
+    A request without a device class has alternatives. It gets no defaults itself, except in its tolerations.
+
+    Args:
+        devices: the field of that name in the spec, which is modified.
+    """
+    for request in devices.get("requests") or ():
+        if request.get("deviceClassName"):
+            _default_request(request)
+        else:
+            _default_tolerations(request)
+        for alternative in request.get("firstAvailable") or ():
+            _default_request(alternative)
+
+
 def _default_request(request: Object) -> None:
     if not request.get("allocationMode"):
         request["allocationMode"] = "ExactCount"
     if request["allocationMode"] == "ExactCount" and not request.get("count"):
         request["count"] = 1
+    _default_tolerations(request)
+
+
+def _default_tolerations(request: Object) -> None:
     for toleration in request.get("tolerations") or ():
         toleration["operator"] = toleration.get("operator") or "Equal"
 

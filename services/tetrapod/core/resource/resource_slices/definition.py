@@ -10,6 +10,7 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP, device_taint_rules
+from tetrapod.core.resource.conversion import VERSIONS, convert_slice
 from tetrapod.core.resource.resource_slices import validation as slices
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
@@ -24,7 +25,7 @@ _LISTS: Final = ("bools", "ints", "strings", "versions")
 def definition() -> ResourceDefinition:
     """Return the definition of ResourceSlices."""
     strategy = SliceStrategy(
-        defaults=set_defaults,
+        defaults={"v1": set_defaults, "v1beta2": set_defaults, "v1beta1": set_v1beta1_defaults},
         validator=slices.validate,
         whole_update_validator=slices.validate_update,
         warnings=warnings,
@@ -36,7 +37,7 @@ def definition() -> ResourceDefinition:
             "spec.pool.name": lambda o: ((o.get("spec") or {}).get("pool") or {}).get("name") or "",
         },
     )
-    return builtin(GROUP, "resourceslices", strategy, table=TABLE)
+    return builtin(GROUP, "resourceslices", strategy, versions=VERSIONS, table=TABLE, convert=convert_slice)
 
 
 class SliceStrategy(KindStrategy):
@@ -88,8 +89,18 @@ def warnings(new: Object, old: Object | None) -> list[str]:
 def set_defaults(obj: Object) -> None:
     """Set timeAdded of device taints in a ResourceSlice, which is modified, to the current time where it is unset."""
     for device in (obj.get("spec") or {}).get("devices") or ():
-        for taint in device.get("taints") or ():
-            device_taint_rules.set_taint_defaults(taint)
+        _set_device_defaults(device)
+
+
+def set_v1beta1_defaults(obj: Object) -> None:
+    """Set the same defaults in a ResourceSlice of v1beta1, which is modified."""
+    for device in (obj.get("spec") or {}).get("devices") or ():
+        _set_device_defaults(device.get("basic") or {})
+
+
+def _set_device_defaults(device: Object) -> None:
+    for taint in device.get("taints") or ():
+        device_taint_rules.set_taint_defaults(taint)
 
 
 def _row(obj: Object) -> list[Any]:

@@ -122,6 +122,6 @@ def _built_in() -> dict[str, GroupResource]:
     return {
         facts.name: GroupResource(group.name, facts.name)
         for group in groups()
-        for version in group.versions
+        for version in (*group.optional, *group.versions)
         for facts in resource_facts(group.name, version)
     }

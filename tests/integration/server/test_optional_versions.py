@@ -1,0 +1,304 @@
+"""The group-versions that only --runtime-config enables: conversion, storage version, discovery and warnings.
+
+The expected objects and texts are those of a kube-apiserver v1.37.1 with the same flags.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.https_client import APPLY, MERGE, HttpsClient
+from support.server import running
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types import groups
+
+FLAGS = "--runtime-config=api/beta=true,api/alpha=true"
+NAMESPACE = "namespaces/default/"
+
+Server = tuple[HttpsClient, Path]
+
+CASES: list[tuple[str, str, str, str, Object, tuple[str, ...], str]] = [
+    (
+        "resource.k8s.io",
+        NAMESPACE,
+        "resourceclaims",
+        "ResourceClaim",
+        {"devices": {"requests": [{"name": "r", "deviceClassName": "c"}]}},
+        ("v1beta1", "v1beta2", "v1"),
+        "v1",
+    ),
+    (
+        "resource.k8s.io",
+        NAMESPACE,
+        "resourceclaimtemplates",
+        "ResourceClaimTemplate",
+        {"spec": {"devices": {"requests": [{"name": "r", "deviceClassName": "c"}]}}},
+        ("v1beta1", "v1beta2", "v1"),
+        "v1",
+    ),
+    (
+        "resource.k8s.io",
+        "",
+        "resourceslices",
+        "ResourceSlice",
+        {
+            "driver": "d",
+            "nodeName": "n",
+            "pool": {"name": "p", "resourceSliceCount": 1},
+            "devices": [{"name": "x", "basic": {"attributes": {"a": {"int": 1}}}}],
+        },
+        ("v1beta1", "v1beta2", "v1"),
+        "v1",
+    ),
+    ("resource.k8s.io", "", "deviceclasses", "DeviceClass", {}, ("v1beta1", "v1beta2", "v1"), "v1"),
+    (
+        "resource.k8s.io",
+        "",
+        "devicetaintrules",
+        "DeviceTaintRule",
+        {"taint": {"key": "k", "effect": "NoSchedule"}},
+        ("v1alpha3", "v1beta2", "v1"),
+        "v1beta2",
+    ),
+    (
+        "storagemigration.k8s.io",
+        "",
+        "storageversionmigrations",
+        "StorageVersionMigration",
+        {"resource": {"group": "apps", "resource": "deployments"}},
+        ("v1beta1", "v1"),
+        "v1beta1",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "",
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        {"policyName": "a"},
+        ("v1alpha1", "v1beta1", "v1"),
+        "v1",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "",
+        "mutatingadmissionpolicies",
+        "MutatingAdmissionPolicy",
+        {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": ["no"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}
+                ]
+            },
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
+        },
+        ("v1alpha1", "v1beta1", "v1"),
+        "v1",
+    ),
+]
+"""Group, namespace part of the path, resource, kind, spec in the first version, versions, storage version."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("optional")
+    with running(directory, FLAGS) as running_server:
+        yield HttpsClient(running_server.kubeconfig), directory
+
+
+def stored(directory: Path, prefix: str) -> Object:
+    """Return the stored object whose key begins with `prefix`."""
+    with sqlite3.connect(directory / "tetrapod.db") as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for row in connection.execute(f"SELECT * FROM {table}"):
+                key = next((value for value in row if isinstance(value, str) and prefix in value), None)
+                value = next((value for value in row if isinstance(value, bytes) and value.startswith(b"{")), None)
+                if key is not None and value is not None:
+                    found: Object = json.loads(value)
+                    return found
+    raise AssertionError(f"nothing is stored below {prefix}")
+
+
+@pytest.mark.parametrize(("group", "place", "resource", "kind", "spec", "versions", "storage"), CASES)
+def test_an_object_is_the_same_in_all_versions(
+    server: Server,
+    group: str,
+    place: str,
+    resource: str,
+    kind: str,
+    spec: Object,
+    versions: tuple[str, ...],
+    storage: str,
+) -> None:
+    client, directory = server
+
+    def path(version: str, name: str = "") -> str:
+        return f"/apis/{group}/{version}/{place}{resource}{'/' + name if name else ''}"
+
+    body = {"metadata": {"name": "one"}, "spec": spec}
+    created = client.call("POST", path(versions[0]), body)
+    assert created.status == 201, created.message
+    assert stored(directory, f"{resource}/{'default/' if place else ''}one")["apiVersion"] == f"{group}/{storage}"
+    read: dict[str, Any] = {}
+    for version in versions:
+        reply = client.call("GET", path(version, "one"))
+        assert reply.status == 200, version
+        assert (reply.body["apiVersion"], reply.body["kind"]) == (f"{group}/{version}", kind)
+        assert [item["metadata"]["name"] for item in client.call("GET", path(version)).body["items"]] == ["one"]
+        read[version] = reply.body
+    assert read[versions[0]] == created.body
+    for version in versions:
+        patched = client.call("PATCH", path(version, "one"), {"metadata": {"labels": {"in": version}}}, MERGE)
+        assert (patched.status, patched.body["metadata"]["labels"]["in"]) == (200, version)
+        assert patched.body["spec"] == read[version]["spec"]
+        replaced = client.call("PUT", path(version, "one"), patched.body)
+        assert (replaced.status, replaced.body["spec"]) == (200, read[version]["spec"]), replaced.message
+        declared = {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"labels": {"applied": version}}}
+        applied = client.call("PATCH", f"{path(version, 'one')}?fieldManager=test", declared, APPLY)
+        assert (applied.status, applied.body["metadata"]["labels"]["applied"]) == (200, version), applied.message
+        listed = {entry["name"]: entry for entry in client.call("GET", f"/apis/{group}/{version}").body["resources"]}
+        assert listed[resource]["kind"] == kind
+        assert (
+            path(version, "{name}").replace("default", "{namespace}")
+            in (client.call("GET", f"/openapi/v3/apis/{group}/{version}").body["paths"])
+        )
+    deleted = client.call("DELETE", path(versions[0], "one"))
+    assert deleted.status == 200
+
+
+def test_a_watch_converts_to_its_version(server: Server) -> None:
+    client, _ = server
+    base = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    claim = {
+        "metadata": {"name": "watched"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}},
+    }
+    version = client.call("GET", base).body["metadata"]["resourceVersion"]
+    assert client.call("POST", base, claim).status == 201
+    old = base.replace("/v1/", "/v1beta1/")
+    event = client.call("GET", f"{old}?watch=true&timeoutSeconds=1&resourceVersion={version}").body
+    assert event["type"] == "ADDED"
+    assert event["object"]["apiVersion"] == "resource.k8s.io/v1beta1"
+    assert event["object"]["spec"]["devices"]["requests"] == [
+        {"name": "r", "deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+    ]
+
+
+def test_v1beta1_of_device_requests_and_devices_differs(server: Server) -> None:
+    client, _ = server
+    base = "/apis/resource.k8s.io/{}/namespaces/default/resourceclaims"
+    requests = [
+        {"name": "r", "deviceClassName": "c", "tolerations": [{"key": "k"}]},
+        {"name": "f", "firstAvailable": [{"name": "s", "deviceClassName": "c", "count": 3}]},
+    ]
+    body = {"metadata": {"name": "both"}, "spec": {"devices": {"requests": requests}}}
+    created = client.call("POST", base.format("v1beta1"), body)
+    alternatives = [{"name": "s", "deviceClassName": "c", "allocationMode": "ExactCount", "count": 3}]
+    exact = {
+        "deviceClassName": "c",
+        "allocationMode": "ExactCount",
+        "count": 1,
+        "tolerations": [{"key": "k", "operator": "Equal"}],
+    }
+    assert created.body["spec"]["devices"]["requests"] == [
+        {"name": "r", **exact},
+        {"name": "f", "deviceClassName": "", "firstAvailable": alternatives},
+    ]
+    for version in ("v1", "v1beta2"):
+        assert client.call("GET", base.format(version) + "/both").body["spec"]["devices"]["requests"] == [
+            {"name": "r", "exactly": exact},
+            {"name": "f", "firstAvailable": alternatives},
+        ]
+    neither = {"metadata": {"name": "none"}, "spec": {"devices": {"requests": [{"name": "r"}]}}}
+    assert client.call("POST", base.format("v1beta1"), neither).message == (
+        'ResourceClaim.resource.k8s.io "none" is invalid: spec.devices.requests[0]: Required value: '
+        "exactly one of `exactly` or `firstAvailable` is required"
+    )
+    spec = {"driver": "d", "allNodes": True, "pool": {"name": "p", "resourceSliceCount": 1}, "devices": [{"name": "x"}]}
+    slices = "/apis/resource.k8s.io/{}/resourceslices"
+    assert client.call("POST", slices.format("v1"), {"metadata": {"name": "s"}, "spec": spec}).status == 201
+    converted = client.call("GET", slices.format("v1beta1") + "/s").body["spec"]
+    assert (converted["allNodes"], converted["devices"]) == (True, [{"name": "x", "basic": {}}])
+    assert "nodeName" not in converted
+
+
+def test_only_v1_of_device_taint_rules_requires_a_resource_version(server: Server) -> None:
+    client, _ = server
+    base = "/apis/resource.k8s.io/{}/devicetaintrules"
+    rule: Object = {"metadata": {"name": "rule"}, "spec": {"taint": {"key": "k", "effect": "NoSchedule"}}}
+    assert client.call("POST", base.format("v1alpha3"), rule).status == 201
+    assert client.call("PUT", base.format("v1beta2") + "/rule", rule).status == 200
+    old = "2001-01-01T00:00:00Z"
+    patch = {"spec": {"taint": {"effect": "NoSchedule", "timeAdded": old}}}
+    patched = client.call("PATCH", base.format("v1") + "/rule", patch, MERGE)
+    assert patched.body["spec"]["taint"]["timeAdded"] == old
+    patch = {"spec": {"taint": {"effect": "NoExecute"}}}
+    assert client.call("PATCH", base.format("v1") + "/rule", patch, MERGE).body["spec"]["taint"]["timeAdded"] > old
+    assert "must be specified for an update" in client.call("PUT", base.format("v1") + "/rule", rule).message
+    assert client.call("DELETE", base.format("v1beta2") + "/rule").body["kind"] == "DeviceTaintRule"
+
+
+def test_v1alpha1_of_policy_bindings_has_a_default_of_its_own(server: Server) -> None:
+    client, _ = server
+    base = "/apis/admissionregistration.k8s.io/{}/mutatingadmissionpolicybindings"
+    body = {"metadata": {"name": "default"}, "spec": {"policyName": "a", "paramRef": {"name": "x"}}}
+    created = client.call("POST", base.format("v1alpha1"), body)
+    assert created.body["spec"]["paramRef"]["parameterNotFoundAction"] == "Deny"
+    body["metadata"] = {"name": "none"}
+    assert client.call("POST", base.format("v1beta1"), body).status == 422
+
+
+def test_deprecated_versions_warn_also_on_subresources(server: Server) -> None:
+    client, _ = server
+    text = '299 - "resource.k8s.io/{} is deprecated in v1.{}+, unavailable in v1.{}+"'
+    for path, expected in (
+        ("v1beta1/resourceslices", [text.format("v1beta1 ResourceSlice", 35, 38)]),
+        ("v1beta2/resourceslices/none", [text.format("v1beta2 ResourceSlice", 36, 39)]),
+        ("v1alpha3/devicetaintrules/none/status", [text.format("v1alpha3 DeviceTaintRule", 36, 39)]),
+        ("v1beta2/devicetaintrules", []),
+        ("v1/resourceslices", []),
+    ):
+        assert client.call("GET", f"/apis/resource.k8s.io/{path}").warnings == expected, path
+
+
+def test_discovery_lists_the_versions_in_upstreams_order(server: Server) -> None:
+    client, _ = server
+    served = {
+        group["name"]: [version["version"] for version in group["versions"]]
+        for group in client.call("GET", "/apis").body["groups"]
+    }
+    assert served["resource.k8s.io"] == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
+    assert served["admissionregistration.k8s.io"] == ["v1", "v1beta1", "v1alpha1"]
+    assert served["certificates.k8s.io"] == ["v1", "v1beta1"]
+    assert served["storagemigration.k8s.io"] == ["v1", "v1beta1"]
+
+
+def test_by_default_no_optional_version_is_served(tmp_path: Path) -> None:
+    with running(tmp_path) as running_server:
+        client = HttpsClient(running_server.kubeconfig)
+        served = [
+            version["groupVersion"]
+            for group in client.call("GET", "/apis").body["groups"]
+            for version in group["versions"]
+        ]
+        optional = [f"{group.name}/{version}" for group in groups() for version in group.optional]
+        assert optional
+        assert not set(served) & set(optional)
+        assert client.call("GET", "/apis/resource.k8s.io/v1beta1/resourceclaims").status == 404
+        documents = client.call("GET", "/openapi/v3").body["paths"]
+        assert not {f"apis/{version}" for version in optional} & documents.keys()
+
+
+def test_a_single_resource_of_a_version_can_be_enabled(tmp_path: Path) -> None:
+    with running(tmp_path, "--runtime-config=resource.k8s.io/v1beta1/deviceclasses=true") as running_server:
+        client = HttpsClient(running_server.kubeconfig)
+        resources = client.call("GET", "/apis/resource.k8s.io/v1beta1").body["resources"]
+        assert [resource["name"] for resource in resources] == ["deviceclasses"]
+        assert client.call("GET", "/apis/resource.k8s.io/v1beta1/resourceslices").status == 404
