@@ -13,6 +13,7 @@ from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.apps.wiring.generic import check_generic
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
+from tetrapod.apps.wiring.metrics import configure_metrics
 from tetrapod.apps.wiring.storage import build_encryption, check_backend, check_early, open_backend
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.admission.interface import AdmissionChain
@@ -27,7 +28,6 @@ from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.metrics.collectors import disable_metrics
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
@@ -68,7 +68,7 @@ class Program:
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         check_generic(options.generic)
-        disable_metrics(options.metrics.disabled)
+        configure_metrics(options.metrics)
         feature_gates.configure(options.generic.feature_gates)
         flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)

@@ -24,11 +24,6 @@ ABSENT: Final = {
     "apiextensions_openapi_v3_regeneration_count",
     # There is one limit for reads and writes together; apiserver_current_{inflight,inqueue}_requests separates them.
     "apiserver_flowcontrol_read_vs_write_current_requests",
-    # Published if encryption at rest by a KMS is configured; no cache of KMS v1 exists.
-    "apiserver_envelope_encryption_dek_cache_fill_percent",
-    "apiserver_storage_data_key_generation_duration_seconds",
-    "apiserver_storage_data_key_generation_failures_total",
-    "apiserver_storage_envelope_transformation_cache_misses_total",
     # The cache is never compared with the store.
     "apiserver_storage_consistency_checks_total",
     # Validation has one implementation, so there is nothing to compare it with.

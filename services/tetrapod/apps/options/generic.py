@@ -133,6 +133,24 @@ class MetricsFlags:
         "This flag provides an escape hatch for misbehaving metrics. You must provide the fully qualified metric name "
         "in order to disable it.",
     )
+    show_hidden_for_version: str = flag(
+        "show-hidden-metrics-for-version",
+        "",
+        "The previous version for which you want to show hidden metrics, as MAJOR.MINOR. Only the previous minor "
+        "version is meaningful, other values are not allowed.",
+    )
+    allow_labels: tuple[str, ...] = flag(
+        "allow-metric-labels",
+        (),
+        "The allowed values of a label of a metric, in the form METRIC,LABEL=VALUE,VALUE. Other values are counted as "
+        'unexpected. With several metrics, each is quoted: \'"METRIC,LABEL=VALUE","METRIC,LABEL=VALUE"\'.',
+        kind=Kind.REPEATED,
+    )
+    allow_labels_manifest: str = flag(
+        "allow-metric-labels-manifest",
+        "",
+        'The path to a YAML file with a map of "METRIC,LABEL" to "VALUE,VALUE", in place of --allow-metric-labels.',
+    )
 
 
 @dataclass(frozen=True, slots=True)

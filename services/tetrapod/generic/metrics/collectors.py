@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Mu
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.metrics.names import BETA, STABLE
+from tetrapod.generic.metrics.allowed_labels import constrained
+from tetrapod.generic.metrics.names import BETA, HIDDEN, STABLE
 from tetrapod.generic.metrics.series import MOST_SERIES, UNEXPECTED, on_change, retired
 
 _ALL: Final[list[Metric]] = []
@@ -80,6 +81,13 @@ class Metric:
     def drop(self, labels: Mapping[str, str]) -> None:
         """Remove the series that have all these label values. The default does nothing."""
 
+    def _constrained(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """Return label values with "unexpected" in place of those that are not allowed, and count these."""
+        allowed = constrained(self.name, self.labels, labels)
+        if allowed != labels:
+            OVERFLOWS.add((), sum(mine != other for mine, other in zip(allowed, labels, strict=True)))
+        return allowed
+
     def _key_of(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
         """Return the label values under which to count a new series, or None if the series must not begin.
 
@@ -127,10 +135,12 @@ class Counter(Metric):
         """Add `amount` to the series with these label values."""
         value = self.values.get(labels)
         if value is None:
-            key = self._key_of(labels, len(self.values) + len(self._rows))
-            if key is None:
-                return
-            labels, value = key, self.values.get(key, 0)
+            labels = self._constrained(labels)
+            if (value := self.values.get(labels)) is None:
+                key = self._key_of(labels, len(self.values) + len(self._rows))
+                if key is None:
+                    return
+                labels, value = key, self.values.get(key, 0)
         self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
@@ -141,8 +151,10 @@ class Counter(Metric):
         """
         row = self._rows.get(labels)
         if row is None:
-            key = self._key_of(labels, len(self.values) + len(self._rows))
-            row = [0.0] if key is None else self._rows.setdefault(key, [0.0])
+            labels = self._constrained(labels)
+            if (row := self._rows.get(labels)) is None:
+                key = self._key_of(labels, len(self.values) + len(self._rows))
+                row = [0.0] if key is None else self._rows.setdefault(key, [0.0])
         return row
 
     def clear(self) -> None:
@@ -174,6 +186,8 @@ class Gauge(Counter):
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
         """Set the value of the series with these label values. Do nothing if the series must not begin."""
+        if labels not in self.values:
+            labels = self._constrained(labels)
         if labels not in self.values and self._key_of(labels, len(self.values)) != labels:
             return  # the values of several series cannot be shown as one
         self.values[labels] = value
@@ -203,8 +217,12 @@ class GaugeFunction(Metric):
         super().__init__(name, help_text, labels, among)
         self.read = read
 
+    def _values(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        """Return the values by allowed label values. Of several that are "unexpected", the last one is shown."""
+        return {constrained(self.name, self.labels, labels): value for labels, value in self.read()}.items()
+
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, value in self.read():
+        for labels, value in self._values():
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
 
@@ -212,6 +230,13 @@ class CounterFunction(GaugeFunction):
     """A counter whose values are read when it is scraped, as for GaugeFunction."""
 
     kind = "counter"
+
+    def _values(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        values: dict[tuple[str, ...], float] = {}
+        for labels, value in self.read():
+            key = constrained(self.name, self.labels, labels)
+            values[key] = values.get(key, 0) + value
+        return values.items()
 
 
 class Histogram(Metric):
@@ -245,7 +270,8 @@ class Histogram(Metric):
         row = self.values.get(labels)
         if row is None:
             row = [0.0] * (len(self.buckets) + 2)
-            key = self._key_of(labels, len(self.values))
+            labels = self._constrained(labels)
+            key = labels if labels in self.values else self._key_of(labels, len(self.values))
             if key is not None:
                 row = self.values.setdefault(key, row)
         return row
@@ -319,7 +345,15 @@ class HistogramFunction(Metric):
     ) -> None:
         super().__init__(name, help_text, labels)
         self.buckets = tuple(buckets)
-        self.rows = rows
+        self._read = rows
+
+    def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
+        """Return (label values, row) pairs. The rows of "unexpected" label values are added up."""
+        rows: dict[tuple[str, ...], list[float]] = {}
+        for labels, row in self._read():
+            key = constrained(self.name, self.labels, labels)
+            rows[key] = [mine + more for mine, more in zip(rows[key], row, strict=True)] if key in rows else row
+        return list(rows.items())
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         for labels, row in self.rows():
@@ -367,7 +401,8 @@ class Summary(Metric):
         """Count a value in the series with these label values."""
         row = self.values.get(labels)
         if row is None:
-            key = self._key_of(labels, len(self.values))
+            labels = self._constrained(labels)
+            key = labels if labels in self.values else self._key_of(labels, len(self.values))
             if key is None:
                 return
             row = self.values.setdefault(key, (deque(maxlen=self.LATEST), [0.0, 0.0]))
@@ -487,6 +522,11 @@ def disable_metrics(names: Iterable[str]) -> None:
     """
     DISABLED.clear()
     DISABLED.update(filter(None, names))
+
+
+def hidden_names() -> set[str]:
+    """Return the names of the metrics that are disabled, or deprecated and not registered."""
+    return DISABLED | (set(HIDDEN.split()) - {metric.name for metric in _ALL})
 
 
 def every() -> list[Metric]:

@@ -17,6 +17,7 @@ apiserver_request_duration_seconds
 apiserver_request_total
 apiserver_requested_deprecated_apis
 apiserver_response_sizes
+apiserver_storage_objects
 apiserver_storage_size_bytes
 kubernetes_healthcheck
 kubernetes_healthchecks_total
@@ -59,6 +60,14 @@ workqueue_retries_total
 workqueue_unfinished_work_seconds
 workqueue_work_duration_seconds
 """
+HIDDEN: Final = """
+apiserver_cache_list_fetched_objects_total
+apiserver_cache_list_returned_objects_total
+apiserver_cache_list_total
+apiserver_storage_objects
+etcd_bookmark_counts
+"""
+"""Upstream's deprecated metrics, which are shown with --show-hidden-metrics-for-version only."""
 CLASSIC: Final = """
 apiserver_admission_controller_admission_duration_seconds
 apiserver_admission_step_admission_duration_seconds

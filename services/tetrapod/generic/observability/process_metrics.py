@@ -14,7 +14,14 @@ from typing import Any, Final
 
 from tetrapod.generic.configuration.feature_gates import gate_states
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
-from tetrapod.generic.metrics.collectors import DISABLED, Counter, CounterFunction, GaugeFunction, every, stability
+from tetrapod.generic.metrics.collectors import (
+    DISABLED,
+    CounterFunction,
+    GaugeFunction,
+    every,
+    hidden_names,
+    stability,
+)
 
 _BUILD: Final = {
     "major": "major",
@@ -134,6 +141,5 @@ CounterFunction(
     ("stability_level", "deprecated_version"),
     _levels,
 )
-# Upstream's hidden metrics are not kept.
-Counter("hidden_metrics_total", "The count of hidden metrics.")
+CounterFunction("hidden_metrics_total", "The count of hidden metrics.", (), lambda: [((), float(len(hidden_names())))])
 CounterFunction("disabled_metrics_total", "The count of disabled metrics.", (), lambda: [((), float(len(DISABLED)))])

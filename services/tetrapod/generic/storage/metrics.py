@@ -31,10 +31,10 @@ _ERRORS: Final = Counter(
     "etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", _LABELS
 )
 _STORAGE: Final = (*_OF, "storage")
-_LISTS: Final = Counter(
+LISTS: Final = Counter(
     "apiserver_storage_list_total", "Number of LIST requests served from storage", (*_STORAGE, "index")
 )
-_FETCHED: Final = Counter(
+FETCHED: Final = Counter(
     "apiserver_storage_list_fetched_objects_total",
     "Number of objects read from storage in the course of serving a LIST request",
     (*_STORAGE, "index"),
@@ -44,7 +44,7 @@ _EVALUATED: Final = Counter(
     "Number of objects tested in the course of serving a LIST request from storage",
     _STORAGE,
 )
-_RETURNED: Final = Counter(
+RETURNED: Final = Counter(
     "apiserver_storage_list_returned_objects_total",
     "Number of objects returned for a LIST request from storage",
     _STORAGE,
@@ -77,10 +77,10 @@ class Lists:
             fetched: the number of objects before selectors and limit were applied.
             returned: the number of objects in the response.
         """
-        _LISTS.add(self._cache_index)
-        _FETCHED.add(self._cache_index, fetched)
+        LISTS.add(self._cache_index)
+        FETCHED.add(self._cache_index, fetched)
         _EVALUATED.add(self._cache, 0)
-        _RETURNED.add(self._cache, returned)
+        RETURNED.add(self._cache, returned)
 
     def stored(self, fetched: int, evaluated: int, returned: int, seconds: float) -> None:
         """Count a list that was answered from the store.
@@ -91,10 +91,10 @@ class Lists:
             returned: the number of objects in the response.
             seconds: the duration of the whole list.
         """
-        _LISTS.add(self._store_index)
-        _FETCHED.add(self._store_index, fetched)
+        LISTS.add(self._store_index)
+        FETCHED.add(self._store_index, fetched)
         _EVALUATED.add(self._store, evaluated)
-        _RETURNED.add(self._store, returned)
+        RETURNED.add(self._store, returned)
         _LIST_SECONDS.observe(self._seconds, seconds)
 
 
@@ -218,12 +218,17 @@ def _gauge_values(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tup
     return sorted(values.items())
 
 
+def resource_objects() -> list[tuple[tuple[str, ...], float]]:
+    """Return the number of objects of each resource with a filled cache, by group and resource."""
+    return _gauge_values(lambda _, statistics: float(statistics[0]))
+
+
 GaugeFunction(
     "apiserver_resource_objects",
     "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be "
     "-1.",
     _OF,
-    lambda: _gauge_values(lambda _, statistics: float(statistics[0])),
+    resource_objects,
 )
 GaugeFunction(
     "apiserver_resource_size_estimate_bytes",

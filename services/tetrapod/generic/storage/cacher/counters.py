@@ -162,11 +162,16 @@ def _define_counter(name: str, text: str, read: Callable[[CacheCounters], int]) 
         text: the help text of the metric.
         read: returns the count from the counters of a resource.
     """
+    CounterFunction(name, text, _LABELS, lambda: _counts(read))
 
-    def samples() -> Sequence[tuple[tuple[str, ...], float]]:
-        return [(labels, float(count)) for labels, counters in list(_by_resource.items()) if (count := read(counters))]
 
-    CounterFunction(name, text, _LABELS, samples)
+def _counts(read: Callable[[CacheCounters], int]) -> list[tuple[tuple[str, ...], float]]:
+    return [(labels, float(count)) for labels, counters in list(_by_resource.items()) if (count := read(counters))]
+
+
+def bookmarks() -> list[tuple[tuple[str, ...], float]]:
+    """Return the number of progress notifications of the store, by group and resource."""
+    return _counts(lambda counters: counters.bookmarks)
 
 
 def _consistent() -> Sequence[tuple[tuple[str, ...], float]]:

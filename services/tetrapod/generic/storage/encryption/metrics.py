@@ -51,6 +51,15 @@ KEY_GENERATION: Final = Histogram(
     (),
     _exponential(5e-6, 14),
 )
+Counter(
+    "apiserver_storage_data_key_generation_failures_total",
+    "Total number of failed data encryption key(DEK) generation operations.",
+)
+# Of KMS v1, which does not exist here: the cache is empty, as in a kube-apiserver without KMS v1.
+Gauge(
+    "apiserver_envelope_encryption_dek_cache_fill_percent",
+    "Percent of the cache slots currently occupied by cached DEKs.",
+).set((), 0.0)
 KMS_LATENCY: Final = Histogram(
     "apiserver_envelope_encryption_kms_operations_latency_seconds",
     "KMS operation duration with gRPC error code status total.",
