@@ -7,7 +7,6 @@ value.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from tetrapod.aggregator.delegation.local import LocalDelegation
 from tetrapod.aggregator.service import AggregatorService
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.program import Program
-from tetrapod.apps.wiring.addresses import reachable_address
+from tetrapod.apps.wiring.addresses import check_families, kubernetes_service_address, reachable_address
 from tetrapod.apps.wiring.aggregator_service import aggregator_config, build_presence, proxy_certificate
 from tetrapod.apps.wiring.audit import audited
 from tetrapod.apps.wiring.auth_service import auth_options
@@ -61,6 +60,7 @@ class Embedded(Program):
         # only the front proxy has a certificate of our CA
         if not request_header.client_ca_file and not request_header.allowed_names:
             options = options.with_flags({"requestheader-allowed-names": (FRONT_PROXY_CLIENT,)})
+        check_families(options)
         super().__init__(options, backend)
         self.address = reachable_address(options)
         self.pki = self._write_pki()
@@ -81,7 +81,7 @@ class Embedded(Program):
             "kubernetes.default",
             "kubernetes.default.svc",
         ]
-        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.workloads.service_cluster_ip_range)]
+        hosts += ["kubernetes.default.svc.cluster.local", kubernetes_service_address(options)]
         hosts += [options.local_address, self.address]
         return write_pki(options.pki, dict.fromkeys(hosts))
 
@@ -226,10 +226,6 @@ class Embedded(Program):
             f"  export KUBECONFIG={path.absolute()}",
             "  kubectl get namespaces",
         ]
-
-
-def _first_address(network: str) -> str:
-    return str(ipaddress.ip_network(network, strict=False).network_address + 1)
 
 
 async def renew_periodically(

@@ -15,6 +15,7 @@ from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
 from tetrapod.core.allocators.repair_ports import PortRepair
+from tetrapod.core.allocators.service_ranges import service_ranges
 from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
@@ -58,7 +59,7 @@ class CoreConfig:
     """The configuration of the service.
 
     Attributes:
-        service_network: the CIDR of cluster IPs.
+        service_cluster_ip_range: the CIDRs of cluster IPs, one or two, separated by a comma.
         node_ports: the range of node ports, such as "30000-32767".
         kubernetes_node_port: the node port of the Service `kubernetes`; 0 for none.
         advertise_address: the address in the endpoints of the Service `kubernetes`.
@@ -74,7 +75,7 @@ class CoreConfig:
         allow_privileged: whether containers may be privileged.
     """
 
-    service_network: str
+    service_cluster_ip_range: str
     node_ports: str
     advertise_address: str
     port: int
@@ -131,8 +132,8 @@ class CoreService:
         self._controller_client = controller_client
         self._leadership = leadership
         self.backends = BackendPool()
-        addresses = ClusterIPs(config.service_network, client)
-        ports = NodePorts(config.node_ports, server.storage)
+        self._addresses = addresses = ClusterIPs(service_ranges(config.service_cluster_ip_range), client)
+        self._ports = ports = NodePorts(config.node_ports, server.storage)
         dependencies = Dependencies(
             subresources=self._subresources(token_rest, probes),
             addresses=addresses,
@@ -146,7 +147,7 @@ class CoreService:
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(
-                str(addresses.network),
+                tuple(map(str, addresses.ranges)),
                 addresses.first,
                 config.advertise_address,
                 config.port,
@@ -155,10 +156,10 @@ class CoreService:
                 process_name=config.process_name,
             ),
         )
-        self._addresses, self._ports = addresses, ports
 
     def _subresources(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
-        stores = self.server.stores
+        stores, family = self.server.stores, self._addresses.families[0]
+        backends = Backends(self.backends, self._config.kubelet)
         return {
             "bindings": BindingRest(stores),
             "pods/binding": PodBindingRest(stores),
@@ -167,7 +168,7 @@ class CoreService:
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,
             "componentstatuses": ComponentStatusRest({**local_components(), **probes}),
-            **streaming_subresources(stores, Backends(self.backends, self._config.kubelet), self.server.authorizer),
+            **streaming_subresources(stores, backends, self.server.authorizer, family),
         }
 
     def register(self, lifecycle: Lifecycle) -> None:
@@ -185,9 +186,10 @@ class CoreService:
         async def repair() -> None:
             services = Informer(self._client, SERVICES)
             lifecycle.follow("servicecidrs", self._addresses.service_cidrs)
+            lifecycle.follow("ipaddresses", self._addresses.ip_addresses)
             lifecycle.follow("services", services)
-            address_repair = AddressRepair(self._client, self._addresses.service_cidrs, services)
-            allocator_metrics.register(self._addresses, address_repair.taken)
+            allocator_metrics.register(self._addresses)
+            address_repair = AddressRepair(self._client, self._addresses, services)
             for repairing in (address_repair, PortRepair(self._client, self._ports)):
                 lifecycle.background(repairing.name, repairing.run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -19,25 +20,17 @@ from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
-READY = {
-    "status": {
-        "conditions": [
-            {
-                "type": "Ready",
-                "status": "True",
-                "reason": "",
-                "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-        ]
-    }
-}
+READY = {"type": "Ready", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
 
-async def cidr(core: Core, name: str, network: str, *, ready: bool = True) -> None:
-    await core.client.create(CIDRS, "", {"metadata": {"name": name}, "spec": {"cidrs": [network]}})
-    if ready:
-        await core.client.patch(CIDRS, "", name, READY, subresource="status")
+def allocator(core: Core, *networks: str) -> ClusterIPs:
+    return ClusterIPs([ip_network(network) for network in networks], core.client)
+
+
+async def cidr(core: Core, name: str, *networks: str, ready: bool = True) -> None:
+    await core.client.create(CIDRS, "", {"metadata": {"name": name}, "spec": {"cidrs": networks}})
+    status = {"conditions": [{**READY, "status": str(ready)}]}
+    await core.client.patch(CIDRS, "", name, {"status": status}, subresource="status")
 
 
 async def service(core: Core, name: str, **spec: Any) -> Object:
@@ -50,7 +43,7 @@ async def reasons(core: Core) -> set[tuple[str, str]]:
 
 
 async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> None:
-    addresses = ClusterIPs("10.0.0.0/30", core.client)
+    addresses = allocator(core, "10.0.0.0/30")
     meta: Object = {"metadata": {"namespace": NS, "name": "s"}}
     async with running(addresses.service_cidrs):  # type: ignore[arg-type]
         await cidr(core, "kubernetes", "10.0.0.0/30")
@@ -61,10 +54,10 @@ async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> No
             return {str(network) for network in addresses.networks()}
 
         await eventually(networks, lambda found: found == {"10.0.0.0/30", "10.77.0.0/30"})
-        taken = [await addresses.take_any(meta, False) for _ in range(4)]
+        taken = [await addresses.take_any("IPv4", meta, False) for _ in range(4)]
         assert sorted(taken) == ["10.0.0.1", "10.0.0.2", "10.77.0.1", "10.77.0.2"]
         with pytest.raises(Exception, match="range is full"):
-            await addresses.take_any(meta, False)
+            await addresses.take_any("IPv4", meta, False)
         with pytest.raises(Exception, match="does not match the current range"):
             await addresses.take("10.78.0.1", meta, False)
         await core.client.delete(CIDRS, "", "more")
@@ -72,7 +65,7 @@ async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> No
 
 
 async def test_addresses_are_repaired(core: Core) -> None:
-    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    addresses = allocator(core, "10.0.0.0/24")
     services = Informer(core.client, SERVICES)
     await cidr(core, "kubernetes", "10.0.0.0/24")
     lost, wrong = [(await service(core, name))["spec"]["clusterIP"] for name in ("lost", "wrong")]
@@ -86,8 +79,8 @@ async def test_addresses_are_repaired(core: Core) -> None:
             "spec": {"parentRef": parent},
         }
         await core.client.create(ADDRESSES, "", body)
-    repair = AddressRepair(core.client, addresses.service_cidrs, services, create_grace=1)
-    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
+    repair = AddressRepair(core.client, addresses, services, create_grace=1)
+    async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
         found = await eventually(lambda: present(core, ADDRESSES, "", lost))
         assert found is not None
         assert found["spec"]["parentRef"] == {"resource": "services", "namespace": NS, "name": "lost"}
@@ -103,7 +96,7 @@ async def test_addresses_are_repaired(core: Core) -> None:
 
 async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core: Core) -> None:
     """It is released a moment later. A second leaked address, examined after it, shows that it has been examined."""
-    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    addresses = allocator(core, "10.0.0.0/24")
     services = Informer(core.client, SERVICES)
     await cidr(core, "kubernetes", "10.0.0.0/24")
     labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
@@ -114,8 +107,8 @@ async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core:
             ADDRESSES, "", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
         )
 
-    repair = AddressRepair(core.client, addresses.service_cidrs, services, create_grace=-1)
-    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
+    repair = AddressRepair(core.client, addresses, services, create_grace=-1)
+    async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
         await services.synced.wait()
         spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}
         going = services.objects[NS, "going"] = {"metadata": {"namespace": NS, "name": "going"}, "spec": spec}
@@ -131,12 +124,12 @@ async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core:
 
 
 async def test_an_address_outside_all_networks_is_reported(core: Core) -> None:
-    addresses = ClusterIPs("10.0.0.0/24", core.client)
+    addresses = allocator(core, "10.0.0.0/24")
     services = Informer(core.client, SERVICES)
     await service(core, "s", clusterIP="10.0.0.9")
     await cidr(core, "kubernetes", "10.5.0.0/24")
-    repair = AddressRepair(core.client, addresses.service_cidrs, services)
-    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
+    repair = AddressRepair(core.client, addresses, services)
+    async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
         await eventually(lambda: reasons(core), lambda found: found == {("ClusterIPOutOfRange", "s")})
 
 

@@ -183,7 +183,7 @@ async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
     found = {"addressType": "IPv4", "endpoints": [other, late], "ports": [{"name": "web", "port": 8080}]}
     slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
     await core.client.create(slices, "default", {"metadata": {"name": "s-1", "labels": labels}, **found})
-    rest = ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
+    rest = ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED), "IPv4")
     for name in ("s:web", "s:80", "s", "x"):
         with pytest.raises(StatusError, match=f'no endpoints available for service "{name[0]}"') as raised:
             await rest.locate(Context(namespace="default"), name)

@@ -64,7 +64,10 @@ class WorkloadFlags:
     """The flags of Services, Pods and Events."""
 
     service_cluster_ip_range: str = flag(
-        "service-cluster-ip-range", "10.0.0.0/24", "A CIDR notation IP range from which to assign service cluster IPs."
+        "service-cluster-ip-range",
+        "10.0.0.0/24",
+        "A CIDR notation IP range from which to assign service cluster IPs. It must not overlap with any IP ranges "
+        "assigned to nodes or pods. Max of two dual-stack CIDRs is allowed; the first one has the default IP family.",
     )
     service_node_port_range: str = flag(
         "service-node-port-range",

@@ -6,6 +6,10 @@ import socket
 from urllib.parse import urlsplit
 
 from tetrapod.apps.options.options import UNSPECIFIED, Options
+from tetrapod.core.allocators.networks import Network
+from tetrapod.core.allocators.service_ranges import first_address, service_ranges
+from tetrapod.generic.server.kubernetes_service.presence import may_be_endpoint
+from tetrapod.machinery.addresses import is_ipv4
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
@@ -19,7 +23,7 @@ def reachable_address(options: Options) -> str:
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:
         return options.local_address
-    six = options.serving.bind_address == "::" and ":" in options.workloads.service_cluster_ip_range.partition(",")[0]
+    six = options.serving.bind_address == "::" and _primary_range(options).version == 6
     family, anywhere = (socket.AF_INET6, "2001:db8::1") if six else (socket.AF_INET, "192.0.2.1")
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -27,6 +31,35 @@ def reachable_address(options: Options) -> str:
         except OSError:
             return options.local_address
         return str(probe.getsockname()[0])
+
+
+def kubernetes_service_address(options: Options) -> str:
+    """Return the cluster IP of the Service `kubernetes`, which has the IP family of the primary service network.
+
+    Raises:
+        ValueError: --service-cluster-ip-range is invalid.
+    """
+    return first_address(_primary_range(options))
+
+
+def check_families(options: Options) -> None:
+    """Check that the endpoint of the Service `kubernetes` would have the same IP family as its cluster IP.
+
+    Upstream: cmd/kube-apiserver/app/options/validation.go, validatePublicIPServiceClusterIPRangeIPFamilies
+
+    Raises:
+        ValueError: it would not, or --service-cluster-ip-range is invalid. The text is upstream's.
+    """
+    network, address = _primary_range(options), reachable_address(options)
+    is_endpoint = bool(options.serving.advertise_address) or may_be_endpoint(address)
+    if options.endpoint.reconciler_type == "none" or not is_endpoint:
+        return
+    if is_ipv4(address) != (network.version == 4):
+        raise ValueError(f'service IP family "{network}" must match public address family "{address}"')
+
+
+def _primary_range(options: Options) -> Network:
+    return service_ranges(options.workloads.service_cluster_ip_range)[0]
 
 
 def external_address(options: Options) -> str:

@@ -34,7 +34,7 @@ def core_config(
         click.ClickException: a file for kubelets cannot be read.
     """
     return CoreConfig(
-        service_network=options.workloads.service_cluster_ip_range,
+        service_cluster_ip_range=options.workloads.service_cluster_ip_range,
         node_ports=options.workloads.service_node_port_range,
         kubernetes_node_port=options.workloads.kubernetes_service_node_port,
         advertise_address=address,

@@ -8,10 +8,10 @@ Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Protocol
 
-from tetrapod.core.allocators.networks import Network, contains
+from tetrapod.core.allocators.networks import Network, contains, hosts
 from tetrapod.generic.metrics.collectors import Counter, Gauge, GaugeFunction, Histogram
 from tetrapod.machinery.golang.ip_addresses import parse_strict
 
@@ -45,36 +45,38 @@ PORT_REPAIR_ERRORS: Final = Counter(
     "Number of reconciliation failures on the nodeport repair reconcile loop",
 )
 STATIC, DYNAMIC = "static", "dynamic"
+_MOST: Final = 2**63 - 1
+"""The largest number of free addresses that upstream reports."""
 
 
 class Addresses(Protocol):
-    """The part of `ClusterIPs` that the gauges read: an allocator of one IP family."""
+    """The part of `ClusterIPs` that the gauges read."""
 
     def networks(self) -> list[Network]:
         """Return the networks from which addresses are allocated."""
         ...
 
+    def taken(self) -> Iterable[str]:
+        """Return the allocated addresses of all IP families, as far as this process knows them."""
+        ...
 
-_known: Final[weakref.WeakKeyDictionary[Addresses, Callable[[], Iterable[str]]]] = weakref.WeakKeyDictionary()
+
+_known: Final[weakref.WeakSet[Addresses]] = weakref.WeakSet()
 
 
-def register(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
-    """Include an allocator in the gauges of allocated and available addresses, for as long as the allocator exists.
-
-    Args:
-        taken: returns the allocated addresses of all IP families, as far as this process knows them.
-    """
-    _known[addresses] = taken
+def register(addresses: Addresses) -> None:
+    """Include an allocator in the gauges of allocated and available addresses, for as long as the allocator exists."""
+    _known.add(addresses)
 
 
 def _counts() -> dict[Network, tuple[int, int]]:
     """Return the numbers of allocated and of free addresses by network."""
     counts: dict[Network, tuple[int, int]] = {}
-    for addresses, read in list(_known.items()):
-        taken = [address for name in read() if (address := parse_strict(name)) is not None]
+    for addresses in list(_known):
+        taken = [address for name in addresses.taken() if (address := parse_strict(name)) is not None]
         for network in addresses.networks():
             count = sum(contains(network, address) for address in taken)
-            counts[network] = count, network.num_addresses - (2 if network.version == 4 else 1) - count
+            counts[network] = count, max(min(hosts(network), _MOST) - count, 0)
     return counts
 
 

@@ -26,10 +26,13 @@ def networks_of(service_cidr: Object) -> list[Network]:
 
 
 def is_ready(service_cidr: Object) -> bool:
-    """Return whether addresses may be allocated from the ServiceCIDR: it is Ready and not being deleted."""
+    """Return whether addresses may be allocated from the ServiceCIDR: it is Ready and not being deleted.
+
+    As upstream, a ServiceCIDR without the condition counts as ready, in case its controller does not run.
+    """
     conditions = (service_cidr.get("status") or {}).get("conditions") or ()
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-    return ready and not service_cidr["metadata"].get("deletionTimestamp")
+    ready: str = next((c.get("status") or "" for c in conditions if c.get("type") == "Ready"), "True")
+    return ready == "True" and not service_cidr["metadata"].get("deletionTimestamp")
 
 
 def contains(network: Network, address: Address) -> bool:
@@ -42,9 +45,24 @@ def contains(network: Network, address: Address) -> bool:
     return network.version == 6 or address != network.broadcast_address
 
 
+def hosts(network: Network) -> int:
+    """Return the number of addresses of the network that services may have."""
+    return max(network.num_addresses - (2 if network.version == 4 else 1), 0)
+
+
 def family_of(address: str) -> str:
     """Return the IP family of an address: "IPv4" or "IPv6"."""
     return "IPv6" if ":" in address else "IPv4"
+
+
+def family_of_network(network: Network) -> str:
+    """Return the IP family of a network: "IPv4" or "IPv6"."""
+    return f"IPv{network.version}"
+
+
+def other_family(family: str) -> str:
+    """Return the IP family that is not `family`."""
+    return "IPv6" if family == "IPv4" else "IPv4"
 
 
 def labels_of(address: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ import logging
 import time
 from typing import Final
 
+from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.networks import (
     DEFAULT,
     IP_ADDRESSES,
@@ -49,7 +50,7 @@ class AddressRepair:
     """The controller that keeps IPAddress objects equal to the cluster IPs of the Services.
 
     Args:
-        service_cidrs: informer of all ServiceCIDRs; the caller runs it.
+        allocator: the allocator of cluster IPs; the caller runs its informers of ServiceCIDRs and IPAddresses.
         services: informer of all Services; the caller runs it.
         period: seconds between two checks of all objects.
         create_grace: seconds for which an IPAddress without a service is kept. Only tests set it.
@@ -60,16 +61,16 @@ class AddressRepair:
     def __init__(
         self,
         client: Client,
-        service_cidrs: Informer,
+        allocator: ClusterIPs,
         services: Informer,
         *,
         period: float = _PERIOD,
         create_grace: float = _CREATE_GRACE,
     ) -> None:
         self._client = client
-        self._cidrs = service_cidrs
+        self._cidrs = allocator.service_cidrs
         self._services = services
-        self._addresses = Informer(client, IP_ADDRESSES)
+        self._addresses = allocator.ip_addresses
         self._events = EventRecorder(client, self.name)
         self._period, self._create_grace = period, create_grace
         self._of_services: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self.sync_service)
@@ -79,13 +80,8 @@ class AddressRepair:
         self._services.handlers.append(self._on_service)
         self._addresses.handlers.append(self._on_address)
 
-    def taken(self) -> list[str]:
-        """Return the names of all IPAddresses in the informer."""
-        return [name for _, name in list(self._addresses.objects)]
-
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._addresses.run())
             for informer in (self._addresses, self._services, self._cidrs):
                 await informer.synced.wait()
             if self._cidrs.get("", DEFAULT) is None:

@@ -19,6 +19,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.core.bootstrap.default_service_cidr import DefaultServiceCIDR
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import periodic_hook
@@ -28,12 +29,10 @@ from tetrapod.generic.server.kubernetes_service.identity import SERVER, Identity
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
-from tetrapod.machinery.timestamps import now_rfc3339
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 SERVICES: Final = GroupVersionResource("", "v1", "services")
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
-SERVICE_CIDRS: Final = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
 PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -47,8 +46,8 @@ class BootstrapConfig:
     """The values of this cluster and server that bootstrap objects contain.
 
     Attributes:
-        service_network: the service network in CIDR notation, for the default ServiceCIDR.
-        first_address: its first address, for the service `kubernetes`.
+        service_networks: the service networks in CIDR notation, the primary one first, for the default ServiceCIDR.
+        first_address: the first address of the primary one, for the service `kubernetes`.
         advertise_address: the address under which other API servers reach this one.
         port: the port of the API server.
         authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
@@ -56,7 +55,7 @@ class BootstrapConfig:
         process_name: the name of this process if core runs as a separate service, else "".
     """
 
-    service_network: str
+    service_networks: tuple[str, ...]
     first_address: str
     advertise_address: str
     port: int
@@ -103,7 +102,8 @@ class Bootstrap:
         keep("scheduling/bootstrap-system-priority-classes", self.priority_classes, period=None)
         keep("priority-and-fairness-config-producer", flow_control.ensure)
         keep("bootstrap-controller", self.kubernetes_service, _SERVICE_PERIOD, after=self._namespaces_ready)
-        keep("start-kubernetes-service-cidr-controller", self.service_cidr)
+        default_cidr = DefaultServiceCIDR(self._client, self._config.service_networks)
+        keep("start-kubernetes-service-cidr-controller", default_cidr.sync, _SERVICE_PERIOD)
 
     async def namespaces(self) -> None:
         """Create missing system namespaces."""
@@ -131,38 +131,6 @@ class Bootstrap:
     async def priority_classes(self) -> None:
         """Create missing system PriorityClasses."""
         await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
-
-    async def service_cidr(self) -> None:
-        """Create the default ServiceCIDR if it is missing, and mark it as ready if it has no condition."""
-        obj = {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "ServiceCIDR",
-            "metadata": {"name": "kubernetes"},
-            "spec": {"cidrs": [self._config.service_network]},
-        }
-        await self._ensure(SERVICE_CIDRS, [obj])
-        stored = await self._client.get(SERVICE_CIDRS, "", "kubernetes")
-        if (stored.get("status") or {}).get("conditions"):
-            return
-        condition = {
-            "type": "Ready",
-            "status": "True",
-            "lastTransitionTime": now_rfc3339(),
-            "message": "Kubernetes default Service CIDR is ready",
-        }
-        status = {"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "kubernetes"}}
-        status["status"] = {"conditions": [condition]}
-        manager = "kubernetes-service-cidr-controller"
-        await self._client.patch(
-            SERVICE_CIDRS,
-            "",
-            "kubernetes",
-            status,
-            type="apply",
-            subresource="status",
-            fieldManager=manager,
-            force="true",
-        )
 
     async def kubernetes_service(self) -> None:
         """Create the service `kubernetes` if it is missing.

@@ -82,11 +82,14 @@ def _rest(subresources: Mapping[str, Rest | Strategy], name: str) -> Rest:
     return rest
 
 
-def streaming_subresources(stores: Stores, backends: Backends, authorizer: Authorizer | None) -> dict[str, Rest]:
+def streaming_subresources(
+    stores: Stores, backends: Backends, authorizer: Authorizer | None, family: str
+) -> dict[str, Rest]:
     """Return the subresources that forward a request to a kubelet, pod, service or node, by path such as "pods/log".
 
     Args:
         authorizer: checks that users who open a stream may `create` the subresource; None skips the check.
+        family: the default IP family of the cluster, "IPv4" or "IPv6".
     """
     return {
         "pods/log": LogRest(stores, backends),
@@ -94,6 +97,6 @@ def streaming_subresources(stores: Stores, backends: Backends, authorizer: Autho
         "pods/attach": ExecRest(stores, backends, authorizer),
         "pods/portforward": PortForwardRest(stores, backends, authorizer),
         "pods/proxy": PodProxyRest(stores, backends),
-        "services/proxy": ServiceProxyRest(stores, backends),
+        "services/proxy": ServiceProxyRest(stores, backends, family),
         "nodes/proxy": NodeProxyRest(stores, backends),
     }

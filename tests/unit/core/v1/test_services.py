@@ -54,10 +54,10 @@ def test_errors_name_the_invalid_fields(spec: Object, wanted: list[str]) -> None
 
 
 def test_one_family_is_all_that_a_single_stack_cluster_gives() -> None:
-    assert set_ip_families({"type": "ClusterIP", "ipFamilyPolicy": "RequireDualStack"}, None, "IPv4")
-    assert set_ip_families({"type": "ClusterIP", "ipFamilies": ["IPv6"]}, None, "IPv4")
+    assert set_ip_families({"type": "ClusterIP", "ipFamilyPolicy": "RequireDualStack"}, None, ["IPv4"])
+    assert set_ip_families({"type": "ClusterIP", "ipFamilies": ["IPv6"]}, None, ["IPv4"])
     spec: Object = {"type": "ClusterIP", "ipFamilyPolicy": "PreferDualStack"}
-    assert set_ip_families(spec, None, "IPv4") == []
+    assert set_ip_families(spec, None, ["IPv4"]) == []
     assert spec["ipFamilies"] == ["IPv4"]
 
 
@@ -65,9 +65,9 @@ def test_a_second_family_is_given_up_by_asking_for_a_single_stack() -> None:
     before = {"type": "ClusterIP", "clusterIP": "None", "clusterIPs": ["None"], "ipFamilies": ["IPv4", "IPv6"]}
     before["ipFamilyPolicy"] = "RequireDualStack"
     spec: Object = {**before, "ipFamilies": ["IPv4"]}
-    assert [error.field for error in set_ip_families(spec, before, "IPv4")] == ["spec.ipFamilyPolicy"]
+    assert [error.field for error in set_ip_families(spec, before, ["IPv4"])] == ["spec.ipFamilyPolicy"]
     spec = {**before, "ipFamilyPolicy": "SingleStack"}
-    assert set_ip_families(spec, before, "IPv4") == []
+    assert set_ip_families(spec, before, ["IPv4"]) == []
     assert spec["ipFamilies"] == ["IPv4"]
 
 

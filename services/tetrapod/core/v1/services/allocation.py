@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs
+from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs, RangeFullError
 from tetrapod.core.allocators.node_ports import NodePorts, PortError
+from tetrapod.core.v1.services.address_validation import is_headless
 from tetrapod.core.v1.services.changes import (
     HEADLESS,
     WITH_PORTS,
@@ -58,7 +59,7 @@ class Allocation:
         """
         spec = new["spec"]
         if needs_address(spec):
-            await self._take_addresses(new)
+            await self._take_addresses(new, range(len(spec.get("ipFamilies") or ())))
         if spec.get("type") in WITH_PORTS:
             await self._first_ports(new)
         if needs_health_port(spec):
@@ -74,10 +75,7 @@ class Allocation:
         """
         spec, old_spec = new["spec"], old.get("spec") or {}
         if not is_unchanged_dual_stack(spec, old_spec):
-            if needs_address(spec) and not needs_address(old_spec):
-                await self._take_addresses(new)
-            elif not needs_address(spec):
-                self._free_addresses = addresses_of(old)
+            await self._change_addresses(new, old)
         if spec.get("type") in WITH_PORTS:
             await self._more_ports(new, node_ports_of(old_spec))
         elif old_spec.get("type") in WITH_PORTS and spec.get("type") in ("ClusterIP", "ExternalName"):
@@ -97,33 +95,61 @@ class Allocation:
         if not self._dry_run:
             await release(self._addresses, self._ports, self._taken_addresses, self._taken_ports)
 
-    async def _take_addresses(self, new: Object) -> None:
-        """Allocate one address for each of spec.ipFamilies, the requested one if there is one, and set them in `new`.
+    async def _change_addresses(self, new: Object, old: Object) -> None:
+        """Allocate and release cluster IPs for a change of the type or of the number of IP families.
+
+        Raises:
+            StatusError: as for `_take_addresses`.
+
+        Upstream: updateClusterIPs
+        """
+        spec, old_spec = new["spec"], old.get("spec") or {}
+        families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+        if not needs_address(old_spec):
+            if needs_address(spec):
+                await self._take_addresses(new, range(len(families)))
+        elif is_headless(old_spec):
+            return
+        elif not needs_address(spec):
+            self._free_addresses = addresses_of(old)
+        elif len(old_families) == 1 and len(families) == 2:
+            await self._take_addresses(new, range(1, 2))
+        elif len(old_families) == 2 and len(families) == 1:
+            self._free_addresses = addresses_of(old)[1:]
+
+    async def _take_addresses(self, new: Object, indexes: range) -> None:
+        """Allocate one address for each of these IP families, the requested one if there is one, and set them in `new`.
 
         A headless Service gets none.
 
+        Args:
+            new: the Service.
+            indexes: the indexes of the IP families in spec.ipFamilies.
+
         Raises:
-            StatusError: 422, a requested address is not available; 500, no address is free.
+            StatusError: 422, a requested address is not available or its IPAddress is rejected; 500, no address is
+                free.
         """
         spec = new["spec"]
         ips = list(spec.get("clusterIPs") or ())
         if ips[:1] == [HEADLESS]:
             return
-        ips += [""] * (len(spec.get("ipFamilies") or ()) - len(ips))
-        for i in range(len(spec.get("ipFamilies") or ())):
-            requested = ips[i]
+        families = spec.get("ipFamilies") or []
+        ips += [""] * (len(families) - len(ips))
+        allocated = ips.copy()
+        for i in indexes:
             try:
-                if requested:
-                    await self._addresses.take(requested, new, self._dry_run)
+                if ips[i]:
+                    await self._addresses.take(ips[i], new, self._dry_run)
                 else:
-                    ips[i] = await self._addresses.take_any(new, self._dry_run)
-            except AllocationError as error:
-                if requested:
-                    detail = f"failed to allocate IP {requested}: {error}"
-                    raise invalid(KIND, _name(new), [field.invalid("spec.clusterIPs", ips, detail)]) from None
+                    allocated[i] = await self._addresses.take_any(families[i], new, self._dry_run)
+            except RangeFullError as error:
                 raise internal_error(f'failed to allocate a serviceIP for Service "{_name(new)}": {error}') from None
-            self._taken_addresses.append(ips[i])
-        spec["clusterIP"], spec["clusterIPs"] = ips[0], ips
+            except AllocationError as error:
+                detail = f"failed to allocate IP{f' {ips[i]}' if ips[i] else ''}: {error}"
+                raise invalid(KIND, _name(new), [field.invalid("spec.clusterIPs", ips, detail)]) from None
+            self._taken_addresses.append(allocated[i])
+        spec["clusterIP"], spec["clusterIPs"] = allocated[0], allocated
 
     async def _first_ports(self, new: Object) -> None:
         """Allocate node ports on create, and set them in `new`.

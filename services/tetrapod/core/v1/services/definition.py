@@ -7,6 +7,7 @@ from dataclasses import replace
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.v1.services.changes import needs_address
+from tetrapod.core.v1.services.read_defaults import may_be_incomplete, with_read_defaults
 from tetrapod.core.v1.services.strategy import ServiceStatusStrategy, ServiceStrategy
 from tetrapod.core.v1.services.table import TABLE
 from tetrapod.generic.registry.builtin import builtin
@@ -42,16 +43,25 @@ def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) 
 class ServiceStore(FilteredUpdateStore):
     """A store that hides internalTrafficPolicy of services of type ExternalName from readers.
 
-    The policy stays in the store, so a later change of type restores it.
+    The policy stays in the store, so a later change of type restores it. Readers also see defaults of fields that old
+    releases did not store.
 
-    Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTrafficPolicy.
+    Upstream: pkg/registry/core/service/storage/storage.go, defaultOnRead.
     """
 
     def may_contain_hidden(self, item: bytes) -> bool:
-        return b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item
+        return (b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item) or may_be_incomplete(item)
 
     def hide(self, obj: Object) -> bool:
-        return not needs_address(obj["spec"]) and obj["spec"].pop("internalTrafficPolicy", None) is not None
+        strategy = self.strategy
+        assert isinstance(strategy, ServiceStrategy)
+        complete = with_read_defaults(obj, strategy.addresses.families[0])
+        changed = complete is not obj
+        obj.update(complete)
+        spec = obj.get("spec")
+        if isinstance(spec, dict) and not needs_address(spec):
+            changed = spec.pop("internalTrafficPolicy", None) is not None or changed
+        return changed
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
         """Return the stored entry for the response to a write, without the policy.

@@ -1,11 +1,13 @@
-"""Defaulting and validation of the IP families of a Service on a single-stack cluster.
+"""Defaulting and validation of the IP families of a Service.
 
 Upstream: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
 """
 
 from __future__ import annotations
 
-from tetrapod.core.allocators.networks import family_of
+from collections.abc import Sequence
+
+from tetrapod.core.allocators.networks import family_of, other_family
 from tetrapod.core.v1.services.address_validation import addresses_and_families
 from tetrapod.core.v1.services.changes import HEADLESS, needs_address
 from tetrapod.machinery import field
@@ -16,12 +18,12 @@ _PATH = "spec.ipFamilyPolicy"
 _SINGLE = "SingleStack"
 
 
-def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) -> list[FieldError]:
+def set_ip_families(spec: Object, old_spec: Object | None, cluster_families: Sequence[str]) -> list[FieldError]:
     """Set unset ipFamilies and ipFamilyPolicy of a Service in place, and validate both with the cluster IPs.
 
     Args:
         old_spec: the stored spec, or None on create.
-        cluster_family: the cluster's IP family, "IPv4" or "IPv6".
+        cluster_families: the IP families of the cluster, the default one first: "IPv4" and "IPv6".
 
     Returns:
         Errors for addresses, families or policies that are invalid or that the cluster does not support. After an
@@ -43,7 +45,7 @@ def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) 
                 errors.append(field.invalid(_PATH, policy, text.format(subject)))
     if ips[:1] != [HEADLESS]:
         for i, ip in enumerate(ips[len(families) :], len(families)):
-            if (family := family_of(ip)) != cluster_family:
+            if (family := family_of(ip)) not in cluster_families:
                 errors.append(
                     field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster")
                 )
@@ -52,17 +54,19 @@ def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) 
     if errors:
         return errors
     if spec.get("clusterIP") == HEADLESS and not spec.get("selector"):
-        spec["ipFamilies"] = _families_without_selector(families or [cluster_family], policy)
+        # Users manage its endpoints, which can be of a family that the cluster does not support.
+        spec["ipFamilies"] = _both(families or [cluster_families[0]], policy)
         return []
-    if policy == "RequireDualStack":
+    if policy == "RequireDualStack" and len(cluster_families) < 2:
         errors.append(field.invalid(_PATH, policy, "this cluster is not configured for dual-stack services"))
     errors += [
         field.invalid(f"spec.ipFamilies[{i}]", family, "not configured on this cluster")
         for i, family in enumerate(families)
-        if family != cluster_family
+        if family not in cluster_families
     ]
     if not errors:
-        spec["ipFamilies"] = families or [cluster_family]
+        families = families or [cluster_families[0]]
+        spec["ipFamilies"] = _both(families, policy) if len(cluster_families) == 2 else families
     return errors
 
 
@@ -114,14 +118,6 @@ def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
     return errors
 
 
-def _families_without_selector(families: list[str], policy: str) -> list[str]:
-    """Add the second family to the list of a headless Service without selector, unless its policy is SingleStack.
-
-    Users manage its endpoints, so these can be of a family that the cluster does not support.
-
-    Returns:
-        The list `families` itself.
-    """
-    if len(families) < 2 and policy != _SINGLE:
-        families.append("IPv6" if families[0] == "IPv4" else "IPv4")
-    return families
+def _both(families: list[str], policy: str) -> list[str]:
+    """Return the families with the missing one appended, unless the policy is SingleStack or there are two."""
+    return families if len(families) == 2 or policy == _SINGLE else [*families, other_family(families[0])]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 
-from tetrapod.core.subresources.locations import check_proxyable, endpoint_of, split_name
+from tetrapod.core.subresources.locations import Backends, check_proxyable, endpoint_of, split_name
 from tetrapod.core.subresources.proxy import ProxyRest
-from tetrapod.core.subresources.stores import PODS, SERVICES, SLICES
+from tetrapod.core.subresources.stores import PODS, SERVICES, SLICES, Stores
 from tetrapod.core.v1.pods.proxy import pod_addresses
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
@@ -23,8 +23,18 @@ from tetrapod.machinery.gvk import Object
 class ServiceProxyRest(ProxyRest):
     """The subresource `services/proxy`, which forwards requests to a ready endpoint of the Service.
 
-    The endpoint is chosen at random, IPv4 first, among those whose address belongs to the pod that they reference.
+    The endpoint is chosen at random, those of the cluster's default IP family first, among those whose address belongs
+    to the pod that they reference.
+
+    Args:
+        stores: the stores by resource, to look up the objects.
+        backends: the connection pool.
+        family: the default IP family of the cluster, "IPv4" or "IPv6".
     """
+
+    def __init__(self, stores: Stores, backends: Backends, family: str) -> None:
+        super().__init__(stores, backends)
+        self._family = family
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "service")
@@ -33,7 +43,7 @@ class ServiceProxyRest(ProxyRest):
         page = await self._stores[SLICES].list(Context(namespace=ctx.namespace), ListQuery(f"{ctx.namespace}/"))
         slices = [entry.peek() for entry in page.entries if _service_of(entry.peek()) == bare]
         random.shuffle(slices)
-        slices.sort(key=lambda endpoint_slice: endpoint_slice.get("addressType") != "IPv4")
+        slices.sort(key=lambda endpoint_slice: endpoint_slice.get("addressType") != self._family)
         for endpoint_slice in slices:
             for declared in endpoint_slice.get("ports") or ():
                 if (

@@ -16,6 +16,7 @@ from tetrapod.core.v1.services.allocation import KIND, Allocation, release
 from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normalize_addresses, patch_allocated, ports_of
 from tetrapod.core.v1.services.defaults import set_defaults
 from tetrapod.core.v1.services.ip_families import set_ip_families
+from tetrapod.core.v1.services.read_defaults import with_read_defaults
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -53,7 +54,7 @@ class ServiceStrategy(Strategy):
         return validation.validate(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return validation.validate_update(new, old)
+        return validation.validate_update(new, self._complete(old))
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
         return warnings.service_warnings(obj)
@@ -69,7 +70,7 @@ class ServiceStrategy(Strategy):
         return [("status",)]
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        drop_unused(new, old)
+        drop_unused(new, self._complete(old))
 
     async def begin_create(self, ctx: Context, obj: Object) -> Allocation:
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
@@ -88,6 +89,7 @@ class ServiceStrategy(Strategy):
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Allocation:
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
+        old = self._complete(old)
         patch_allocated(new, old)
         normalize_addresses(new, old)
         await offloaded(ctx.large, self._set_ip_families, new, old)
@@ -104,6 +106,10 @@ class ServiceStrategy(Strategy):
     async def after_delete(self, ctx: Context, obj: Object) -> None:
         await release(self.addresses, self.ports, addresses_of(obj), ports_of(obj))
 
+    def _complete(self, old: Object) -> Object:
+        """Return the stored Service with defaults of fields that old releases did not store."""
+        return with_read_defaults(old, self.addresses.families[0])
+
     def _set_ip_families(self, new: Object, old: Object | None) -> None:
         """Set unset ipFamilies and ipFamilyPolicy of `new`; called before anything is allocated.
 
@@ -114,7 +120,7 @@ class ServiceStrategy(Strategy):
             StatusError: 422, the addresses, families or policy are invalid or not supported by the cluster.
         """
         old_spec = None if old is None else old.get("spec") or {}
-        if errors := set_ip_families(new["spec"], old_spec, self.addresses.family):
+        if errors := set_ip_families(new["spec"], old_spec, self.addresses.families):
             raise invalid(KIND, str(new["metadata"].get("name", "")), errors)
 
 
