@@ -128,7 +128,9 @@ class AddressRepair:
         """Check one cluster IP of a service.
 
         If the IPAddress is missing or refers to something else, an event is recorded and the IPAddress is created or
-        replaced. If the cluster IP is in no ServiceCIDR or another service has it, only an event is recorded.
+        replaced. If the cluster IP is in no ServiceCIDR or another service has it, only an event is recorded. If the
+        service has lost the cluster IP in the meantime, nothing happens. Upstream allocates it again then, and deletes
+        it a minute later.
         """
         service_name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
         family = family_of(address)
@@ -139,31 +141,32 @@ class AddressRepair:
             )
             await self._warn(service, "ClusterIPOutOfRange", _SERVICE, note)
             return
-        stored = self._addresses.get("", address) or await self._live(address)
+        stored = self._addresses.get("", address)
+        if stored is not None and _belongs_to(stored, service):
+            return
+        # The informers lag behind each other: read the objects, the address first, because it is released last.
+        stored, current = await self._live(address), await self._live_service(*service_name.split("/"))
+        if address not in _cluster_ips(current or {}) or (stored is not None and _belongs_to(stored, service)):
+            return
         if stored is None:
-            await self._warn(
-                service,
-                "ClusterIPNotAllocated",
-                _SERVICE,
-                f"Cluster IP [{family}]: {address} is not allocated; repairing",
-            )
+            note = f"Cluster IP [{family}]: {address} is not allocated; repairing"
+            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, note)
             await self._client.create(IP_ADDRESSES, "", ip_address(address, *service_name.split("/")))
             return
         parent = (stored.get("spec") or {}).get("parentRef") or {}
-        message = f"the ClusterIP [{family}]: {address} for Service {service_name} has a wrong reference; repairing"
-        if parent.get("group") or parent.get("resource") != "services":
-            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, message)
-            await self._recreate(address, service)
-        elif f"{parent.get('namespace')}/{parent.get('name')}" != service_name:
-            other = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
-            if other is None:
-                await self._warn(service, "ClusterIPNotAllocated", _SERVICE, message)
-                await self._recreate(address, service)
-            elif address in _cluster_ips(other):
-                note = f"Cluster IP [{family}]:{address} was assigned to multiple services; please recreate service"
-                await self._warn(service, "ClusterIPAlreadyAllocated", _SERVICE, note)
-        elif not labels_of(address).items() <= (stored["metadata"].get("labels") or {}).items():
-            await self._recreate(address, service)
+        if not parent.get("group") and parent.get("resource") == "services":
+            if f"{parent.get('namespace')}/{parent.get('name')}" == service_name:
+                await self._recreate(address, service)  # its labels are wrong
+                return
+            other = await self._live_service(parent.get("namespace") or "", parent.get("name") or "")
+            if other is not None:
+                if address in _cluster_ips(other):
+                    note = f"Cluster IP [{family}]:{address} was assigned to multiple services; please recreate service"
+                    await self._warn(service, "ClusterIPAlreadyAllocated", _SERVICE, note)
+                return
+        note = f"the ClusterIP [{family}]: {address} for Service {service_name} has a wrong reference; repairing"
+        await self._warn(service, "ClusterIPNotAllocated", _SERVICE, note)
+        await self._recreate(address, service)
 
     async def sync_address(self, address: str) -> None:
         """Check the IPAddress with this name and delete it if no service uses it.
@@ -203,7 +206,8 @@ class AddressRepair:
         if (service.get("spec") or {}).get("type") == "ExternalName" and age < self._create_grace:
             self._of_addresses.add_after(address, self._create_grace - age + 0.1)
             return
-        if stored["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _DELETE_GRACE:
+        # Upstream compares by ">". It then deletes the address of a Service that gets a second one in its first second.
+        if stored["metadata"]["creationTimestamp"] >= service["metadata"]["creationTimestamp"] and age < _DELETE_GRACE:
             self._of_addresses.add_after(address, _DELETE_GRACE)
             return
         note = f"IPAddress: {address} for Service {service_name} has a wrong reference; cleaning up"
@@ -228,11 +232,12 @@ class AddressRepair:
         await self._events.record_warning({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
-        """Read the IPAddress from the API; return None if it does not exist.
-
-        The informer of IPAddresses may lag behind the one of services, which must not cause an event.
-        """
+        """Read the IPAddress from the API; return None if it does not exist."""
         return await get_or_none(self._client, IP_ADDRESSES, "", address)
+
+    async def _live_service(self, namespace: str, name: str) -> Object | None:
+        """Read the service from the API; return None if it does not exist."""
+        return await get_or_none(self._client, SERVICES, namespace, name) if namespace and name else None
 
     async def _recreate(self, address: str, service: Object) -> None:
         stored = await self._live(address)
@@ -249,6 +254,16 @@ class AddressRepair:
         except StatusError as error:
             if error.code not in (404, 409):
                 raise
+
+
+def _belongs_to(address: Object, service: Object) -> bool:
+    """Return whether the IPAddress refers to the service and has the labels of its IP family and manager."""
+    parent = (address.get("spec") or {}).get("parentRef") or {}
+    meta, labels = service["metadata"], address["metadata"].get("labels") or {}
+    reference = tuple(parent.get(key) or "" for key in ("group", "resource", "namespace", "name"))
+    return reference == ("", "services", meta["namespace"], meta["name"]) and (
+        labels_of(address["metadata"]["name"]).items() <= labels.items()
+    )
 
 
 def _cluster_ips(service: Object) -> list[str]:
