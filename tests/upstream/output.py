@@ -10,7 +10,9 @@ _STATES: Final = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _MARK: Final = "\x16"  # begins each line of the framework itself
 _FRAME: Final = re.compile(r"=== (RUN|CONT|NAME|PAUSE)\s+(\S*)")
 _RESULT: Final = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(")
-_MESSAGE: Final = re.compile(r"\s+\w+\.go:\d+: (.*)")
+_MESSAGE: Final = re.compile(r"\s+\w+\.go:\d+: (?![IWE]\d{4} )(.*)")  # without log lines of klog
+_CONTINUED: Final = " " * 8
+_ENDED: Final = "Tetrapod ended by itself"
 _LENGTH: Final = 240
 
 
@@ -42,11 +44,18 @@ def parse(text: str) -> dict[str, Outcome]:
             states[match[2]] = _STATES[match[1]]
         elif match := _MESSAGE.match(line):
             messages[current] = match[1].strip()
-        elif line.startswith("panic:") or (current and "Tetrapod ended by itself" in line):
+        elif line.startswith(_CONTINUED) and current in messages:
+            messages[current] += f"\n{line.strip()}"
+        elif line.startswith("panic:"):
             messages[current] = line.strip()
     states.pop("", None)
     return {name: Outcome(state, _short(state, messages.get(name, ""))) for name, state in states.items()}
 
 
 def _short(state: str, message: str) -> str:
-    return "" if state == "passed" else " ".join(message.split())[:_LENGTH]
+    """Return a message on one line; of a server that ended by itself the error with which it did."""
+    if state == "passed":
+        return ""
+    if _ENDED in message:
+        message = f"{_ENDED}: {message[max(message.rfind('Error: '), message.index(_ENDED) + len(_ENDED) + 2) :]}"
+    return " ".join(message.split())[:_LENGTH]

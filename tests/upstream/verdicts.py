@@ -13,7 +13,6 @@ from upstream.packages import Package
 
 _FILE: Final = Path(__file__).parent / "verdicts.toml"
 _HOOK: Final = "not applicable: "
-_REJECTED: Final = re.compile(r"Tetrapod ended by itself: exit status 2: .*?(Error: .*)")
 
 
 @dataclass(frozen=True)
