@@ -6,7 +6,7 @@ The package `apps` creates it and passes in everything that it depends on. It do
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
@@ -19,6 +19,7 @@ from tetrapod.core.allocators.service_ranges import service_ranges
 from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
+from tetrapod.core.controllers.certificate_requests import RequestApprover, RequestSigner, SigningKeys
 from tetrapod.core.controllers.garbage_collector import SETTLE, GarbageCollector
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, Shared, selected
@@ -73,6 +74,7 @@ class CoreConfig:
         process_name: the name of this process if core runs as a separate service, else "".
         event_ttl: seconds until an event is deleted.
         allow_privileged: whether containers may be privileged.
+        signing: the CAs of the signers of certificate requests.
     """
 
     service_cluster_ip_range: str
@@ -88,10 +90,13 @@ class CoreConfig:
     process_name: str = ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
+    signing: SigningKeys = field(default_factory=SigningKeys)
 
 
 _RESOURCES_OF_CONTROLLERS: Final = {
     SigningRequestCleaner.name: SigningRequestCleaner.gvr,
+    RequestApprover.name: SigningRequestCleaner.gvr,
+    RequestSigner.name: SigningRequestCleaner.gvr,
     PodCertificateRequestCleaner.name: PodCertificateRequestCleaner.gvr,
     StorageVersionMigrator.name: MIGRATIONS,
     TTLAfterFinished.name: JOBS,
@@ -219,11 +224,13 @@ class CoreService:
             namespaces: the informer that some of them share. The caller runs it.
         """
         client = self._controller_client
+        signing = self._config.signing
         return [
             NamespaceController(client, namespaces),
             ServiceAccountController(client, namespaces),
             RootCAPublisher(client, namespaces, self._config.ca),
             SigningRequestCleaner(client),
+            *((RequestApprover(client), RequestSigner(client, signing)) if signing.files else ()),
             PodCertificateRequestCleaner(client),
             LegacyTokenCleaner(client),
             TokenCleaner(client),

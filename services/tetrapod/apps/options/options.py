@@ -32,6 +32,7 @@ from tetrapod.apps.options.kubernetes import (
     WorkloadFlags,
 )
 from tetrapod.apps.options.serving import ServingFlags
+from tetrapod.apps.options.signing import SigningFlags
 from tetrapod.apps.options.tetrapod import LeaderElectionFlags, PeerFlags, RedisFlags, TetrapodFlags
 
 DATABASE: Final = "tetrapod.db"
@@ -72,6 +73,7 @@ class Options:
     leader_election: LeaderElectionFlags = group(
         LeaderElectionFlags(), "Leader election flags", programs=frozenset({"core", "auth", "up"})
     )
+    signing: SigningFlags = group(SigningFlags(), "Csrsigning controller flags", programs=CORE)
     data_dir: Path = flag(
         "data-dir",
         Path("data"),

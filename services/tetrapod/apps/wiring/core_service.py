@@ -10,6 +10,7 @@ from tetrapod.apps.options.kubernetes import AdmissionFlags, KubeletFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.apps.wiring.files import read_file
+from tetrapod.apps.wiring.signing import signing_keys
 from tetrapod.core.admission.plugins import plugin_flag_errors, plugins
 from tetrapod.core.service import CoreConfig
 from tetrapod.core.subresources.locations import KubeletConfig
@@ -31,7 +32,7 @@ def core_config(
         process_name: the name of this process if core is a process of its own, else "".
 
     Raises:
-        click.ClickException: a file for kubelets cannot be read.
+        click.ClickException: a file for kubelets or a signer cannot be read, or flags of signers are inconsistent.
     """
     return CoreConfig(
         service_cluster_ip_range=options.workloads.service_cluster_ip_range,
@@ -47,6 +48,7 @@ def core_config(
         process_name=process_name,
         event_ttl=options.workloads.event_ttl,
         allow_privileged=options.workloads.allow_privileged,
+        signing=signing_keys(options.signing),
     )
 
 
