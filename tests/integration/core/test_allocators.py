@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from ipaddress import ip_network
 from typing import Any
 
@@ -11,15 +12,16 @@ import pytest
 from integration.core.conftest import NS, Core, v1
 from integration.core.test_controllers import ADDRESSES, CIDRS, present, running
 from support.waiting import eventually
-from tetrapod.core.allocators.cluster_ips import ClusterIPs
+from tetrapod.core.allocators.cluster_ips import ClusterIPs, RangeFullError
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.allocators.repair_addresses import SERVICES, AddressRepair
 from tetrapod.core.allocators.repair_ports import PortRepair, node_ports
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
 
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
+FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 READY = {"type": "Ready", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
 
@@ -62,6 +64,73 @@ async def test_addresses_come_from_every_network_that_is_ready(core: Core) -> No
             await addresses.take("10.78.0.1", meta, False)
         await core.client.delete(CIDRS, "", "more")
         await eventually(networks, lambda found: found == {"10.0.0.0/30"})
+
+
+async def test_each_family_has_its_own_networks(core: Core) -> None:
+    addresses = allocator(core, "10.0.0.0/29", "2001:db8::/125")
+    meta: Object = {"metadata": {"namespace": NS, "name": "s"}}
+    async with running(addresses.service_cidrs, addresses.ip_addresses):  # type: ignore[arg-type]
+        await cidr(core, "kubernetes", "10.0.0.0/29", "2001:db8::/125")
+        await cidr(core, "too-wide", "2001:db8:1::/63")
+        without_condition = {"metadata": {"name": "new"}, "spec": {"cidrs": ["2001:db8:2::/126", "10.2.0.0/30"]}}
+        await core.client.create(CIDRS, "", without_condition)
+
+        async def networks() -> list[set[str]]:
+            return [{str(network) for network in addresses.networks(family)} for family in ("IPv4", "IPv6")]
+
+        wanted = [{"10.0.0.0/29", "10.2.0.0/30"}, {"2001:db8::/125", "2001:db8:2::/126"}]
+        await eventually(networks, lambda found: found == wanted)
+        taken = [await addresses.take_any("IPv6", meta, False) for _ in range(7 + 3)]
+        assert sorted(taken) == sorted(
+            [f"2001:db8::{i}" for i in range(1, 8)] + [f"2001:db8:2::{i}" for i in range(1, 4)]
+        )
+        with pytest.raises(RangeFullError):
+            await addresses.take_any("IPv6", meta, False)
+        await addresses.take("10.0.0.6", meta, False)
+        await addresses.release("2001:DB8::0007")
+        assert await addresses.take_any("IPv6", meta, False) == "2001:db8::7"
+        await eventually(
+            lambda: present(core, ADDRESSES, "", "2001:db8::7"),
+            lambda found: found is not None and found["metadata"]["labels"][FAMILY_LABEL] == "IPv6",
+        )
+
+
+async def test_addresses_of_both_families_are_repaired(core: Core) -> None:
+    addresses = allocator(core, "10.0.0.0/24", "2001:db8::/112")
+    services = Informer(core.client, SERVICES)
+    await cidr(core, "kubernetes", "10.0.0.0/24", "2001:db8::/112")
+    stores = core.service.server.stores[GroupResource("", "services")]
+    for name, ips in (("both", ["10.0.0.9", "2001:DB8::9"]), ("invalid", ["10.0.0.300"]), ("out", ["2001:db8:5::1"])):
+        metadata = {"name": name, "namespace": NS, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        spec = {"type": "ClusterIP", "clusterIP": ips[0], "clusterIPs": ips, "ipFamilies": ["IPv4"]}
+        stored = {"kind": "Service", "apiVersion": "v1", "metadata": metadata, "spec": spec}
+        await stores.storage.create(f"{NS}/{name}", stored)
+    repair = AddressRepair(core.client, addresses, services)
+    async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
+        for address, family in (("10.0.0.9", "IPv4"), ("2001:db8::9", "IPv6")):
+            created = await eventually(functools.partial(present, core, ADDRESSES, "", address))
+            assert created is not None
+            assert created["spec"]["parentRef"]["name"] == "both"
+            assert created["metadata"]["labels"][FAMILY_LABEL] == family
+        wanted = {("ClusterIPNotAllocated", "both"), ("ClusterIPNotValid", "invalid"), ("ClusterIPOutOfRange", "out")}
+        await eventually(lambda: reasons(core), lambda found: found == wanted)
+
+
+async def test_address_that_a_service_has_lost_is_not_repaired(core: Core) -> None:
+    """The informer of services has not seen the deletion yet. A second service shows that the first was examined."""
+    addresses = allocator(core, "10.0.0.0/24")
+    services = Informer(core.client, SERVICES)
+    await cidr(core, "kubernetes", "10.0.0.0/24")
+    ip = (await service(core, "other"))["spec"]["clusterIP"]
+    await core.client.delete(ADDRESSES, "", ip)
+    repair = AddressRepair(core.client, addresses, services)
+    async with running(addresses.service_cidrs, addresses.ip_addresses, services, repair):  # type: ignore[arg-type]
+        await eventually(lambda: present(core, ADDRESSES, "", ip))
+        spec = {"type": "ClusterIP", "clusterIP": "10.0.0.200", "clusterIPs": ["10.0.0.200"]}
+        services.objects[NS, "deleted"] = {"metadata": {"namespace": NS, "name": "deleted"}, "spec": spec}
+        await repair.sync_service((NS, "deleted"))
+        assert await present(core, ADDRESSES, "", "10.0.0.200") is None
+        assert await reasons(core) == {("ClusterIPNotAllocated", "other")}
 
 
 async def test_addresses_are_repaired(core: Core) -> None:

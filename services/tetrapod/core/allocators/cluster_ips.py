@@ -32,6 +32,7 @@ from tetrapod.core.allocators.networks import (
 from tetrapod.core.allocators.service_ranges import first_address
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
@@ -174,14 +175,15 @@ class ClusterIPs:
         return ""
 
     async def release(self, address: str) -> None:
-        """Delete the IPAddress; an address that is not allocated is ignored.
+        """Delete the IPAddress; an address that is not allocated, or is no address, is ignored.
 
         As upstream, an address of an IP family that the cluster no longer has is left to the repair of cluster IPs.
         """
-        if family_of(address) not in self.families:
+        parsed = parse_sloppy(address)
+        if parsed is None or family_of(address) not in self.families:
             return
         try:
-            await self._client.delete(IP_ADDRESSES, "", address)
+            await self._client.delete(IP_ADDRESSES, "", str(parsed))
         except StatusError as error:
             if error.code != 404:
                 raise

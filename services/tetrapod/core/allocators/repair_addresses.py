@@ -30,6 +30,7 @@ from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import parse
@@ -44,6 +45,7 @@ _DELETE_GRACE: Final = 5.0
 """Seconds that the request which deletes or changes a Service has to release its addresses."""
 _ADDRESS: Final = "IPAddressAllocation"
 _SERVICE: Final = "ClusterIPAllocation"
+_VALIDATION: Final = "ClusterIPValidation"
 
 
 class AddressRepair:
@@ -120,9 +122,14 @@ class AddressRepair:
             key: the namespace and the name of the service.
         """
         service = self._services.get(*key)
-        for address in _cluster_ips(service or {}):
-            if service is not None:
-                await self._check(service, address)
+        if service is None:
+            return
+        for text in _requested_ips(service):
+            if (address := parse_sloppy(text)) is not None:
+                await self._check(service, str(address))
+            else:
+                note = "Cluster IP <nil> is not a valid IP; please recreate Service"  # upstream prints the parsed one
+                await self._warn(service, "ClusterIPNotValid", _VALIDATION, note)
 
     async def _check(self, service: Object, address: str) -> None:
         """Check one cluster IP of a service.
@@ -218,16 +225,16 @@ class AddressRepair:
         """Log a warning and record an event about the object.
 
         Args:
-            about: a Service, if `action` is "ClusterIPAllocation"; else an IPAddress.
+            about: an IPAddress, if `action` is "IPAddressAllocation"; else a Service.
             reason: the reason of the event.
             action: the action of the event.
             note: the text of the event.
         """
         log.warning("%s: %s", reason, note)
         kind = (
-            {"kind": "Service", "apiVersion": "v1"}
-            if action == _SERVICE
-            else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
+            {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
+            if action == _ADDRESS
+            else {"kind": "Service", "apiVersion": "v1"}
         )
         await self._events.record_warning({**kind, **about}, reason, action, note)
 
@@ -267,8 +274,13 @@ def _belongs_to(address: Object, service: Object) -> bool:
 
 
 def _cluster_ips(service: Object) -> list[str]:
-    """Return the cluster IPs of a service in canonical form; [] for headless services and type ExternalName."""
+    """Return the valid cluster IPs of a service in canonical form; [] for headless services and type ExternalName."""
+    return [str(address) for text in _requested_ips(service) if (address := parse_sloppy(text)) is not None]
+
+
+def _requested_ips(service: Object) -> list[str]:
+    """Return the cluster IPs of a service as they are stored; [] for headless services and type ExternalName."""
     spec = service.get("spec") or {}
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return []
-    return [str(ipaddress.ip_address(address)) for address in spec.get("clusterIPs") or [spec["clusterIP"]]]
+    return list(spec.get("clusterIPs") or [spec["clusterIP"]])
