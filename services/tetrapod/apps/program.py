@@ -14,7 +14,7 @@ from tetrapod.apps.wiring.generic import check_generic
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
 from tetrapod.apps.wiring.metrics import configure_metrics
-from tetrapod.apps.wiring.storage import build_encryption, check_backend, check_early, open_backend
+from tetrapod.apps.wiring.storage import build_encryption, cached_resources, check_backend, check_early, open_backend
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
@@ -85,7 +85,9 @@ class Program:
         self.backend = backend or open_backend(options)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
         scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
-        self.storage = CachingStorageFactory(self.backend, options.etcd.root, self.encryption, scheduling)
+        self.storage = CachingStorageFactory(
+            self.backend, options.etcd.root, self.encryption, scheduling, cached_resources(options.etcd)
+        )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:

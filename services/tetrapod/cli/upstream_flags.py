@@ -34,7 +34,6 @@ SWITCHES: Final = frozenset(
         "permit-address-sharing",
         "runtime-config-emulation-forward-compatible",
         "service-account-lookup",
-        "watch-cache",
     }
 )
 """Boolean flags: their value, if any, follows `=`."""

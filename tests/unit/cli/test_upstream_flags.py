@@ -13,18 +13,23 @@ from tetrapod.cli.upstream_flags import ACCEPTED, REJECTED, SWITCHES
 
 def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> None:
     line = [
-        "--watch-cache",
+        "--contention-profiling",
         "--secure-port=1",
         "--max-connection-bytes-per-sec",
         "1s",
-        "--watch-cache=false",
+        "--contention-profiling=false",
         "--log-flush-frequency=5s",
         "--bind-address",
         "::",
     ]
     known, ignored = split_ignored(line)
     assert known == ["--secure-port=1", "--bind-address", "::"]
-    assert ignored == ["watch-cache", "max-connection-bytes-per-sec", "watch-cache", "log-flush-frequency"]
+    assert ignored == [
+        "contention-profiling",
+        "max-connection-bytes-per-sec",
+        "contention-profiling",
+        "log-flush-frequency",
+    ]
 
 
 @pytest.mark.parametrize(

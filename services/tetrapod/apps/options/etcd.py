@@ -29,6 +29,14 @@ class EtcdFlags:
     )
     healthcheck_timeout: float = flag("etcd-healthcheck-timeout", 2.0, "The timeout to use when checking etcd health.")
     readycheck_timeout: float = flag("etcd-readycheck-timeout", 2.0, "The timeout to use when checking etcd readiness.")
+    watch_cache: bool = flag("watch-cache", True, "Enable watch caching in the apiserver.")
+    watch_cache_sizes: tuple[str, ...] = flag(
+        "watch-cache-sizes",
+        (),
+        "Watch cache size settings for some resources, in the form resource[.group]#size, comma separated. The only "
+        "meaningful size is zero: the store then answers reads of the resource. Other sizes are ignored, because watch "
+        "caches size themselves.",
+    )
     encryption_provider_config: str = flag(
         "encryption-provider-config",
         "",

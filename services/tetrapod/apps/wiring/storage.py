@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from tetrapod.apps.options.etcd import EtcdFlags
@@ -18,12 +20,14 @@ from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle, Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen, prefix_end
+from tetrapod.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
 _PROTOBUF: Final = b"k8s\x00"
 _EARLY_TIMEOUT: Final = 3.0
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 if TYPE_CHECKING:
@@ -67,6 +71,28 @@ def _etcd(flags: EtcdFlags) -> EtcdBackend:
         check_pair(CertificatePair(flags.certfile, flags.keyfile), "etcd-certfile", "etcd-keyfile")
     files = (flags.cafile or None, flags.certfile or None, flags.keyfile or None)
     return EtcdBackend(flags.servers, *files, compaction_seconds=flags.compaction_interval)
+
+
+def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
+    """Return a function that returns whether reads of a resource are answered by its watch cache.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes
+
+    Raises:
+        ValueError: a size is invalid; the text is upstream's.
+    """
+    uncached: dict[GroupResource, bool] = {}
+    for setting in flags.watch_cache_sizes:
+        resource, *sizes = setting.split("#")
+        if len(sizes) != 1:
+            raise ValueError(f"invalid value of watch cache size: {setting}")
+        if not _INTEGER.fullmatch(sizes[0]):
+            raise ValueError(f"invalid size of watch cache size: {setting}")
+        if int(sizes[0]) < 0:
+            raise ValueError(f"watch cache size cannot be negative: {setting}")
+        name, _, group = resource.partition(".")
+        uncached[GroupResource(group, name)] = int(sizes[0]) == 0
+    return lambda resource: flags.watch_cache and not uncached.get(resource, False)
 
 
 async def check_early(backend: Backend, root: str) -> None:

@@ -42,7 +42,7 @@ from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.status import resource_expired
+from tetrapod.machinery.status import bad_request, resource_expired
 
 BOOKMARK_SECONDS: Final = 60.0
 NO_PRECONDITIONS: Final = Preconditions()
@@ -59,6 +59,8 @@ class Cacher:
         window: the number of recent changes to keep.
         bookmark_seconds: the longest time between two bookmarks for a watch that wants them.
         scheduling: the limit of events that are applied in one step of the event loop.
+        cached_reads: whether the watch cache answers reads. Otherwise the store answers them, and the cache is filled
+            for watches only.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Cacher:
         window: int = MOST,
         bookmark_seconds: float = BOOKMARK_SECONDS,
         scheduling: FairScheduling = DEFAULT,
+        cached_reads: bool = True,
     ) -> None:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
@@ -80,7 +83,9 @@ class Cacher:
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._history = History(backend, self.prefix, self._cache)
-        self._lister = Lister(backend, self.prefix, self._cache, self._freshness, metrics.Lists(*config.group_resource))
+        lists = metrics.Lists(*config.group_resource)
+        self._lister = Lister(backend, self.prefix, self._cache, self._freshness, lists, cached=cached_reads)
+        self._cached_reads = cached_reads
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
@@ -91,6 +96,8 @@ class Cacher:
 
     @traced("cacher.Get", lambda self, key, *_: {"key": self.prefix + key})
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
+        if not self._cached_reads:
+            return await self._uncached(key, resource_version)
         try:
             if resource_version in {"", "0"}:
                 if not self._cache.filled:
@@ -103,6 +110,20 @@ class Cacher:
         except NotReady:  # another object may be the unreadable one, so read this object directly
             return await self._from_backend(key)
         return self._cache.entries.get(key)
+
+    async def _uncached(self, key: str, resource_version: str) -> Entry | None:
+        """Read an object from the store, which must have reached a resource version.
+
+        Raises:
+            StatusError: 400, the resource version is invalid. Upstream's cache returns 500 for that.
+            TooLargeResourceVersion: the store has not reached it.
+        """
+        try:
+            revision = parse_resource_version(resource_version)
+        except ValueError as error:
+            raise bad_request(f"invalid resource version: {error}") from None
+        await self._lister.check_reached(revision)
+        return await self._from_backend(key)
 
     @traced("Get etcd3", lambda self, key: {"key": self.prefix + key})
     async def _from_backend(self, key: str) -> Entry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
@@ -12,6 +13,7 @@ from tetrapod.generic.storage.cacher.cacher import Cacher
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.presence import Presence
+from tetrapod.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.encryption.encryption import Encryption
@@ -26,6 +28,7 @@ class CachingStorageFactory:
         path_prefix: the prefix of all keys (--etcd-prefix).
         encryption: encryption at rest; None stores plain values.
         scheduling: the limit of events that a watch cache applies in one step of the event loop.
+        cached: returns whether reads of a resource are answered by its watch cache; None for all resources.
     """
 
     def __init__(
@@ -34,8 +37,10 @@ class CachingStorageFactory:
         path_prefix: str = "/registry",
         encryption: Encryption | None = None,
         scheduling: FairScheduling = DEFAULT,
+        cached: Callable[[GroupResource], bool] | None = None,
     ) -> None:
         self.backend = backend
+        self._cached = cached
         self._encryption = encryption
         self._scheduling = scheduling
         sizes.register(backend)
@@ -53,7 +58,12 @@ class CachingStorageFactory:
                 else self._encryption.backend(self.backend, config.group_resource)
             )
             cacher = self._cachers[config.prefix] = Cacher(
-                backend, config, root=self._root, leases=self._leases, scheduling=self._scheduling
+                backend,
+                config,
+                root=self._root,
+                leases=self._leases,
+                scheduling=self._scheduling,
+                cached_reads=self._cached is None or self._cached(config.group_resource),
             )
         return cacher
 

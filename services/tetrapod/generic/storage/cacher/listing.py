@@ -63,10 +63,14 @@ class Lister:
         cache: the watch cache.
         freshness: waits until the cache is recent enough.
         lists: the metrics of lists.
+        cached: whether the cache may answer; otherwise the store answers all lists.
     """
 
-    def __init__(self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness, lists: Lists) -> None:
+    def __init__(
+        self, backend: Backend, prefix: str, cache: Cache, freshness: Freshness, lists: Lists, *, cached: bool = True
+    ) -> None:
         self._backend = backend
+        self._cached = cached
         self._lists = lists
         self._prefix = prefix
         self._cache = cache
@@ -86,6 +90,9 @@ class Lister:
             return await self._list_at(query, requested, "")
         if not query.resource_version:
             return await self._list_latest(query, "")
+        if not self._cached:
+            await self.check_reached(requested)
+            return await self._from_backend(query, "", 0)
         if requested == 0:
             await self._freshness.filled()
             return await self._from_cache(query, limit=0)
@@ -93,10 +100,19 @@ class Lister:
             return await self._from_cache(query, limit=query.limit)
         return await self._from_backend(query, "", 0)
 
+    async def check_reached(self, revision: int) -> None:
+        """Check that the store has reached a revision. 0 is always reached.
+
+        Raises:
+            TooLargeResourceVersion: it has not.
+        """
+        if revision and revision > (current := await self._backend.revision()):
+            raise TooLargeResourceVersion(revision, current, retry_seconds=0)
+
     async def _list_continued(self, query: ListQuery, continuation: Continuation) -> ListPage:
         if query.resource_version not in {"", "0"}:
             raise ValueError("specifying resource version is not allowed when using continue")
-        if query.resource_version == "0":
+        if query.resource_version == "0" and self._cached:
             query = replace(query, limit=0)  # upstream ignores the limit for resourceVersion=0, also on later pages
         start = query.prefix + continuation.start
         if continuation.revision == INCONSISTENT:
@@ -108,6 +124,8 @@ class Lister:
             raise TooOldResourceVersion(TOKEN_TOO_OLD, fresh) from None
 
     async def _list_latest(self, query: ListQuery, start: str) -> ListPage:
+        if not self._cached:
+            return await self._from_backend(query, start, 0)
         cheap = query.limit > 0 and _is_plain(query)  # the store needs to read only one page
         if await self._freshness.latest(wait_for_fill=not cheap):
             self._cache.counters.consistent += 1
@@ -125,7 +143,7 @@ class Lister:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the revision was not reached in time.
         """
-        if not await self._freshness.loaded():
+        if not self._cached or not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
         is_reached = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
@@ -276,6 +294,8 @@ class Lister:
         except Compacted:
             raise TooOldResourceVersion(TOO_OLD) from None
         except FutureRevision:
+            if not self._cached:
+                await self.check_reached(revision)
             raise TooLargeResourceVersion(revision, self._freshness.revision()) from None
 
 
