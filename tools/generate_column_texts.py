@@ -2,9 +2,9 @@
 
     TOKEN=… python tools/generate_column_texts.py https://SERVER [CA]
 
-The texts come from pkg/printers/internalversion/printers.go and the fields that it refers to. The output,
-`machinery/types/data/column_texts.json`, has each text once, and for each column of each resource (`deployments.apps`)
-its index.
+The server must serve all group-versions. The texts come from pkg/printers/internalversion/printers.go and the fields
+that it refers to. The output, `machinery/types/data/column_texts.json`, has each text once, and for each column of each
+resource (`deployments.apps`) its index.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def listed() -> Iterator[tuple[str, str]]:
     """Yield the name and the path of each resource that can be listed."""
     for entry in json.loads((DATA / "resources.json").read_text()):
         group = entry["group"]
-        for version, resources in entry["versions"].items():
+        for version, resources in (entry["versions"] | entry.get("optional", {})).items():
             for resource in resources:
                 if "list" in resource["verbs"]:
                     path = f"/apis/{group}/{version}" if group else f"/api/{version}"
