@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig, RuntimeConfigError, resource_config
@@ -61,8 +59,6 @@ def test_priority_and_fairness_needs_its_group(settings: str, text: str) -> None
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ("scheduling.k8s.io/v1beta1=true", "not implemented by Tetrapod: scheduling.k8s.io/v1beta1"),
-        ("scheduling.k8s.io/v1beta1/workloads", "not implemented by Tetrapod: scheduling.k8s.io/v1beta1"),
         ("networking.k8s.io/v1=false", "networking.k8s.io/v1/ipaddresses, networking.k8s.io/v1/servicecidrs cannot be"),
         ("/v1/pods=false", "v1/pods cannot be disabled"),
         ("v1=false", "v1/configmaps, v1/endpoints, v1/events and 9 more cannot be disabled"),
@@ -85,6 +81,7 @@ def test_settings_that_are_not_possible_here_are_rejected(settings: str, text: s
         "apps/v1beta1=true",
         "batch/v1beta1",
         "storage.k8s.io/v1beta1=true",
+        "scheduling.k8s.io/v1beta1/workloads",
     ],
 )
 def test_settings_that_upstream_accepts_without_effect_are_accepted(settings: str) -> None:
@@ -114,13 +111,6 @@ def test_a_specific_setting_overrides_a_pattern() -> None:
     assert not config(settings).enabled("batch", "v1", "cronjobs")
 
 
-def test_a_pattern_reports_versions_that_are_not_implemented(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        config("api/beta=true")
-    assert "scheduling.k8s.io/v1beta1" in caplog.text
-    assert "v1alpha1" not in caplog.text
-
-
 def test_optional_versions_are_off_unless_they_are_enabled() -> None:
     assert not EVERYTHING.serves("resource.k8s.io", "v1beta1")
     assert not config("apps/v1=true").enabled("resource.k8s.io", "v1beta1", "resourceclaims")
@@ -130,3 +120,4 @@ def test_optional_versions_are_off_unless_they_are_enabled() -> None:
     assert single.enabled("resource.k8s.io", "v1beta1", "resourceclaims")
     assert not single.enabled("resource.k8s.io", "v1beta1", "resourceslices")
     assert not config("api/all=true,resource.k8s.io/v1beta1=false").serves("resource.k8s.io", "v1beta1")
+    assert not config("api/all=true").serves("scheduling.k8s.io", "v1beta1")  # behind a feature gate

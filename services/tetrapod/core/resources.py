@@ -9,6 +9,7 @@ from tetrapod.core.admissionregistration import resources as admissionregistrati
 from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.apiserverinternal import resources as apiserverinternal
 from tetrapod.core.apps import resources as apps
 from tetrapod.core.autoscaling import resources as autoscaling
 from tetrapod.core.batch import resources as batch
@@ -78,6 +79,7 @@ def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
         *policy.definitions(),
         *resource.definitions(dependencies.claims),
         *storage.definitions(),
+        *apiserverinternal.definitions(),
         *storagemigration.definitions(),
         *admissionregistration.definitions(dependencies.parameters),
     ]

@@ -85,6 +85,29 @@ CASES: list[tuple[str, str, str, str, Object, tuple[str, ...], str]] = [
         "v1",
     ),
     (
+        "resource.k8s.io",
+        "",
+        "resourcepoolstatusrequests",
+        "ResourcePoolStatusRequest",
+        {"driver": "d"},
+        ("v1alpha3",),
+        "v1alpha3",
+    ),
+    (
+        "coordination.k8s.io",
+        NAMESPACE,
+        "leasecandidates",
+        "LeaseCandidate",
+        {
+            "leaseName": "l",
+            "binaryVersion": "1.37.0",
+            "emulationVersion": "1.36.0",
+            "strategy": "OldestEmulationVersion",
+        },
+        ("v1alpha2", "v1beta1"),
+        "v1beta1",
+    ),
+    (
         "admissionregistration.k8s.io",
         "",
         "mutatingadmissionpolicies",
@@ -255,6 +278,79 @@ def test_v1alpha1_of_policy_bindings_has_a_default_of_its_own(server: Server) ->
     assert client.call("POST", base.format("v1beta1"), body).status == 422
 
 
+def test_lease_candidates_are_validated(server: Server) -> None:
+    client, _ = server
+    path = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
+
+    def message(**spec: str) -> str:
+        return client.call("POST", path, {"metadata": {"name": "x"}, "spec": spec}).message.partition("invalid: ")[2]
+
+    assert message() == (
+        "[spec.leaseName: Required value, spec.binaryVersion: Required value, spec.strategy: Required value]"
+    )
+    assert message(leaseName="l", binaryVersion="1.36.0", emulationVersion="1.37.0", strategy="foo") == (
+        '[spec.binaryVersion: Invalid value: "1.36.0": must be greater than or equal to `emulationVersion`, '
+        'spec.strategy.strategy: Unsupported value: "foo": supported values: "OldestEmulationVersion"]'
+    )
+    assert message(leaseName="l", binaryVersion="1.36.0", strategy="OldestEmulationVersion") == (
+        "spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"
+    )
+    candidate = {"spec": {"leaseName": "l", "binaryVersion": "1.0.0", "strategy": "a.b/c"}}
+    assert client.call("PUT", f"{path}/put", {"metadata": {"name": "put"}, **candidate}).status == 201
+    renamed = client.call("PATCH", f"{path}/put", {"spec": {"leaseName": "m"}}, MERGE)
+    assert renamed.message.endswith('spec.leaseName: Invalid value: "m": field is immutable')
+
+
+def test_storage_versions_of_servers_are_validated(server: Server) -> None:
+    client, directory = server
+    path = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+    for name, text in (
+        ("pods", "name must be in the form of <group>.<resource>"),
+        ("apps.9", "the resource segment a DNS-1035 label"),
+    ):
+        assert text in client.call("POST", path, {"metadata": {"name": name}, "spec": {}}).message
+    created = client.call("POST", path, {"metadata": {"name": "apps.deployments"}, "spec": {}})
+    assert (created.status, created.body["status"]) == (201, {})
+    assert stored(directory, "storageversions/apps.deployments")["apiVersion"] == "internal.apiserver.k8s.io/v1alpha1"
+    report = {"apiServerID": "a", "encodingVersion": "apps/v1", "decodableVersions": ["apps/v1"]}
+    status: Object = {"status": {"storageVersions": [report], "commonEncodingVersion": "apps/v1"}}
+    assert client.call("PATCH", f"{path}/apps.deployments/status", status, MERGE).status == 200
+    status = {"status": {"storageVersions": [report, {**report, "servedVersions": ["apps/v2"]}]}}
+    message = client.call("PATCH", f"{path}/apps.deployments/status", status, MERGE).message
+    assert 'storageVersions[1].apiServerID: Duplicate value: "a"' in message
+    assert "apps/v2 must be included in decodableVersions : [apps/v1]" in message
+    status = {"status": {"commonEncodingVersion": None}}
+    message = client.call("PATCH", f"{path}/apps.deployments/status", status, MERGE).message
+    assert message.endswith("commonEncodingVersion: Invalid value: null: the common encoding version is apps/v1")
+
+
+def test_the_status_of_a_pool_request_is_set_once(server: Server) -> None:
+    client, _ = server
+    path = "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests"
+    body = {"metadata": {"name": "once"}, "spec": {"driver": "d"}, "status": {"poolCount": 1}}
+    created = client.call("POST", path, body).body
+    assert created["spec"] == {"driver": "d", "limit": 100}
+    assert "status" not in created
+    changed = client.call("PATCH", f"{path}/once", {"spec": {"driver": "e"}}, MERGE)
+    assert changed.message.endswith("spec: Invalid value: null: field is immutable")
+    limit = {"metadata": {"name": "many"}, "spec": {"driver": "d", "poolName": "", "limit": 5000}}
+    assert client.call("POST", path, limit).message.endswith(
+        '[spec.poolName: Invalid value: "": segment 0: must not be empty, '
+        "spec.limit: Invalid value: 5000: must be less than or equal to 1000]"
+    )
+    pools = [{"driver": "d", "poolName": "p", "generation": 1, "totalDevices": -1}]
+    wrong = client.call("PATCH", f"{path}/once/status", {"status": {"pools": pools}}, MERGE)
+    assert wrong.message.endswith(
+        "[status.poolCount: Required value, "
+        "status.pools[0].totalDevices: Invalid value: -1: must be greater than or equal to 0]"
+    )
+    assert client.call("PATCH", f"{path}/once/status", {"status": {"poolCount": 0}}, MERGE).status == 200
+    again = client.call("PATCH", f"{path}/once/status", {"status": {"poolCount": 1}}, MERGE)
+    assert again.message.endswith(
+        'status: Invalid value: {"PoolCount":1,"Pools":null,"Conditions":null}: field is immutable'
+    )
+
+
 def test_deprecated_versions_warn_also_on_subresources(server: Server) -> None:
     client, _ = server
     text = '299 - "resource.k8s.io/{} is deprecated in v1.{}+, unavailable in v1.{}+"'
@@ -278,6 +374,11 @@ def test_discovery_lists_the_versions_in_upstreams_order(server: Server) -> None
     assert served["admissionregistration.k8s.io"] == ["v1", "v1beta1", "v1alpha1"]
     assert served["certificates.k8s.io"] == ["v1", "v1beta1"]
     assert served["storagemigration.k8s.io"] == ["v1", "v1beta1"]
+    assert served["coordination.k8s.io"] == ["v1", "v1beta1", "v1alpha2"]
+    assert list(served)[-2:] == ["internal.apiserver.k8s.io", "storagemigration.k8s.io"]
+    # as in kube-apiserver, these need a feature gate too
+    assert served["scheduling.k8s.io"] == ["v1"]
+    assert "lifecycle.k8s.io" not in served
 
 
 def test_by_default_no_optional_version_is_served(tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tetrapod.core.resource import device_classes, device_taint_rules, resource_claim_templates
+from tetrapod.core.resource import (
+    device_classes,
+    device_taint_rules,
+    resource_claim_templates,
+    resource_pool_status_requests,
+)
 from tetrapod.core.resource.resource_claims import definition as resource_claims
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
 from tetrapod.core.resource.resource_slices import definition as resource_slices
@@ -20,5 +25,6 @@ def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
         device_taint_rules.definition(),
         resource_claims.definition(access),
         resource_claim_templates.definition(access),
+        resource_pool_status_requests.definition(),
         resource_slices.definition(),
     ]

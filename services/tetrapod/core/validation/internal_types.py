@@ -43,6 +43,17 @@ _TYPES: Final = {
         "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr"
         " PKIXPublicKey:ptr ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
     ),
+    "ResourcePoolStatusRequestStatus": "PoolCount:ptr Pools[]PoolStatus Conditions:wire",
+    "PoolStatus": (
+        "Driver PoolName Generation:int ResourceSliceCount:ptr TotalDevices:ptr AllocatedDevices:ptr"
+        " AvailableDevices:ptr UnavailableDevices:ptr NodeName:ptr ValidationError:ptr"
+        " PartitionSummary[]PartitionTypeStatus ShareableSummary*ShareableSummaryStatus"
+    ),
+    "PartitionTypeStatus": "Attribute Type Total:ptr Allocatable:ptr",
+    "ShareableSummaryStatus": (
+        "FullyAvailableDevices:ptr PartiallyAvailableDevices:ptr Capacity[]ShareableCapacityStatus"
+    ),
+    "ShareableCapacityStatus": "Name Total:ptr Consumed:ptr Available:ptr",
     "ResourceClaimTemplateSpec": "Metadata:meta Spec=ResourceClaimSpec",
     "ResourceClaimSpec": "Devices=DeviceClaim",
     "DeviceClaim": "Requests[]DeviceRequest Constraints[]DeviceConstraint Config[]DeviceClaimConfiguration",

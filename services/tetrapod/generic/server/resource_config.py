@@ -6,7 +6,6 @@ pkg/server/storage/resource_config.go; pkg/controlplane/instance.go, DefaultAPIR
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from tetrapod.machinery.golang.booleans import parse_bool
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource
 from tetrapod.machinery.types import groups, resource_facts
-
-log = logging.getLogger(__name__)
 
 _PATTERNS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/all": re.compile("").match,
@@ -47,13 +44,11 @@ _OFF_BY_DEFAULT: Final = {
 
 Upstream no longer has resources in some of them, such as networking.k8s.io/v1beta1. Enabling these has no effect.
 """
-_NOT_IMPLEMENTED: Final = {
-    "coordination.k8s.io": ("v1beta1", "v1alpha2"),
-    "internal.apiserver.k8s.io": ("v1alpha1",),
-    "lifecycle.k8s.io": ("v1alpha1",),
-    "scheduling.k8s.io": ("v1beta1", "v1alpha3"),
-}
-"""The group-versions that upstream serves if they are enabled, and Tetrapod does not."""
+_BEHIND_GATES: Final = {"lifecycle.k8s.io": ("v1alpha1",), "scheduling.k8s.io": ("v1beta1", "v1alpha3")}
+"""The group-versions that upstream serves only if a feature gate is enabled too, which is off by default.
+
+The gates are GenericWorkload and EvictionRequestAPI, which have no effect here.
+"""
 _FREE: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
     "admissionregistration.k8s.io": frozenset(),
@@ -96,6 +91,8 @@ class ResourceConfig:
     def enabled(self, group: str, version: str, resource: str) -> bool:
         """Return whether a resource is served in a version."""
         single = self.resources.get(GroupVersionResource(group, version, resource))
+        if version in _BEHIND_GATES.get(group, ()):
+            return False
         if single is not None:
             return single
         configured = self.versions.get(GroupVersion(group, version))
@@ -125,19 +122,13 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
         flow_control: whether the process has API priority and fairness, which needs its group.
 
     Raises:
-        RuntimeConfigError: a setting is invalid (with upstream's text), enables a group-version that is not
-            implemented, or disables a resource that the server needs.
+        RuntimeConfigError: a setting is invalid (with upstream's text) or disables a resource that the server needs.
     """
     overrides = _overrides(settings)
     if not overrides:
         return EVERYTHING
     _validate(overrides, flow_control=flow_control)
-    known = [
-        GroupVersion(group.name, version)
-        for group in groups()
-        for version in (*group.versions, *group.optional)
-        if version not in _NOT_IMPLEMENTED.get(group.name, ())
-    ]
+    known = [GroupVersion(group.name, version) for group in groups() for version in (*group.versions, *group.optional)]
     versions: dict[GroupVersion, bool] = {}
     for pattern, matches in _PATTERNS.items():
         value = overrides.get(pattern)
@@ -146,8 +137,6 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
         if value not in ("true", "false"):
             raise RuntimeConfigError(f"invalid value {pattern}={value}")
         versions |= {gv: value == "true" for gv in known if matches(gv.version)}
-        if value == "true":
-            _log_missing(pattern)
     resources: dict[GroupVersionResource, bool] = {}
     for key, value in overrides.items():
         if key not in _PATTERNS:
@@ -157,7 +146,6 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
                 resources[GroupVersionResource(*gv, resource)] = on
             else:
                 versions[gv] = on
-    _check_implemented(versions, resources)
     config = ResourceConfig(versions, resources)
     _check_needed(config)
     return config
@@ -236,27 +224,6 @@ def _bool(key: str, value: str) -> bool:
         return not value or parse_bool(value)
     except ValueError as error:
         raise RuntimeConfigError(f"invalid value of {key}: {value}, err: {error}") from None
-
-
-def _log_missing(pattern: str) -> None:
-    matches = _PATTERNS[pattern]
-    missing = [f"{group}/{v}" for group, versions in _NOT_IMPLEMENTED.items() for v in versions if matches(v)]
-    if missing:
-        log.warning("--runtime-config=%s=true: not implemented and not served: %s", pattern, ", ".join(missing))
-
-
-def _check_implemented(versions: Mapping[GroupVersion, bool], resources: Mapping[GroupVersionResource, bool]) -> None:
-    """Raise RuntimeConfigError if a group-version is enabled that upstream has and that is not implemented.
-
-    Args:
-        versions: whether each group-version is enabled.
-        resources: whether each resource is enabled.
-    """
-    asked = [gv for gv, on in versions.items() if on]
-    asked += [GroupVersion(gvr.group, gvr.version) for gvr, on in resources.items() if on]
-    missing = [str(gv) for gv in dict.fromkeys(asked) if gv.version in _NOT_IMPLEMENTED.get(gv.group, ())]
-    if missing:
-        raise RuntimeConfigError(f"--runtime-config: not implemented by Tetrapod: {', '.join(missing)}")
 
 
 def _check_needed(config: ResourceConfig) -> None:
