@@ -12,6 +12,7 @@ from integration.http.conftest import Client, Serve, client_context
 from support.waiting import eventually
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.limits import MAX_HEAD, MAX_HEADER, MAX_HEADERS, MAX_PATH, MAX_QUERY
+from tetrapod.generic.http.protocol import MOST_CHUNKS, HttpProtocol
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import ServingTLS
 
@@ -101,3 +102,33 @@ async def test_a_head_in_small_pieces_is_parsed_line_by_line(serve: Serve, monke
     assert sum(pieces) == 2002
     assert len(pieces) <= 2
     await client.close()
+
+
+async def test_small_chunks_are_decoded_in_steps_between_which_others_are_served(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many connections send such chunks, a step of the event loop decodes those of one connection."""
+    size, connections = 50_000, 3
+    decoded: list[int] = []
+    decode = HttpProtocol.data_received
+
+    def counted(self: HttpProtocol, data: bytes) -> None:
+        decode(self, data)
+        decoded.append(self.chunks)
+
+    async def length(request: Request) -> Response:
+        return Response(200, [], b"%d" % len(await request.body.read(1 << 20)))
+
+    monkeypatch.setattr(HttpProtocol, "data_received", counted)
+    server = await serve(length)
+    clients = [await Client.connect(server) for _ in range(connections)]
+    for client in clients:
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        client.send(head + b"1\r\na\r\n" * size + b"0\r\n\r\n" + _HEAD % (b"", b"Content-Length: 0\r\n"))
+    for client in clients:
+        assert (await client.answer())[::2] == (200, b"%d" % size)
+        assert (await client.answer())[::2] == (200, b"0")
+        await client.close()
+    assert sum(decoded) == connections * size
+    assert max(decoded) <= 2 * MOST_CHUNKS
+    assert not server.state.parsing

@@ -95,6 +95,10 @@ class IncomingBody:
             self._pause_reading()
         self._wake()
 
+    def accepts_more(self) -> bool:
+        """Return whether so few bytes are unread that reading from the connection need not pause."""
+        return self._pending <= HIGH_WATER
+
     def end_of_body(self) -> None:
         """Mark the body as complete, after its last piece was appended."""
         self.complete = True

@@ -4,6 +4,7 @@
 |------------|--------------------------------------------------------------|------------------------------------------|
 | OPEN       | are parsed as requests                                       | one of the events below                  |
 | BACKLOGGED | are kept: a pipelined request is complete, and others wait   | the waiting requests have been started   |
+| DECODING   | are kept: a body in many small chunks is decoded in steps    | all received bytes are decoded           |
 | UPGRADING  | are kept: the head of an upgrade request ended the HTTP part | the handler has taken over or answered   |
 | HIJACKED   | are kept in the `HijackedConnection`                         | another protocol has taken over          |
 | BROKEN     | are dropped: the response to a malformed body is still due   | the response is written                  |
@@ -26,6 +27,7 @@ class ConnectionState(Enum):
     Attributes:
         OPEN: received bytes are parsed as requests.
         BACKLOGGED: received bytes are kept, because pipelined requests wait.
+        DECODING: received bytes are kept, because a body in many small chunks is decoded in several steps.
         UPGRADING: received bytes are kept until the handler of an upgrade request has answered or taken over.
         HIJACKED: received bytes are kept for the protocol that takes over the connection.
         BROKEN: received bytes are dropped, because a body was malformed; its response is still due.
@@ -34,6 +36,7 @@ class ConnectionState(Enum):
 
     OPEN = "open"
     BACKLOGGED = "backlogged"
+    DECODING = "decoding"
     UPGRADING = "upgrading"
     HIJACKED = "hijacked"
     BROKEN = "broken"
@@ -43,14 +46,16 @@ class ConnectionState(Enum):
 # Module constants, because reading a member of an Enum class is slower than reading a global.
 OPEN: Final = ConnectionState.OPEN
 BACKLOGGED: Final = ConnectionState.BACKLOGGED
+DECODING: Final = ConnectionState.DECODING
 UPGRADING: Final = ConnectionState.UPGRADING
 HIJACKED: Final = ConnectionState.HIJACKED
 BROKEN: Final = ConnectionState.BROKEN
 CLOSED: Final = ConnectionState.CLOSED
 
 TRANSITIONS: Final[Mapping[ConnectionState, frozenset[ConnectionState]]] = {
-    OPEN: frozenset({BACKLOGGED, UPGRADING, BROKEN, CLOSED}),
+    OPEN: frozenset({BACKLOGGED, DECODING, UPGRADING, BROKEN, CLOSED}),
     BACKLOGGED: frozenset({OPEN, CLOSED}),
+    DECODING: frozenset({OPEN, CLOSED}),
     UPGRADING: frozenset({OPEN, HIJACKED, CLOSED}),
     HIJACKED: frozenset({CLOSED}),
     BROKEN: frozenset({CLOSED}),

@@ -35,6 +35,10 @@ class Connection(ServedConnection, Protocol):
     transport: asyncio.Transport
     flow: FlowControl
 
+    def resume_reading(self) -> None:
+        """Read from the client again, unless received bytes wait to be parsed."""
+        ...
+
     def finished(self, exchange: Http1Exchange) -> None:
         """Start the next request of the connection, or close it, after the response of `exchange` was written."""
         ...
@@ -73,7 +77,7 @@ class Http1Exchange(Exchange):
         if self.expects_continue:
             self.expects_continue = False
             self.protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self.protocol.flow.resume_reading()
+        self.protocol.resume_reading()
 
     # --- StreamWriter
 

@@ -10,6 +10,7 @@ from uvicorn.server import ServerState
 
 from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.request import Handler, Request
+from tetrapod.generic.http.step_queue import StepQueue
 from tetrapod.generic.http.unread_responses import UnreadResponses
 
 DEFAULT_STREAMS: Final = 100
@@ -33,6 +34,7 @@ class HttpServerState(ServerState):
         date: the current Date header line.
         closing: whether the server is shutting down: responses carry `Connection: close`.
         upgraded: the transports of hijacked connections, which the server closes when it stops.
+        parsing: the connections whose received bytes are parsed in several steps.
         unread: limits the memory of responses that clients do not read.
     """
 
@@ -44,6 +46,7 @@ class HttpServerState(ServerState):
         self.date = b""
         self.closing = False
         self.upgraded: set[asyncio.BaseTransport] = set()
+        self.parsing = StepQueue()
         self.unread = UnreadResponses()
         self.max_streams = max_streams or DEFAULT_STREAMS
 

@@ -91,10 +91,15 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
             self._backlog.append(data)
             return
         self._reader.feed(data)
-        self._process()
+        self._process(0.0 if self.state.parsing else _STEP)
 
-    def _process(self) -> None:
-        """Process the frames that have arrived, in steps of a few milliseconds so that other clients are served."""
+    def _process(self, longest: float) -> None:
+        """Process the frames that have arrived, in steps of a few milliseconds so that other clients are served.
+
+        Args:
+            longest: seconds after which no further frame is processed in this step. It is 0 while other connections
+                wait for their next steps.
+        """
         monitor = self.state.monitor
         began = time.perf_counter()
         if began >= monitor.stale:
@@ -104,7 +109,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
             while (frame := self._next_frame()) is not None:
                 self._frame(frame)
                 self.incomplete_since = 0.0
-                if time.perf_counter() - began > _STEP:
+                if time.perf_counter() - began > longest:
                     self._busy = True
                     break
         except ProtocolError as error:
@@ -115,7 +120,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
             monitor.step(seconds, self._last_request())
         if self._busy and self.session_state is not SESSION_CLOSED:
             self.transport.pause_reading()
-            self.loop.call_soon(self._process_rest)
+            self.state.parsing.add(self.loop, self._process_rest)
         elif self._reader.in_head or self.session_state is PREFACE:
             self.incomplete_since = self.incomplete_since or self.loop.time()
         else:
@@ -141,7 +146,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
     def _process_rest(self) -> None:
         self.transport.resume_reading()
         if self.session_state is not SESSION_CLOSED:
-            self._process()
+            self._process(_STEP)
 
     def _last_request(self) -> Request:
         if (stream := self.streams.get(self._last)) is not None:
