@@ -149,15 +149,18 @@ def unescape(value: str) -> str:
     """
     if not _special(value):
         return value
+    pieces: list[str] = []
+    start = 0
     for match in _escapes(value):
         if match[0] in ",=":
             # upstream prints the rune's number
             raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
         if match[0] == "\\" or match[0][1] not in "\\,=":
             raise ValueError(f"invalid field selector: invalid escape sequence: {match[0]}")
-    return _unescaped(r"\1", value)
+        pieces += (value[start : match.start()], match[0][1])
+        start = match.end()
+    return "".join((*pieces, value[start:]))
 
 
 _special = re.compile(r"[\\,=]").search
 _escapes = re.compile(r"\\.?|[,=]", re.DOTALL).finditer
-_unescaped = re.compile(r"\\(.)", re.DOTALL).sub

@@ -41,6 +41,14 @@ CASES: Final = [
     ),
     _review("self review: raw selector of blanks", _SELF, lambda n: _resource(labelSelector={"rawSelector": " " * n})),
     _review(
+        "self review: raw selector of equals signs", _SELF, lambda n: _resource(labelSelector={"rawSelector": "=" * n})
+    ),
+    _review(
+        "self review: raw field selector of escapes",
+        _SELF,
+        lambda n: _resource(fieldSelector={"rawSelector": "metadata.name=" + "\\," * n}),
+    ),
+    _review(
         "self review: label requirements",
         _SELF,
         lambda n: _resource(labelSelector={"requirements": [_requirement(i) for i in range(n)]}),

@@ -4,13 +4,16 @@ threads waiting.
 
 from __future__ import annotations
 
+import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tetrapod.machinery import field_selectors, labels
+from tetrapod.machinery.labels import parser
 from tetrapod.machinery.serializer import json
 
 _MANY = 2_000
@@ -45,3 +48,44 @@ def test_a_document_that_json_cannot_repeat_is_decoded_in_small_steps(data: byte
 def test_a_document_whose_errors_are_listed_is_decoded_in_small_steps() -> None:
     data = b'{"a":[' + b",".join([b"{}"] * _MANY) + b"]}"
     assert python_calls(lambda: json.pairs(data)) >= _MANY
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "most"),
+    [
+        pytest.param("a" + " \t\r\n" * 200_000 + "b", "found 'b'", 1000, id="white space"),
+        pytest.param("=" * 800_000, "found '=='", 1000, id="equals signs"),
+        pytest.param("a in (" + "(" * 800_000, r"found '\('", 1000, id="parentheses"),
+    ],
+)
+def test_a_label_selector_is_scanned_in_small_steps_up_to_its_first_error(
+    monkeypatch: pytest.MonkeyPatch, text: str, message: str, most: int
+) -> None:
+    lengths: list[int] = []
+    matches = parser._tokens
+
+    def counted(text: str) -> Iterator[re.Match[str]]:
+        for match in matches(text):
+            lengths.append(len(match[0]))
+            yield match
+
+    monkeypatch.setattr(parser, "_tokens", counted)
+    with pytest.raises(ValueError, match=message):
+        labels.parse(text)
+    assert max(lengths) <= 4096
+    assert len(lengths) <= most
+
+
+def test_escapes_of_a_field_selector_are_decoded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    escapes: list[str] = []
+    matches = field_selectors._escapes
+
+    def counted(text: str) -> Iterator[re.Match[str]]:
+        for match in matches(text):
+            escapes.append(match[0])
+            yield match
+
+    monkeypatch.setattr(field_selectors, "_escapes", counted)
+    (term,) = field_selectors.parse("metadata.name=" + r"\,\=\\x" * _MANY).requirements
+    assert term.value == r",=\x" * _MANY
+    assert len(escapes) == 3 * _MANY

@@ -6,6 +6,8 @@ Upstream: k8s.io/apimachinery/pkg/labels/selector.go, Parser, including its erro
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final, TypeAlias
 
 from tetrapod.machinery import field, names
@@ -30,7 +32,14 @@ NOT_IN: Final = "notin"
 OPERATORS: Final = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": "gt", "<": "lt"}
 _PUNCTUATION: Final = frozenset({")", ",", "!", "==", "=", ">", "<", "!=", "("})
 _KINDS: Final = {text: text for text in (*_PUNCTUATION, IN, NOT_IN)}
-_tokens = re.compile("[^ \t\r\n=!(),><\0]+|==|!=|[=!(),><]").findall
+_tokens = re.compile("([ \t\r\n]{1,4096})|[^ \t\r\n=!(),><\0]+|==|!=|[=!(),><]").finditer
+"""The tokens of a text; group 1 is a piece of white space. No match takes long, so that the interpreter can switch to
+another thread between two matches.
+"""
+_SCANNED: Final = 256
+"""Tokens that are scanned before the parser has used them. A selector that is invalid at its beginning is not scanned
+to its end.
+"""
 
 
 @bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 12 * len(text) + 500)
@@ -57,12 +66,18 @@ class _Parser:
     `in` and `notin` are identifiers except in the position of an operator.
     """
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: Iterator[Token]) -> None:
+        self._rest = tokens
+        self._tokens: list[Token] = []
         self._at = 0
 
+    def _token(self) -> Token:
+        if self._at == len(self._tokens):
+            self._tokens, self._at = list(islice(self._rest, _SCANNED)), 0
+        return self._tokens[self._at]
+
     def _peek(self) -> Token:
-        kind, text = self._tokens[self._at]
+        kind, text = self._token()
         return (IDENTIFIER, text) if kind in (IN, NOT_IN) else (kind, text)
 
     def _next(self) -> Token:
@@ -109,7 +124,7 @@ class _Parser:
             return Requirement(key, "!")
         if self._peek()[0] in (END, COMMA):
             return Requirement(key, "exists")
-        kind, text = self._tokens[self._at]
+        kind, text = self._token()
         self._at += 1
         op = OPERATORS.get(kind)
         if op is None:
@@ -175,12 +190,13 @@ class _Parser:
         return text
 
 
-def scan(text: str) -> list[Token]:
-    """Return the tokens of a selector, the last with the kind END.
+def scan(text: str) -> Iterator[Token]:
+    """Yield the tokens of a selector, the last with the kind END.
 
     A NUL character ends the text, as in upstream's lexer.
     """
-    kind_of = _KINDS.get
-    tokens = [(kind_of(token, IDENTIFIER), token) for token in _tokens(text.partition("\0")[0])]
-    tokens.append((END, ""))
-    return tokens
+    for match in _tokens(text.partition("\0")[0]):
+        if match.lastindex is None:
+            token = match[0]
+            yield _KINDS.get(token, IDENTIFIER), token
+    yield END, ""
