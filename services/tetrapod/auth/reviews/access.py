@@ -7,6 +7,7 @@ Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessrevi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.auth.reviews.selectors import parse_field_selector, parse_label_selector, validate_selectors
@@ -33,7 +34,7 @@ class SubjectAccessReviews(Rest):
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         spec = _spec_of(obj)
-        _reject(await offloaded(ctx.large, validate_subject_spec, spec) + metadata_errors(obj))
+        await offloaded(ctx.large, _reject_invalid, obj, validate_subject_spec)
         if validate is not None:
             await validate(obj)
         return await with_status(self._authorizer, ctx, obj, user_of(spec))
@@ -56,11 +57,15 @@ class LocalSubjectAccessReviews(Rest):
         if meta["namespace"] != ctx.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         spec = _spec_of(obj)
-        errors = await offloaded(ctx.large, validate_subject_spec, spec)
-        _reject(errors + metadata_errors(obj, local=True) + self._namespace_errors(spec, meta["namespace"]))
+        await offloaded(ctx.large, self._reject_invalid, obj)
         if validate is not None:
             await validate(obj)
         return await with_status(self._authorizer, ctx, obj, user_of(spec))
+
+    def _reject_invalid(self, obj: Object) -> None:
+        spec = obj["spec"]
+        errors = validate_subject_spec(spec) + metadata_errors(obj, local=True)
+        _reject(errors + self._namespace_errors(spec, obj["metadata"]["namespace"]))
 
     def _namespace_errors(self, spec: Object, namespace: str) -> list[FieldError]:
         errors = []
@@ -82,8 +87,8 @@ class SelfSubjectAccessReviews(Rest):
         self._authorizer = authorizer
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        spec = _spec_of(obj)
-        _reject(_one_of_errors(spec) + await offloaded(ctx.large, _selector_errors, spec) + metadata_errors(obj))
+        _spec_of(obj)
+        await offloaded(ctx.large, _reject_invalid, obj, validate_attributes)
         if validate is not None:
             await validate(obj)
         return await with_status(self._authorizer, ctx, obj, ctx.user)
@@ -144,6 +149,16 @@ def user_of(spec: Object) -> UserInfo:
     """Return the user that the spec of a SubjectAccessReview names."""
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user") or "", spec.get("uid") or "", tuple(spec.get("groups") or ()), extra)
+
+
+def _reject_invalid(obj: Object, validate_spec: Callable[[Object], list[FieldError]]) -> None:
+    """Raise a StatusError 422 if the spec or the metadata of a review is invalid."""
+    _reject(validate_spec(obj["spec"]) + metadata_errors(obj))
+
+
+def validate_attributes(spec: Object) -> list[FieldError]:
+    """Return the errors of the attributes that a review asks about."""
+    return _one_of_errors(spec) + _selector_errors(spec)
 
 
 def validate_subject_spec(spec: Object) -> list[FieldError]:
