@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tetrapod.auth.rbac.index import RbacIndex
-from tetrapod.auth.reviews.access import validate_subject_spec
+from tetrapod.auth.reviews import access
+from tetrapod.auth.reviews.access import (
+    LocalSubjectAccessReviews,
+    SelfSubjectAccessReviews,
+    SubjectAccessReviews,
+    validate_subject_spec,
+)
 from tetrapod.core.v1.services.allocation import Allocation
 from tetrapod.generic.endpoints import large_objects
 from tetrapod.generic.endpoints.watch import BATCH, FORMED_AT_ONCE, _Serving
@@ -20,6 +27,7 @@ from tetrapod.generic.scheduling import offload
 from tetrapod.generic.storage.cacher import writing
 from tetrapod.generic.storage.interface import ListPage, ListQuery
 from tetrapod.machinery.field import LEFT_OUT, MAX_COLLECTED
+from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo
 
 
@@ -171,6 +179,27 @@ def test_an_access_review_creates_few_errors_for_many_mistakes() -> None:
     errors = validate_subject_spec({"user": "a", "resourceAttributes": attributes})
     assert len(errors) > MAX_COLLECTED
     assert sum(error is not LEFT_OUT for error in errors) <= MAX_COLLECTED
+
+
+@pytest.mark.parametrize("kind", [SubjectAccessReviews, SelfSubjectAccessReviews, LocalSubjectAccessReviews])
+async def test_the_errors_of_a_large_access_review_are_counted_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def invalid(*arguments: Any) -> StatusError:
+        threads.append(threading.current_thread())
+        return StatusError(422, "Invalid", "")
+
+    monkeypatch.setattr(access, "invalid", invalid)
+    requirements: list[dict[str, Any]] = [{}] * 20_000
+    attributes = {"verb": "get", "namespace": "n", "labelSelector": {"requirements": requirements}}
+    review = {"spec": {"user": "a", "resourceAttributes": attributes}}
+    context = SimpleNamespace(large=True, namespace="n", user=UserInfo("a"))
+    with pytest.raises(StatusError):
+        await kind(None).create(context, "", review, None, {})
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 def test_rules_of_a_user_with_very_many_groups_are_not_cached() -> None:
