@@ -10,7 +10,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from tetrapod.aggregator.delegation.local import LocalDelegation
@@ -31,6 +30,7 @@ from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.auth.service import AuthService
 from tetrapod.core.service import CoreService
 from tetrapod.extensions.service import ExtensionsService
+from tetrapod.generic.certificates.cert_dir import publish_serving
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
@@ -110,11 +110,16 @@ class Embedded(Program):
         self.presence = build_presence(options, self.client, self.backend, self.address)
 
     def _serving_pair(self) -> CertificatePair:
-        """Return the serving certificate: that of the flags, else that in --cert-dir, else the server's own."""
+        """Return the serving certificate: that of the flags, else that in --cert-dir, else the server's own.
+
+        Raises:
+            OSError: the files in --cert-dir cannot be read or written.
+        """
         flags = self.options.serving
-        pair = Path(flags.cert_dir, "apiserver.crt"), Path(flags.cert_dir, "apiserver.key")
-        if not (flags.cert_dir and all(file.is_file() for file in pair)):
+        if flags.tls_cert_file or flags.tls_private_key_file or not flags.cert_dir:
             pair = self.pki.serving
+        else:
+            pair = publish_serving(self.pki, flags.cert_dir)
         return CertificatePair(flags.tls_cert_file or str(pair[0]), flags.tls_private_key_file or str(pair[1]))
 
     def _token_rest(self) -> Rest:
@@ -202,8 +207,13 @@ class Embedded(Program):
     def on_ready(self) -> None:
         """Write the administrator's kubeconfig, and start the renewal of certificates."""
         self._write_kubeconfig()
-        renewal = renew_periodically(lambda: renew_leaves(self.pki), self._write_kubeconfig)
+        renewal = renew_periodically(lambda: renew_leaves(self.pki), self._renewed)
         self.lifecycle.background("certificate renewal", renewal)
+
+    def _renewed(self) -> None:
+        """Write the renewed certificates to the files that contain them."""
+        self._write_kubeconfig()
+        self._serving_pair()
 
     def _write_kubeconfig(self) -> None:
         certificate, key = self.pki.admin

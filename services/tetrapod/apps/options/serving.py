@@ -38,7 +38,8 @@ class ServingFlags:
     cert_dir: str = flag(
         "cert-dir",
         "",
-        "The directory where the TLS certs are located (apiserver.crt, apiserver.key). If --tls-cert-file and "
+        "The directory where the TLS certs are located (apiserver.crt, apiserver.key). The server writes them if they "
+        "are missing. If --tls-cert-file and "
         "--tls-private-key-file are provided, this flag will be ignored.",
         programs=frozenset({"up"}),
     )

@@ -1,0 +1,33 @@
+"""`publish_serving`: the serving certificate in --cert-dir, where clients find it as in kube-apiserver.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go, MaybeDefaultWithSelfSignedCerts
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tetrapod.generic.certificates.pki import PRIVATE, PUBLIC, Pki, write_file
+
+
+def publish_serving(pki: Pki, directory: str) -> tuple[Path, Path]:
+    """Return the paths of `apiserver.crt` and `apiserver.key` in a directory.
+
+    If one of them is missing, both are written: the server's own certificate with that of its CA, which clients trust,
+    and its key. Files that were written so are replaced once the certificate has been renewed; others are kept.
+
+    Raises:
+        OSError: the files cannot be read or written.
+    """
+    target = Path(directory, "apiserver.crt"), Path(directory, "apiserver.key")
+    certificate, key = pki.serving
+    authority = pki.ca.read_bytes()
+    chain = certificate.read_bytes() + authority
+    if all(file.is_file() for file in target):
+        present = target[0].read_bytes()
+        if present == chain or not present.endswith(authority):
+            return target
+    target[0].parent.mkdir(parents=True, exist_ok=True)
+    write_file(target[1], key.read_bytes(), PRIVATE)
+    write_file(target[0], chain, PUBLIC)
+    return target

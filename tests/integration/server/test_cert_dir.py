@@ -1,0 +1,45 @@
+"""--cert-dir: the server writes its serving certificate there if there is none, as kube-apiserver does."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+import urllib.request
+from pathlib import Path
+
+from support.https_client import HttpsClient
+from support.server import running
+from tetrapod.generic.certificates.cert_dir import publish_serving
+from tetrapod.generic.certificates.pki import write_pki
+
+
+def test_a_missing_certificate_is_written_and_its_file_verifies_the_server(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certs" / "apiserver.crt", tmp_path / "certs" / "apiserver.key"
+    with running(tmp_path / "data", f"--cert-dir={certificate.parent}") as server:
+        context = ssl.create_default_context(cafile=str(certificate))
+        with urllib.request.urlopen(f"{server.url}/readyz", context=context, timeout=30) as answer:
+            assert answer.status == 200
+        assert HttpsClient(server.kubeconfig).call("GET", "/api/v1/namespaces").status == 200
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(certificate.stat().st_mode) == 0o644
+    assert certificate.read_text().count("BEGIN CERTIFICATE") == 2
+    written = certificate.read_bytes()
+    with running(tmp_path / "data", f"--cert-dir={certificate.parent}"):
+        assert certificate.read_bytes() == written
+
+
+def test_a_written_certificate_is_replaced_after_its_renewal(tmp_path: Path) -> None:
+    pki = write_pki(tmp_path / "pki", ["localhost"])
+    certificate, _ = publish_serving(pki, str(tmp_path / "certs"))
+    before = certificate.read_bytes()
+    write_pki(tmp_path / "pki", ["localhost", "other"])
+    assert publish_serving(pki, str(tmp_path / "certs"))[0].read_bytes() not in (b"", before)
+
+
+def test_given_files_are_kept(tmp_path: Path) -> None:
+    pki = write_pki(tmp_path / "pki", ["localhost"])
+    certificate, key = tmp_path / "apiserver.crt", tmp_path / "apiserver.key"
+    certificate.write_text("given")
+    key.write_text("given")
+    assert publish_serving(pki, str(tmp_path)) == (certificate, key)
+    assert certificate.read_text() == key.read_text() == "given"
