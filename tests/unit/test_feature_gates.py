@@ -71,6 +71,15 @@ def test_gates_without_their_effect_keep_their_default() -> None:
         configure(["CBORServingAndStorage=true"])
 
 
+def test_all_alpha_and_all_beta_set_gates_without_their_effect_too(caplog: pytest.LogCaptureFixture) -> None:
+    configure(["AllAlpha=true", "AllBeta=true"])
+    assert enabled("CBORServingAndStorage") and enabled("ComponentFlagz")
+    assert "AllAlpha=true and AllBeta=true: Tetrapod has only the default behaviour of " in caplog.text
+    assert "CBORServingAndStorage" in caplog.text and "ComponentFlagz" not in caplog.text
+    with pytest.raises(FeatureGateError, match="only the default behaviour of CBORServingAndStorage "):
+        configure(["AllAlpha=true", "AllBeta=true", "CBORServingAndStorage=true"])
+
+
 def test_gates_of_other_components_are_accepted() -> None:
     configure(["KubeletSeparateDiskGC=false"])
     assert not enabled("KubeletSeparateDiskGC")

@@ -119,3 +119,13 @@ def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
 def test_gates_without_effect_prevent_the_start(tmp_path: Path) -> None:
     text = "Tetrapod has only the default behaviour of CBORServingAndStorage"
     assert text in complaint(tmp_path, "--feature-gates=CBORServingAndStorage=true")
+
+
+def test_all_alpha_and_all_beta_are_accepted_and_shown(tmp_path: Path) -> None:
+    with running(tmp_path, "--feature-gates=AllAlpha=true,AllBeta=true") as server:
+        client = HttpsClient(server.kubeconfig)
+        metrics = client.call("GET", "/metrics").message
+        assert 'kubernetes_feature_enabled{name="CBORServingAndStorage",stage="ALPHA"} 1' in metrics
+        assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 1' in metrics
+        assert "Tetrapod has only the default behaviour of" in server.log.read_text()
+        assert client.call("GET", "/readyz").status == 200

@@ -96,20 +96,23 @@ def configure(settings: Sequence[str]) -> None:
         settings: the values of --feature-gates, such as `WatchList=false` or `kube:WatchList=false`.
 
     Raises:
-        FeatureGateError: a setting is invalid, or changes a gate that has only its default behaviour here. The gates of
-            the process are then unchanged.
+        FeatureGateError: a setting is invalid, or names a gate that has only its default behaviour here, with another
+            value. The gates of the process are then unchanged.
     """
     values = parse(settings)
     gates = known_gates()
+    named = {setting.partition("=")[0].strip() for setting in _settings_of_component(settings)}
     fixed = [
         name
         for name, value in sorted(values.items())
         if gates[name].read and name not in SWITCHABLE and value != gates[name].default
     ]
+    if rejected := [name for name in fixed if name in named]:
+        text = f"Tetrapod has only the default behaviour of {', '.join(rejected)} (docs/reference/flags.md)"
+        raise FeatureGateError(f"--feature-gates: {text}")
     if fixed:
-        raise FeatureGateError(
-            f"--feature-gates: Tetrapod has only the default behaviour of {', '.join(fixed)} (docs/reference/flags.md)"
-        )
+        switches = " and ".join(f"{switch}={_go(values[switch])}" for switch in _ALL if switch in named)
+        log.warning("%s: Tetrapod has only the default behaviour of %s", switches, ", ".join(fixed))
     for name in values:
         if gates[name].stage in ("DEPRECATED", "GA"):
             log.warning(
