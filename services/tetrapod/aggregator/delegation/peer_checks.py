@@ -64,7 +64,9 @@ class PeerChecks:
     async def results(self, endpoint: str) -> Mapping[str, str | None]:
         """Run the checks of an endpoint, and return by name the reason of the failure, or None.
 
-        Concurrent calls share a request. All known checks of a service that cannot be reached fail.
+        Concurrent calls share a request. All known checks of a service that cannot be reached fail. /livez leaves out a
+        service that has not been reached since the start: a post-start hook, to which the grace period applies,
+        reports it.
         """
         return await self._calls[endpoint]()
 
@@ -72,6 +74,8 @@ class PeerChecks:
         try:
             _, _, body = await self._connection.get(f"/{endpoint}?verbose", "*/*")
         except (BackendError, TimeoutError):
+            if endpoint == "livez" and not self.known:
+                return {}
             return dict.fromkeys([*self.names(endpoint), self._reachable], _UNREACHABLE)
         lines = map(_LINE.match, body.decode().splitlines())
         results = {line[2]: None if line[1] == "+" else _WITHHELD for line in lines if line is not None}
