@@ -195,6 +195,28 @@ async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
         await rest.locate(Context(namespace="default"), "s:81")
 
 
+async def test_the_service_proxy_prefers_the_ip_family_of_the_cluster(core: Core) -> None:
+    await core.create("services", "Service", "s", spec={"ports": [{"name": "web", "port": 80}]})
+    await core.pod("p")
+    addresses = {"IPv4": "192.0.2.9", "IPv6": "2001:db8::9"}
+    ips = {"status": {"podIP": "192.0.2.9", "podIPs": [{"ip": address} for address in addresses.values()]}}
+    await core.client.patch(v1("pods"), "default", "p", ips, subresource="status")
+    slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
+    target = {"kind": "Pod", "name": "p", "namespace": "default"}
+    for family, address in addresses.items():
+        metadata = {"name": f"s-{family.lower()}", "labels": {"kubernetes.io/service-name": "s"}}
+        endpoints = [{"addresses": [address], "targetRef": target}]
+        ports = [{"name": "web", "port": 8080}]
+        found = {"metadata": metadata, "addressType": family, "endpoints": endpoints, "ports": ports}
+        await core.client.create(slices, "default", found)
+    stores, backends = core.service.server.stores, Backends(core.service.backends, UNVERIFIED)
+    for family, authority in (("IPv4", "192.0.2.9:8080"), ("IPv6", "[2001:db8::9]:8080")):
+        rest = ServiceProxyRest(stores, backends, family)
+        assert (await rest.locate(Context(namespace="default"), "s:web")).authority == authority
+    await core.client.delete(slices, "default", "s-ipv6")
+    assert (await rest.locate(Context(namespace="default"), "s:web")).authority == "192.0.2.9:8080"
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
