@@ -175,7 +175,7 @@ class ClusterIPs:
         return ""
 
     async def release(self, address: str) -> None:
-        """Delete the IPAddress; an address that is not allocated, or is no address, is ignored.
+        """Delete the IPAddress; an invalid address, or one that is not allocated, is ignored.
 
         As upstream, an address of an IP family that the cluster no longer has is left to the repair of cluster IPs.
         """

@@ -22,6 +22,7 @@ from tetrapod.core.v1.services.changes import (
     needs_health_port,
     node_ports_of,
 )
+from tetrapod.core.v1.services.dry_run_ports import DryRunPorts
 from tetrapod.core.v1.services.ip_families import is_unchanged_dual_stack
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, Object
@@ -30,8 +31,6 @@ from tetrapod.machinery.status import StatusError, internal_error, invalid
 KIND: Final = GroupKind("", "Service")
 _PORTS_AT_ONCE: Final = 1000
 """Ports of a Service that are examined in one step of the event loop."""
-_DUMMY_PORT_BASE: Final = 32768
-"""A dry run numbers the node ports that it would allocate from the next number on."""
 
 
 class Allocation:
@@ -45,7 +44,7 @@ class Allocation:
 
     def __init__(self, addresses: ClusterIPs, ports: NodePorts, dry_run: bool) -> None:
         self._addresses, self._ports, self._dry_run = addresses, ports, dry_run
-        self._allocator = _DryRunPorts(ports) if dry_run else ports
+        self._allocator = DryRunPorts(ports) if dry_run else ports
         self._taken_addresses: list[str] = []
         self._taken_ports: list[int] = []
         self._free_addresses: list[str] = []
@@ -257,41 +256,6 @@ class Allocation:
         port = await self._allocator.take_any()
         self._taken_ports.append(port)
         return port
-
-
-class _DryRunPorts:
-    """The node ports of a dry run, which allocates nothing: free ports that are requested, and placeholders.
-
-    Args:
-        ports: the allocator, whose ports are read once.
-    """
-
-    def __init__(self, ports: NodePorts) -> None:
-        self._ports = ports
-        self._allocated: set[int] | None = None
-        self._claimed: set[int] = set()
-        self._highest = 0
-
-    async def take(self, port: int) -> None:
-        """Claim this port, raising PortError if it is allocated or claimed.
-
-        Like upstream, a dry run does not check that the port is in the range.
-        """
-        if self._allocated is None:
-            self._allocated = await self._ports.taken()
-        if port in self._claimed or port in self._allocated:
-            raise PortError("provided port is already allocated")
-        self._claim(port)
-
-    async def take_any(self) -> int:
-        """Claim the number above the highest claimed port and return it, although it may be allocated."""
-        port = (self._highest or _DUMMY_PORT_BASE) + 1
-        self._claim(port)
-        return port
-
-    def _claim(self, port: int) -> None:
-        self._claimed.add(port)
-        self._highest = max(self._highest, port)
 
 
 async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[str], free_ports: list[int]) -> None:
