@@ -40,20 +40,24 @@ class Versions(Protocol):
         """
         ...
 
-    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def convert(self, obj: Object, kind: GroupVersionKind, *, large: bool = False) -> Object:
         """Return `obj`, which is `Attributes.object` or `old_object`, as `kind`.
 
         The result may be the same object and must not be modified. Raises ValueError for an unknown kind.
+
+        Args:
+            large: whether the object is copied in a thread.
         """
         ...
 
-    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
+    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
         """Convert a modified object of `kind` back to the form of `Attributes.object`, decoded and defaulted.
 
         The argument may be modified.
 
         Args:
             strict: reject unknown fields instead of removing them.
+            large: whether the object is decoded in a thread.
 
         Raises:
             ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
@@ -92,6 +96,7 @@ class Attributes:
         versions: converts the objects to other versions. If it is None, plugins see the objects as they are, and
             match no other version.
         state: data that a plugin keeps from its first call for the second one, by the plugin's name.
+        large: whether the new or the old object is large. Work on it is then done in a thread.
     """
 
     operation: str
@@ -112,6 +117,7 @@ class Attributes:
     is_reinvocation: bool = False
     versions: Versions | None = None
     state: dict[str, Any] = field(default_factory=dict)
+    large: bool = False
 
     def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
         """Add an audit annotation, unless the key has a value already.

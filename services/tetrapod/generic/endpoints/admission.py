@@ -69,6 +69,7 @@ class RequestAdmission:
             annotations=self._request.annotations,
             request=self._request,
             versions=scope.versions,
+            large=context.large,
         )
 
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:

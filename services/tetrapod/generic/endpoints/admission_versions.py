@@ -14,7 +14,8 @@ from tetrapod.generic.admission.interface import Equivalent
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
-from tetrapod.machinery.copying import copy_object
+from tetrapod.generic.scheduling.offload import in_thread, offloaded
+from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, invalid
@@ -59,18 +60,20 @@ class AdmissionVersions:
                     if subresource.name == self._declared.name:
                         yield Equivalent(resource, subresource.kind or definition.gvk(version))
 
-    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+    async def convert(self, obj: Object, kind: GroupVersionKind, *, large: bool = False) -> Object:
         if not self._converts:
             return obj
         conversion, _ = self._converter(kind)
-        return obj if conversion.identity else await conversion.from_stored(copy_object(obj))
+        if conversion.identity:
+            return obj
+        return await conversion.from_stored(await in_thread(copy_large, obj) if large else copy_object(obj))
 
-    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
+    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
         if not self._converts:
-            _shape(self._own_decoder, obj, strict)
+            await offloaded(large, _shape, self._own_decoder, obj, strict)
             return obj
         conversion, decoder = self._converter(kind)
-        _shape(decoder, obj, strict)
+        await offloaded(large, _shape, decoder, obj, strict)
         return await conversion.to_stored(obj)
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:

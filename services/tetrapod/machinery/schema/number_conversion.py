@@ -22,6 +22,10 @@ _INT64: Final = 1 << 63
 _NO_EXPONENT: Final = 1e21
 """Go's encoder writes smaller floats with all their digits, without an exponent."""
 _BITS: Final = {"int32": 32, "int64": 64, "": 64}
+_SEARCHED: Final = 64 << 10
+"""Bytes that are searched for such numbers before other threads can run."""
+_LONGEST: Final = 64
+"""Bytes in which a number is recognized; orjson writes no longer ones."""
 _unusual = re.compile(rb"[:\[,]-?(?:\d{10,}|[0-9.]+(?:\.0[,\]}]|e))").search
 
 
@@ -38,7 +42,11 @@ def as_filled(obj: Any, node: SchemaNode) -> Object:
     """
     encoded = orjson.dumps(obj)
     copied: Object = loads(encoded)
-    return _filled(copied, node) if _unusual(encoded) else copied
+    return _filled(copied, node) if _has_unusual_numbers(encoded) else copied
+
+
+def _has_unusual_numbers(encoded: bytes) -> bool:
+    return any(_unusual(encoded, start, start + _SEARCHED + _LONGEST) for start in range(0, len(encoded), _SEARCHED))
 
 
 def _filled(value: Any, node: SchemaNode | None) -> Any:

@@ -13,10 +13,16 @@ from typing import Any, Final
 from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
 from tetrapod.generic.admission.policy.environment import VARIABLES
 from tetrapod.generic.admission.policy.expressions import Compiled
-from tetrapod.machinery.cel.environment import Meter
-from tetrapod.machinery.cel.errors import CelError, EvaluationError, Interrupt
+from tetrapod.generic.scheduling.offload import offloaded
+from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter, Program
+from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded, EvaluationError, Interrupt
 from tetrapod.machinery.cel.values import LazyFields
+from tetrapod.machinery.long_work import TakesTooLong
 
+QUICK_COST: Final = 20_000
+"""The CEL cost that the expressions of one activation may spend on the event loop: about four milliseconds. Expressions
+that cost more are evaluated again in a thread.
+"""
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
@@ -67,6 +73,8 @@ class Activation:
         if authorizer_variables is not None:
             self._bindings |= authorizer_variables.bindings
         self._variable_cost = 0
+        self._quick = QUICK_COST  # what may still be spent on the event loop
+        self._in_thread = False
         lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
@@ -104,8 +112,11 @@ class Activation:
         while True:
             meter = Meter()
             try:
-                value = compiled.program.evaluate(self._bindings, meter)
+                value = await offloaded(self._in_thread, self._run, compiled.program, meter)
                 outcome = Outcome(value, seconds=time.perf_counter() - started)
+            except TakesTooLong:
+                self._in_thread = True
+                continue
             except Interrupt as interrupt:
                 assert self._authorizer_variables is not None
                 await self._authorizer_variables.settle(interrupt)
@@ -120,6 +131,27 @@ class Activation:
             raise BudgetExceeded
         return outcome, budget
 
+    def _run(self, program: Program, meter: Meter) -> Any:
+        """Evaluate a program and return its value.
+
+        Args:
+            program: the program.
+            meter: counts the cost, also when the evaluation fails.
+
+        Raises:
+            TakesTooLong: the evaluation costs more than may be spent on the event loop, on which it runs.
+            CelError: see `Program.evaluate`.
+        """
+        limit = PER_CALL_LIMIT if self._in_thread else min(self._quick, PER_CALL_LIMIT)
+        try:
+            return program.evaluate(self._bindings, meter, limit)
+        except CostLimitExceeded:
+            if limit < PER_CALL_LIMIT:
+                raise TakesTooLong from None
+            raise
+        finally:
+            self._quick = max(self._quick - meter.cost, 0)
+
     def _variable(self, name: str, compiled: Compiled) -> Callable[[], Any]:
         failed: list[str] = []
 
@@ -131,7 +163,7 @@ class Activation:
                 raise EvaluationError(failed[0])
             meter = Meter()
             try:
-                value = compiled.program.evaluate(self._bindings, meter)
+                value = self._run(compiled.program, meter)
             except Interrupt:
                 raise
             except CelError as error:

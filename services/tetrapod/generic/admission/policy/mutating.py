@@ -8,6 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/disp
 
 from __future__ import annotations
 
+import operator
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,9 @@ from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.observability.tracing.spans import traced
-from tetrapod.machinery.copying import copy_object
+from tetrapod.generic.scheduling.offload import in_thread, offloaded
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
+from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 
@@ -82,7 +85,7 @@ class _Request:
     async def object(self, kind: GroupVersionKind) -> Object:
         obj = self.attributes.object
         assert obj is not None
-        return await self.versions.convert(obj, kind)
+        return await self.versions.convert(obj, kind, large=self.attributes.large)
 
 
 class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
@@ -122,13 +125,15 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
 
     async def _invoke(self, invocations: list[Invocation[Mutator]], request: _Request) -> None:
         attributes, reinvocation = request.attributes, request.reinvocation
-        if attributes.is_reinvocation and reinvocation.output != attributes.object:
+        if attributes.is_reinvocation and await _differ(attributes, reinvocation.output):
             reinvocation.require()
+        timer = YieldTimer()
         for invocation in invocations:
+            await timer.yield_if_due()
             await self._invoke_one(invocation, request)
         if attributes.reinvoke:  # as upstream, policies that made the change themselves are applied again too
             reinvocation.require()
-        reinvocation.output = copy_object(attributes.object) if attributes.object is not None else None
+        reinvocation.output = await _copy(attributes, attributes.object) if attributes.object is not None else None
 
     @traced(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
     async def _invoke_one(self, invocation: Invocation[Mutator], request: _Request) -> None:
@@ -150,10 +155,20 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         if previous is not None:
             for mutation in invocation.evaluator.mutations:
                 await _mutate(mutation, invocation, request)
-            if attributes.object != previous:
+            if await _differ(attributes, previous):
                 reinvocation.require()
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":
             reinvocation.invoked.add(key)
+
+
+async def _differ(attributes: Attributes, obj: Object | None) -> bool:
+    """Return whether the object of the request is not equal to `obj`."""
+    different: bool = await offloaded(attributes.large, operator.ne, attributes.object, obj)
+    return different
+
+
+async def _copy(attributes: Attributes, obj: Object) -> Object:
+    return await in_thread(copy_large, obj) if attributes.large else copy_object(obj)
 
 
 async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: _Request) -> None:
@@ -166,7 +181,12 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     started = time.perf_counter()
     try:
         changed = await invocation.evaluator.mutate(
-            mutation, current, schema, await _bindings(invocation, request), request.authorizer_variables
+            mutation,
+            current,
+            schema,
+            await _bindings(invocation, request),
+            request.authorizer_variables,
+            large=attributes.large,
         )
     except MutationError as error:
         mutated(*names, error_type(str(error)), time.perf_counter() - started)
@@ -177,7 +197,9 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     if changed is current:
         return
     try:
-        attributes.object = await request.versions.accept(copy_object(changed), kind, strict=mutation.patches)
+        attributes.object = await request.versions.accept(
+            await _copy(attributes, changed), kind, strict=mutation.patches, large=attributes.large
+        )
     except ValueError as error:
         raise internal_error(str(error)) from None
 
@@ -187,9 +209,11 @@ async def _bindings(invocation: Invocation[Mutator], request: _Request) -> dict[
 
     attributes, matched_kind = request.attributes, invocation.matched_kind
     old = attributes.old_object
+    if old is not None:
+        old = await request.versions.convert(old, matched_kind.kind, large=attributes.large)
     return {
         "object": await request.object(matched_kind.kind) if attributes.object is not None else None,
-        "oldObject": await request.versions.convert(old, matched_kind.kind) if old is not None else None,
+        "oldObject": old,
         "params": invocation.param,
         "request": admission_request(attributes, matched_kind),
         "namespaceObject": namespace_object(request.namespace),

@@ -14,6 +14,7 @@ from tetrapod.generic.admission.policy.definitions import Policy
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
 from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION, JSON_PATCH, Compiled, Composer
 from tetrapod.generic.admission.policy.patches import MutationError, apply_configuration, json_patch
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.cel.environment import RUNTIME_BUDGET
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
@@ -69,12 +70,15 @@ class Mutator:
         schema: SchemaNode | None,
         bindings: Mapping[str, Any],
         authorizer_variables: AuthorizerVariables,
+        *,
+        large: bool,
     ) -> Object:
         """Return the result of one mutation. `obj` is not modified; it is the result if the mutation changes nothing.
 
         Args:
             schema: the schema of the object; None if it has none.
             bindings: the values of the variables, as for `matches`.
+            large: whether the result is made in a thread.
 
         Raises:
             MutationError: the expression fails, or its result cannot be applied.
@@ -90,4 +94,6 @@ class Mutator:
             raise MutationError(str(error)) from None
         if outcome.error:
             raise MutationError(outcome.error)
-        return json_patch(obj, outcome.value) if mutation.patches else apply_configuration(obj, outcome.value, schema)
+        if mutation.patches:
+            return await offloaded(large, json_patch, obj, outcome.value)
+        return await offloaded(large, apply_configuration, obj, outcome.value, schema)

@@ -16,6 +16,7 @@ from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
 from tetrapod.generic.observability.tracing.spans import traced
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
@@ -56,6 +57,7 @@ class _Request:
         objects: the new and the old object, by the kind to which they were converted.
         denials: the failed validations that reject the request.
         failures: the failed validations to record in the audit event.
+        timer: returns to the event loop between many bindings.
     """
 
     attributes: Attributes
@@ -64,6 +66,7 @@ class _Request:
     objects: dict[GroupVersionKind, tuple[Any, Any]] = field(default_factory=dict)
     denials: list[_Denial] = field(default_factory=list)
     failures: list[Object] = field(default_factory=list)
+    timer: YieldTimer = field(default_factory=YieldTimer)
 
 
 class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
@@ -102,6 +105,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
                 text = f"failed to convert object version: {error}"
                 _deny_misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
                 continue
+            await request.timer.yield_if_due()
             verdict = await invocation.evaluator.validate(bindings, request.authorizer_variables)
             _take(verdict, invocation.policy, invocation.binding, request)
             _annotate(verdict, invocation.policy, invocation.binding, request, annotations)
@@ -132,7 +136,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
 async def _convert(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
     if obj is None or attributes.versions is None:
         return obj
-    return await attributes.versions.convert(obj, kind)
+    return await attributes.versions.convert(obj, kind, large=attributes.large)
 
 
 def _deny_misconfigured(match: Misconfigured, request: _Request) -> None:
