@@ -21,6 +21,7 @@ from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.json_pieces import dumps
 from tetrapod.machinery.labels import validate_labels
 from tetrapod.machinery.metadata import validate_annotations
 from tetrapod.machinery.serializer.json import ordered
@@ -41,13 +42,14 @@ class BadConversion(Exception):
         self.complete = complete
 
 
-def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Review:
+def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[str], large: bool = False) -> Review:
     """Return the review to send to the webhook, with a new uid.
 
     Args:
         objects: the objects to convert.
         api_version: the apiVersion to convert to.
         versions: the review versions that the webhook accepts, in order of preference.
+        large: whether to encode the review in steps between which other threads can run.
 
     Raises:
         BadConversion: the webhook accepts no review version that this server supports.
@@ -65,7 +67,7 @@ def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[s
         "request": request,
         "response": empty_response,
     }
-    return Review(uid, version, orjson.dumps(review), expected_conversion(version))
+    return Review(uid, version, dumps(review) if large else orjson.dumps(review), expected_conversion(version))
 
 
 def _as_stored(obj: Object) -> Object:
@@ -183,7 +185,7 @@ def _restore_metadata(original: Object, obj: Object) -> str:
     given = obj["metadata"]
     if not isinstance(given, dict):
         return f"invalid metadata of type {_go_type(given)} in converted object"
-    kept = copy_object(original)["metadata"]
+    kept = copy_object(original["metadata"])
     for name in ("labels", "annotations"):
         value = given.get(name)
         if value is None:

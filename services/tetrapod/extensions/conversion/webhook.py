@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.extensions.conversion import metrics
 from tetrapod.extensions.conversion.review import BadConversion, checked, converted_objects, new_review
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.client_config import Unusable, client_config
 from tetrapod.generic.webhook.responses import CallFailed
@@ -42,10 +43,15 @@ class WebhookConverter:
         self._declared: Object = webhook.get("clientConfig") or {}
         self._versions: Sequence[str] = webhook.get("conversionReviewVersions") or ()
 
-    async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
+    async def convert(self, objects: Sequence[Object], version: str, *, large: bool = False) -> list[Object]:
         """Return the objects in `version`, in the same order.
 
         Objects that already have that version are not sent and returned as they are. Metadata of the others is copied.
+
+        Args:
+            objects: the objects.
+            version: the name of the version.
+            large: whether the objects together are large. They are then encoded and checked in a thread.
 
         Raises:
             StatusError: 500, with upstream's text and an empty reason.
@@ -55,12 +61,13 @@ class WebhookConverter:
         indexes = [i for i, obj in enumerate(converted) if obj.get("apiVersion") != str(target)]
         for start in range(0, len(indexes), PORTION):
             portion = indexes[start : start + PORTION]
-            for position, obj in zip(portion, await self._call([converted[i] for i in portion], target), strict=True):
+            returned = await self._call([converted[i] for i in portion], target, large)
+            for position, obj in zip(portion, returned, strict=True):
                 converted[position] = obj
             await asyncio.sleep(0)
         return converted
 
-    async def _call(self, objects: list[Object], requested: GroupVersion) -> list[Object]:
+    async def _call(self, objects: list[Object], requested: GroupVersion, large: bool) -> list[Object]:
         given = GroupVersion.parse(objects[0]["apiVersion"]).with_kind(self._kind)
         start = time.perf_counter()
 
@@ -71,7 +78,7 @@ class WebhookConverter:
             return StatusError(500, "", f"conversion webhook for {given} {text}")
 
         try:
-            sent = new_review(objects, str(requested), self._versions)
+            sent = await offloaded(large, new_review, objects, str(requested), self._versions, large)
             review = await self._client.call(client_config(self._config()), sent.body, TIMEOUT, sent.expected)
         except BadConversion as error:
             raise StatusError(500, "", str(error)) from None
@@ -88,12 +95,8 @@ class WebhookConverter:
         if len(returned) != len(objects):
             observe(metrics.PARTIAL)
             raise webhook_error(f"returned {len(returned)} objects, expected {len(objects)}")
-        multiple = len(objects) > 1
         try:
-            converted = [
-                checked(old, new, requested, str(i) if multiple else "")
-                for i, (old, new) in enumerate(zip(objects, returned, strict=True))
-            ]
+            converted = await offloaded(large, _all_checked, objects, returned, requested)
         except BadConversion as error:
             observe(metrics.INVALID)
             raise (StatusError(500, "", str(error)) if error.complete else webhook_error(str(error))) from None
@@ -111,6 +114,14 @@ class WebhookConverter:
         except binascii.Error:
             blank = False
         return {**self._declared, "caBundle": ""} if blank else self._declared
+
+
+def _all_checked(objects: Sequence[Object], returned: Sequence[Any], requested: GroupVersion) -> list[Object]:
+    multiple = len(objects) > 1
+    return [
+        checked(old, new, requested, str(i) if multiple else "")
+        for i, (old, new) in enumerate(zip(objects, returned, strict=True))
+    ]
 
 
 __all__ = ["TIMEOUT", "WebhookConverter"]

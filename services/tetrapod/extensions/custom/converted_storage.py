@@ -7,16 +7,18 @@ an object and cached with the entry.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from tetrapod.extensions.custom.converted_watch import ConvertedWatch
 from tetrapod.extensions.custom.shared_conversion import SharedConversion
 from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.endpoints.conversion import type_prefix
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import unstored
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.interface import (
     EVERYTHING,
     Entry,
@@ -37,7 +39,16 @@ from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError, internal_error
 
 _NO_PRECONDITIONS: Final = Preconditions()
-Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
+_MOST_ENTRIES: Final = 200
+"""The most entries that are converted at once."""
+_MOST_BYTES: Final = 1 << 20
+"""Bytes of the entries that are converted at once; a single entry may have more."""
+
+
+class Convert(Protocol):
+    """Converts objects to a version. See `WebhookConverter.convert`."""
+
+    def __call__(self, objects: Sequence[Object], version: str, *, large: bool = False) -> Awaitable[list[Object]]: ...
 
 
 class ConvertedStorage(ForwardingStorage):
@@ -79,27 +90,43 @@ class ConvertedStorage(ForwardingStorage):
         return [next(converted) if made is None else made for made in kept]
 
     async def _convert_entries(self, entries: Sequence[Entry]) -> list[Entry]:
-        objects = await self._shown([entry.object() for entry in entries])
         converted: list[Entry] = []
-        for entry, obj in zip(entries, objects, strict=True):
-            made = entry.representations[self] = Unstored(entry.key, obj, entry.revision)
-            converted.append(made)
+        timer = YieldTimer()
+        for portion in _portions(entries):
+            objects = await self._shown(portion, timer)
+            for entry, obj in zip(portion, objects, strict=True):
+                await timer.yield_if_due()
+                made = await unstored(entry.key, obj, entry.revision, large=len(entry.raw) >= LARGE)
+                entry.representations[self] = made
+                converted.append(made)
         return converted
 
-    async def _shown(self, objects: list[Object]) -> list[Object]:
-        """Return stored objects, which may be modified, in the version of the requests.
+    async def _shown(self, entries: Sequence[Entry], timer: YieldTimer) -> list[Object]:
+        """Return the objects of stored entries in the version of the requests.
+
+        Args:
+            entries: the entries.
+            timer: returns to the event loop between many entries.
 
         Raises:
             StatusError: 500, a stored version no longer exists, or the webhook fails.
         """
+        objects = []
+        for entry in entries:
+            await timer.yield_if_due()
+            objects.append(await offloaded(len(entry.raw) >= LARGE, self._decoded, entry))
+        large = sum(len(entry.raw) for entry in entries) >= LARGE
+        converted = await self._convert(objects, self._version, large=large)
+        await offloaded(large, _settle, converted, self._codec.prune_for_request)
+        return converted
+
+    def _decoded(self, entry: Entry) -> Object:
+        obj = entry.object()
         try:
-            for obj in objects:
-                self._codec.decode(obj)
+            self._codec.decode(obj)
         except UnknownStoredVersion as lost:
             raise StatusError(500, "", str(lost)) from None
-        converted = await self._convert(objects, self._version)
-        _settled(converted, self._codec.prune_for_request)
-        return converted
+        return obj
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
         """Convert entries as `read` does, but report the first one that could not be converted as a corrupt object.
@@ -117,10 +144,10 @@ class ConvertedStorage(ForwardingStorage):
                 f"StorageError: corrupt object, Code: 7, {location}, AdditionalErrorMsg: {reason}"
             ) from None
 
-    async def _written(self, obj: Object) -> Object:
+    async def _written(self, obj: Object, large: bool) -> Object:
         """Return an object of a request, which may be modified, in the storage version."""
-        converted = await self._convert([obj], self._stored)
-        _settled(converted, self._codec.prune_for_storage)
+        converted = await self._convert([obj], self._stored, large=large)
+        await offloaded(large, _settle, converted, self._codec.prune_for_storage)
         return converted[0]
 
     async def dry_run(self, entry: Entry) -> Entry:
@@ -128,8 +155,11 @@ class ConvertedStorage(ForwardingStorage):
 
         Implements `DryRunStorage.dry_run`.
         """
-        converted = await self._shown([await self._written(entry.object())])
-        return Unstored(entry.key, converted[0], entry.revision)
+        large = len(entry.raw) >= LARGE
+        written = await self._written(await offloaded(large, entry.object), large)
+        stored = await unstored(entry.key, written, entry.revision, large=large)
+        (shown,) = await self._shown((stored,), YieldTimer())
+        return await unstored(entry.key, shown, entry.revision, large=large)
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
@@ -163,7 +193,7 @@ class ConvertedStorage(ForwardingStorage):
         return ConvertedWatch(await self._inner.watch(replace(query, predicate=EVERYTHING)), self.read, query.predicate)
 
     async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
-        entry = await self._inner.create(key, await self._written(obj), ttl, large=large)
+        entry = await self._inner.create(key, await self._written(obj, large), ttl, large=large)
         return (await self.read((entry,)))[0]
 
     async def guaranteed_update(
@@ -180,8 +210,13 @@ class ConvertedStorage(ForwardingStorage):
             except StatusError as error:
                 assert entry is not None
                 raise StatusError(500, "", _not_decodable(entry, error)) from None
-            updated = await try_update(None if made is None else made.object(), made)
-            return None if updated is None else updated._replace(object=await self._written(updated.object))
+            current = None
+            if made is not None:
+                current = await offloaded(len(made.raw) >= LARGE, made.object)
+            updated = await try_update(current, made)
+            if updated is None:
+                return None
+            return updated._replace(object=await self._written(updated.object, updated.large))
 
         entry = await self._inner.guaranteed_update(
             key, converted, preconditions=preconditions, allow_absent=allow_absent
@@ -203,10 +238,25 @@ class ConvertedStorage(ForwardingStorage):
                 await validate(last[0])
 
         entry = await self._inner.delete(key, preconditions=preconditions, validate=check)
-        return Unstored(entry.key, last[0].object(), entry.revision) if last else (await self._readable((entry,)))[0]
+        if not last:
+            return (await self._readable((entry,)))[0]
+        large = len(last[0].raw) >= LARGE
+        return await unstored(entry.key, await offloaded(large, last[0].object), entry.revision, large=large)
 
 
-def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
+def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Divide entries into those that are converted at once."""
+    start = size = 0
+    for end, entry in enumerate(entries):
+        size += len(entry.raw)
+        if end > start and (end - start >= _MOST_ENTRIES or size > _MOST_BYTES):
+            yield entries[start:end]
+            start, size = end, len(entry.raw)
+    if start < len(entries):
+        yield entries[start:]
+
+
+def _settle(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
     """Call `settle`, which changes an object in place, for all objects.
 
     Raises:

@@ -19,6 +19,7 @@ from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.generic.webhook.client_config import ClientConfig, Credentials
 from tetrapod.generic.webhook.responses import CallFailed, Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.services import ServiceResolver
@@ -88,7 +89,7 @@ class WebhookClient:
                 answer = await self._persist(config, first, limit + 2 * len(body))
         except TimeoutError:
             raise CallFailed(f"Post {go_quote(url)}: context deadline exceeded") from None
-        return decode(answer, expected)
+        return await offloaded(is_large(answer.body), decode, answer, expected)
 
     async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpResponse:
         """Send a request and return the response. As long as it has Retry-After, repeat it, at most ten times.

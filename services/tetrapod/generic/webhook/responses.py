@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
@@ -88,8 +87,8 @@ def _parse(body: bytes) -> Any:
         return yaml.decode(body).obj
     try:
         if _long_number(body) is None:  # numbers beyond int64 become floats, which only the other decoder handles
-            return orjson.loads(body)
-    except orjson.JSONDecodeError:
+            return loads(body)
+    except ValueError:
         pass
     try:
         return json.decode(body).obj

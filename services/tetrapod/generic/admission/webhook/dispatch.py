@@ -20,6 +20,7 @@ from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, new_review, verdict
 from tetrapod.generic.observability.tracing.spans import traced
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.webhook.client_config import Unusable
 from tetrapod.generic.webhook.responses import CallFailed
@@ -127,8 +128,8 @@ class WebhookPlugin(Plugin):
         if attributes.versions is None:
             return new, old
         return (
-            None if new is None else await attributes.versions.convert(new, matched_kind.kind),
-            None if old is None else await attributes.versions.convert(old, matched_kind.kind),
+            None if new is None else await attributes.versions.convert(new, matched_kind.kind, large=attributes.large),
+            None if old is None else await attributes.versions.convert(old, matched_kind.kind, large=attributes.large),
         )
 
     @traced(
@@ -153,7 +154,9 @@ class WebhookPlugin(Plugin):
         """
         self._check_dry_run(hook, attributes)
         try:
-            review_request = new_review(attributes, matched_kind, hook.review_versions, new, old)
+            review_request = await offloaded(
+                attributes.large, new_review, attributes, matched_kind, hook.review_versions, new, old
+            )
         except InvalidResponse as error:
             raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
         try:

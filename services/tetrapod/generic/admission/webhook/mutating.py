@@ -7,7 +7,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/mutating
 
 from __future__ import annotations
 
-import asyncio
+import operator
 from typing import Any, Final
 
 import orjson
@@ -16,7 +16,8 @@ from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.webhook.dispatch import CallingFailed, WebhookPlugin
 from tetrapod.generic.admission.webhook.hooks import MUTATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied, Verdict
-from tetrapod.machinery.copying import copy_object
+from tetrapod.generic.scheduling.offload import offloaded
+from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -37,7 +38,7 @@ class _Reinvocation:
     """The state that the first invocation of the plugin leaves for the second.
 
     Attributes:
-        output: the JSON of the object after the invocation.
+        output: the JSON of the object after the invocation; only set if `pending`.
         again: the uids (`Hook.uid`) of the webhooks to call in the second invocation.
     """
 
@@ -45,6 +46,11 @@ class _Reinvocation:
         self.output = b""
         self._called: set[str] = set()  # reinvocable webhooks called since the last change
         self.again: set[str] = set()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a change of the object makes it necessary to call webhooks again."""
+        return bool(self._called)
 
     def called(self, hook: Hook) -> None:
         """Record that a webhook was called. Only one with the reinvocationPolicy IfNeeded is remembered."""
@@ -68,7 +74,11 @@ class MutatingAdmissionWebhook(WebhookPlugin):
     async def admit(self, attributes: Attributes) -> None:
         hooks = await self._ready(attributes)
         reinvocation: _Reinvocation = attributes.state.setdefault(self.name, _Reinvocation())
-        if attributes.is_reinvocation and reinvocation.output != _snapshot(attributes):
+        if (
+            attributes.is_reinvocation
+            and reinvocation.pending
+            and reinvocation.output != await offloaded(attributes.large, _snapshot, attributes)
+        ):
             reinvocation.changed()
         try:
             for index, hook in enumerate(hooks):
@@ -77,7 +87,8 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                     continue
                 await self._call_hook(index, hook, matched_kind, attributes, reinvocation)
         finally:
-            reinvocation.output = _snapshot(attributes)
+            if reinvocation.pending:
+                reinvocation.output = await offloaded(attributes.large, _snapshot, attributes)
 
     async def _call_hook(
         self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, reinvocation: _Reinvocation
@@ -134,11 +145,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 f"unsupported patch type {go_quote(verdict.patch_type)}",
                 Denied(hook.name, verdict.status).code,
             )
-        patched = await _apply(new, operations, verdict)
+        patched = await offloaded(
+            attributes.large or len(verdict.patch) > _LARGE, _apply, new, operations, attributes.large
+        )
         try:
-            accepted = (
-                patched if attributes.versions is None else await attributes.versions.accept(patched, matched_kind.kind)
-            )
+            accepted = patched
+            if attributes.versions is not None:
+                accepted = await attributes.versions.accept(patched, matched_kind.kind, large=attributes.large)
         except ValueError as error:
             raise internal_error(str(error)) from None
         # serializing a large patch is expensive
@@ -150,7 +163,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 "patchType": "JSONPatch",
             }
             attributes.annotate(_PATCH + place, go_escaped(orjson.dumps(annotation)).decode(), level="Request")
-        changed = accepted != attributes.object
+        changed: bool = await offloaded(attributes.large, operator.ne, accepted, attributes.object)
         attributes.object = accepted
         return changed
 
@@ -189,28 +202,25 @@ def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
     raise CallingFailed(hook.name, f"received undecodable patch in webhook response: {text}", 503)
 
 
-async def _apply(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
-    """Return a patched copy of the object, which is not modified. A large patch is applied in a thread.
+def _apply(obj: Object, operations: list[dict[str, Any]], large: bool) -> Object:
+    """Return a patched copy of the object, which is not modified.
 
     Args:
         obj: the object as it was sent to the webhook.
         operations: the decoded patch.
-        verdict: the response with the patch. Only the size of its patch is used.
+        large: whether the object is large; the caller then uses a thread.
 
     Raises:
         StatusError: 500 if an operation cannot be applied, or if the result is not an object or has a malformed
             apiVersion or kind.
     """
-    copy = copy_object(obj)
+    copy = copy_large if large else copy_object
     try:
-        if len(verdict.patch) > _LARGE:
-            patched = await asyncio.to_thread(json_patch.apply_operations, copy, operations)
-        else:
-            patched = json_patch.apply_operations(copy, operations)
+        patched = json_patch.apply_operations(copy(obj), operations)
     except json_patch.JSONPatchError as error:
         raise internal_error(str(error)) from None
     try:
         recognize(patched)
     except DecodeError as error:
         raise internal_error(str(error)) from None
-    return copy_object(patched)  # values that the patch copied or moved are shared within it
+    return copy(patched)  # values that the patch copied or moved are shared within it

@@ -20,6 +20,7 @@ from tetrapod.generic.webhook.responses import SUPPORTED, Review, supported_vers
 from tetrapod.generic.webhook.review_schemas import expected_admission
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.json_pieces import dumps
 from tetrapod.machinery.serializer.json import ordered
 from tetrapod.machinery.status import StatusError
 
@@ -74,7 +75,8 @@ def new_review(
     request["dryRun"] = attributes.dry_run
     request["options"] = attributes.options or None
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-    return Review(uid, version, orjson.dumps(review), expected_admission(version))
+    body = dumps(review) if attributes.large else orjson.dumps(review)
+    return Review(uid, version, body, expected_admission(version))
 
 
 def verdict(request: Review, review: Object, *, mutating: bool) -> Verdict:
