@@ -91,7 +91,7 @@ class PeerService:
                 request.headers, request.user, request.remote, request.audit_id
             ) + peer_audit.request_header(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=DROPPED_FROM_PEERS)
-            peer_audit.take_response(audit, request, response)
+            await peer_audit.take_response(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
@@ -124,7 +124,7 @@ class PeerService:
                 dropped=DROPPED_FROM_PEERS,
             )
             if audit is not None:
-                peer_audit.take_response(audit, request, response)
+                await peer_audit.take_response(audit, request, response)
             peer_traces.graft(response, span)
             return response
 

@@ -16,12 +16,13 @@ from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL, LEVEL_TOTAL
-from tetrapod.generic.audit.objects import compact_json, encoded, may_be_status, response_object, status_in
+from tetrapod.generic.audit.objects import compact_json, encoded, is_costly, may_be_status, response_object, status_in
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level, Policy
 from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.user import UserInfo
@@ -84,7 +85,9 @@ class AuditContext:
 
     # --- called by endpoints
 
-    def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
+    def request_object(
+        self, obj: Object, resource: GroupVersionResource, subresource: str, in_thread: bool = False
+    ) -> None:
         """Record the decoded object of the request, before anything changes it.
 
         Its name, namespace and uid complete the event's objectRef. The object itself is recorded from the level Request
@@ -96,7 +99,8 @@ class AuditContext:
             if value and not reference.get(key):
                 reference[key] = value
         if self.level >= Level.REQUEST:
-            self._request_object = encoded(obj, omit_managed_fields=self.auditing.omit_managed_fields)
+            omits = self.auditing.omit_managed_fields
+            self._request_object = encoded(obj, omit_managed_fields=omits, in_thread=in_thread)
 
     def request_patch(self, patch: bytes | Object) -> None:
         """Record a patch, from the level Request on: the JSON of the body, or the object that a YAML body contains."""
@@ -118,13 +122,13 @@ class AuditContext:
         if self.level >= Level.REQUEST_RESPONSE:
             self._response_object = encoded(status, omit_managed_fields=False)
 
-    def answer(self, response: Response) -> None:
+    async def answer(self, response: Response) -> None:
         """Record the status and, at the level RequestResponse, the object of a response (JSON, YAML or protobuf).
 
         The body of a streamed response is copied while it is written; `response.run` is replaced for that.
         """
         if not isinstance(response, StreamResponse):
-            self._keep(response, response.body)
+            await self._keep(response, response.body)
         elif not response.endless and (self.level >= Level.REQUEST_RESPONSE or may_be_status(response)):
             self._collect(response)
 
@@ -134,17 +138,26 @@ class AuditContext:
         async def run(writer: StreamWriter) -> None:
             copying = _Copying(writer)
             await inner(copying)
-            self._keep(response, b"".join(copying.pieces))
+            await self._keep(response, b"".join(copying.pieces))
 
         response.run = run
 
-    def _keep(self, response: Response, body: bytes) -> None:
+    async def _keep(self, response: Response, body: bytes) -> None:
         if (status := status_in(response, body)) is not None:
             self.status = {**(self.status or {}), **_bounded(status)}
         if self.level >= Level.REQUEST_RESPONSE and body:
-            self._response_object = response_object(
-                response, body, omit_managed_fields=self.auditing.omit_managed_fields
+            self._response_object = await offloaded(
+                is_costly(response, body),
+                response_object,
+                response,
+                body,
+                omit_managed_fields=self.auditing.omit_managed_fields,
             )
+
+    @property
+    def large(self) -> bool:
+        """Whether the recorded objects are so large that they are encoded in a thread."""
+        return len(self._request_object) + len(self._response_object) >= LARGE
 
     # --- stages
 
@@ -156,7 +169,10 @@ class AuditContext:
         if self.sink is None or stage in self.auditing.omit_stages:
             return True
         EVENT_TOTAL.add()
-        return await self.sink.process((Event(self._document(stage)),))
+        event = Event(self._document(stage))
+        if self.large:
+            await in_thread(event.item)  # the backends get the encoded event
+        return await self.sink.process((event,))
 
     def _document(self, stage: str) -> Object:
         """Return the event of a stage without kind and apiVersion, with its fields in upstream's order."""

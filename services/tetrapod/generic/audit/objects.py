@@ -8,8 +8,10 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.http.request import Response
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
+from tetrapod.machinery.json_pieces import dumps, loads
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.errors import DecodeError
@@ -21,8 +23,21 @@ _STATUS_LIMIT: Final = 64 * 1024
 _NOTHING: Final = GroupVersionKind("", "v1", "")
 
 
-def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
-    """Return the JSON of an object, without managed fields if `omit_managed_fields`. The object is not modified."""
+def is_costly(response: Response, body: bytes) -> bool:
+    """Return whether `response_object` is called in a thread for this body, which may be compressed."""
+    return len(body) >= (LARGE if _media_type(response) == "application/json" else LARGE // 8) or (
+        len(body) >= LARGE // 8 and _is_compressed(response)
+    )
+
+
+def encoded(obj: Object, *, omit_managed_fields: bool, in_thread: bool = False) -> bytes:
+    """Return the JSON of an object, without managed fields if `omit_managed_fields`. The object is not modified.
+
+    Args:
+        obj: the object.
+        omit_managed_fields: whether managed fields are left out.
+        in_thread: whether to encode in steps between which other threads can run.
+    """
     metadata = obj.get("metadata")
     if (
         isinstance(metadata, dict)
@@ -31,7 +46,7 @@ def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
     ):
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
     try:
-        return json.encode(obj)
+        return json.encode_large(obj) if in_thread else json.encode(obj)
     except orjson.JSONEncodeError:  # a string that is not valid UTF-8
         return json.encode(json.cleaned(obj))
 
@@ -39,8 +54,8 @@ def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
 def compact_json(data: bytes) -> bytes:
     """Return JSON without whitespace, because an event is one line. The argument must be valid for Go's decoder."""
     try:
-        return orjson.dumps(orjson.loads(data))
-    except orjson.JSONDecodeError:  # numbers and strings that only Go's decoder accepts
+        return dumps(loads(data))
+    except ValueError:  # numbers and strings that only Go's decoder accepts
         return orjson.dumps(json.cleaned(json.decode(data, unstructured=True).obj), default=str)
 
 
@@ -60,15 +75,15 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
         if not data.lstrip().startswith(b"{"):
             return b""
         if data[1:2] == b"\n":  # indented
-            data = orjson.dumps(orjson.loads(data))
+            data = dumps(loads(data))
         data = data.rstrip(b"\n")
     else:
         obj = _parse(kind, data)
         if obj is None:
             return b""
-        data = json.encode(obj)
+        data = json.encode_large(obj)
     if omit_managed_fields and _MANAGED in data:
-        return orjson.dumps(_without_managed_fields(orjson.loads(data)))
+        return dumps(_without_managed_fields(loads(data)))
     return data
 
 
@@ -119,9 +134,11 @@ def _media_type(response: Response) -> str:
 
 def _decoded_encoding(response: Response, body: bytes) -> bytes:
     """Return the body decompressed if the response is compressed by gzip, else as it is."""
-    if any(name == b"content-encoding" and value == b"gzip" for name, value in response.headers):
-        return zlib.decompress(body, 31)
-    return body
+    return zlib.decompress(body, 31) if _is_compressed(response) else body
+
+
+def _is_compressed(response: Response) -> bool:
+    return any(name == b"content-encoding" and value == b"gzip" for name, value in response.headers)
 
 
 def _without_managed_fields(obj: Any) -> Any:

@@ -21,12 +21,15 @@ from tetrapod.generic.http.peers import (
     take_out_headers,
 )
 from tetrapod.generic.http.request import Auditor, HeaderList, Request, Response
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.requestinfo import is_long_running
 
 _LIMIT: Final = 512 * 1024
 """The longest header in bytes. A larger object (after compression) is left out of the event, which is annotated as
 truncated.
 """
+_LARGE: Final = 4096
+"""Bytes of a header from which on it is unpacked in a thread: repetitive objects are compressed to a fraction."""
 _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
@@ -41,27 +44,29 @@ def parse_request_header(text: str) -> Auditing | None:
     return None if level is None else Auditing(level, omit_managed_fields=text.endswith(AUDIT_OMIT_MANAGED_FIELDS))
 
 
-def response_header(context: AuditContext) -> HeaderList:
+async def response_header(context: AuditContext) -> HeaderList:
     """Return the audit data as a response header, in a list.
 
     If the header would be too long, the request object is left out. If it is still too long, the list is empty.
     """
     data = context.findings()
-    encoded = pack_header(data)
+    large = context.large
+    encoded = await offloaded(large, pack_header, data)
     if len(encoded) > _LIMIT:
         del data["requestObject"]
         encoded = pack_header({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
     return [(AUDIT_RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
 
 
-def take_response(audit: Auditor, request: Request, response: Response) -> None:
+async def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Move the audit data from a peer service's response to `audit`, and record the object in the response.
 
     The header is removed from the response. The object is recorded only for API paths, and not for long-running
     requests.
     """
-    for data in take_out_headers(response, AUDIT_RESPONSE_HEADER):
-        audit.take(data)
+    size = sum(len(value) for name, value in response.headers if name == AUDIT_RESPONSE_HEADER)
+    for data in await offloaded(size >= _LARGE, take_out_headers, response, AUDIT_RESPONSE_HEADER):
+        await offloaded(size >= _LARGE, audit.take, data)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):
-        audit.answer(response)
+        await audit.answer(response)

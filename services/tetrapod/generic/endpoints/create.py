@@ -37,10 +37,11 @@ async def create(scope: Scope, request: Request) -> Response:
     body = await read_body(request)
     options = decode_write_options(request.query(), "CreateOptions")
     obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
+    large = is_large(body)
     if request.audit is not None:
-        request.audit.request_object(obj, scope.gvr, scope.subresource)
+        await offloaded(large, request.audit.request_object, obj, scope.gvr, scope.subresource, large)
     context = scope.context(request, options.dry_run)
-    set_large(context, request, large=is_large(body))
+    set_large(context, request, large=large)
     context.discard(obj)
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)

@@ -163,7 +163,7 @@ async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
             await large_objects.free(request, error)
         raise
     if request.audit is not None:
-        request.audit.answer(response)
+        await request.audit.answer(response)
     if request.state.get(large_objects.STATE_KEY):
         await large_objects.free(request)
     return response

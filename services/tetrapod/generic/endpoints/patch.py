@@ -64,7 +64,8 @@ async def patch(scope: Scope, request: Request) -> Response:
     context.large = context.large or mechanism.may_grow
     context.discard(mechanism.document)
     if request.audit is not None:
-        request.audit.request_patch(mechanism.config if isinstance(mechanism, ApplyPatching) else body)
+        patch = mechanism.config if isinstance(mechanism, ApplyPatching) else body
+        await offloaded(context.large, request.audit.request_patch, patch)
 
     async def revise(current: Object | None) -> Object:
         def revised() -> Object:

@@ -48,10 +48,11 @@ async def update(scope: Scope, request: Request) -> Response:
     options = decode_write_options(request.query(), "UpdateOptions")
     media_type = body_media_type(request, scope.offer)
     obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
+    large = is_large(body)
     if request.audit is not None:
-        request.audit.request_object(obj, scope.gvr, scope.subresource)
+        await offloaded(large, request.audit.request_object, obj, scope.gvr, scope.subresource, large)
     context = scope.context(request, options.dry_run)
-    set_large(context, request, large=is_large(body))
+    set_large(context, request, large=large)
     context.discard(obj)
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)

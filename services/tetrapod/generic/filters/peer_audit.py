@@ -31,9 +31,9 @@ def with_audit_findings(handler: Handler) -> Handler:
             response = await handler(request)
         except StatusError as error:
             context.record_status(error.to_status())
-            error.headers.extend(response_header(context))
+            error.headers.extend(await response_header(context))
             raise
-        response.headers.extend(response_header(context))
+        response.headers.extend(await response_header(context))
         return response
 
     return audit_findings

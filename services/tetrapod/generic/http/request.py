@@ -58,18 +58,23 @@ class AnswerBroken(Exception):
 class Auditor(Protocol):
     """The audit context of a request, to which endpoints and filters report (implemented in audit/context.py)."""
 
-    def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
+    def request_object(
+        self, obj: Object, resource: GroupVersionResource, subresource: str, in_thread: bool = False
+    ) -> None:
         """Record the decoded object in the body of the request.
 
-        Call it before defaulting and admission change the object.
+        Call it before defaulting and admission change the object; for a large object in a thread.
         """
         ...
 
     def request_patch(self, patch: bytes | Object) -> None:
-        """Record the body of a patch request: the JSON as bytes, or the decoded object of a YAML body."""
+        """Record the body of a patch request: the JSON as bytes, or the decoded object of a YAML body.
+
+        Call it in a thread for a large body.
+        """
         ...
 
-    def answer(self, response: Response) -> None:
+    async def answer(self, response: Response) -> None:
         """Record a response whose body is an object, before it is written."""
         ...
 
