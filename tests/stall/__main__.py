@@ -15,13 +15,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from stall import extended
 from stall.case import Case
 from stall.cases import CASES
+from stall.cases.admission import CASES as EXTENDED
 from stall.measure import Measuring, Result, failed, probing
 from stall.report import OUT, line, render
 from stall.setup import prepare
 from stall.short import SHORT
 from stall.worlds import FORMS
+from support.webhook import webhook_server
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,9 +52,11 @@ def _arguments() -> argparse.Namespace:
 
 async def _measure(form: str, cases: Sequence[Case], doublings: int, clock: str, directory: Path) -> list[Result]:
     results = []
-    with FORMS[form](directory / form) as world, probing(world) as probe:
+    with FORMS[form](directory / form) as world, probing(world) as probe, webhook_server() as webhooks:
         measuring = Measuring(world, probe, doublings, clock)
         await prepare(measuring.admin)
+        if any(case in EXTENDED for case in cases):
+            await extended.prepare(measuring.admin, webhooks)
         for case in cases:
             result = await measuring.case(case)
             results.append(result)

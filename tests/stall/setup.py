@@ -71,7 +71,7 @@ async def prepare(admin: Client) -> None:
         await _create(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
     rules = [
         {"apiGroups": [""], "resources": ["configmaps", "events"], "verbs": _ALL},
-        {"apiGroups": [GROUP], "resources": ["widgets", "gadgets"], "verbs": _ALL},
+        {"apiGroups": [GROUP], "resources": ["widgets", "gadgets", "converteds"], "verbs": _ALL},
     ]
     await _grant(admin, "stall", "member", rules, "user", "editor")
     await _grant(

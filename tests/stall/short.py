@@ -54,6 +54,11 @@ _NAMES: Final = (
     "Role: a hundred rules",
     "Role: verbs, groups and resources",
     "NetworkPolicy: peers",
+    "policy: each",
+    "policy: labels",
+    "webhook: entries of data, patched",
+    "conversion: list of objects",
+    "audit: entries of data",
 )
 
 SHORT: Final[list[Case]] = [case for case in CASES if case.name in _NAMES]

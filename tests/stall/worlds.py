@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from stall.extended import AUDIT_POLICY
 from support.kube_apiserver import running as running_kube_apiserver
 from support.server import SERVICES, end, environment, free_port, wait_ready
 from support.services import Services
@@ -79,6 +80,12 @@ def _variables(sockets: Path) -> dict[str, str]:
     return {**environment(), "PYTHONPATH": f"{SERVICES}:{_TESTS}", "STALL_SOCKETS": str(sockets)}
 
 
+def _audit_flags(directory: Path) -> tuple[str, ...]:
+    policy = directory / "audit-policy.yaml"
+    policy.write_text(AUDIT_POLICY)
+    return ("--audit-policy-file", str(policy), "--audit-log-path", str(directory / "audit.log"))
+
+
 @contextmanager
 def one_process(directory: Path) -> Iterator[World]:
     """`tetrapod up` over SQLite."""
@@ -87,7 +94,7 @@ def one_process(directory: Path) -> Iterator[World]:
     tokens = directory / "tokens.csv"
     tokens.write_text(TOKENS)
     argv = [sys.executable, "-m", "stall.launcher", "up", "--data-dir", str(data), "--bind-address", "127.0.0.1"]
-    argv += ["--secure-port", str(port), "--token-auth-file", str(tokens)]
+    argv += ["--secure-port", str(port), "--token-auth-file", str(tokens), *_audit_flags(directory)]
     log = directory / "server.log"
     with log.open("ab") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=_variables(sockets))
@@ -110,7 +117,8 @@ def four_services(directory: Path) -> Iterator[World]:
     services.etcd.start()
     try:
         for key in services.keys:
-            services.start(key, *(("--token-auth-file", str(tokens)) if key == "auth" else ()), env=_variables(sockets))
+            flags = {"auth": ("--token-auth-file", str(tokens)), "aggregator": _audit_flags(directory)}
+            services.start(key, *flags.get(key, ()), env=_variables(sockets))
         for key in services.keys:
             services.wait_ready(key)
         pids = {name: process.pid for name, process in services.processes.items()}

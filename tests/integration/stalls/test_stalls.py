@@ -15,12 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stall import extended
 from stall.case import BODY, WAITS, Case
 from stall.cases.generated import generated
 from stall.measure import Measuring, Sample
 from stall.setup import prepare
 from stall.short import SHORT
 from stall.worlds import World, one_process
+from support.webhook import webhook_server
 
 _SHARE: Final = 8
 """The largest size divided by this is the smaller size measured here."""
@@ -32,8 +34,9 @@ _WORTH: Final = 0.4
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with one_process(tmp_path_factory.mktemp("stall") / "world") as world:
+    with one_process(tmp_path_factory.mktemp("stall") / "world") as world, webhook_server() as webhooks:
         asyncio.run(prepare(Measuring(world, None).admin))
+        asyncio.run(extended.prepare(Measuring(world, None).admin, webhooks))
         yield world
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stall.case import Case
-from stall.cases import bodies, connections, custom, heads, lists, objects, patches, reviews, workloads
+from stall.cases import admission, bodies, connections, custom, heads, lists, objects, patches, reviews, workloads
 
 CASES: Final[list[Case]] = [
     *heads.CASES,
@@ -17,4 +17,5 @@ CASES: Final[list[Case]] = [
     *lists.CASES,
     *custom.CASES,
     *workloads.CASES,
+    *admission.CASES,
 ]

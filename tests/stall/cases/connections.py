@@ -67,6 +67,28 @@ CASES: Final = [
     ),
     Case("unread: lists", "user", lambda n: Message("GET", MAPS, parallel=n, unread=True), most=16),
     Case(
+        "unread: lists, gzip",
+        "user",
+        lambda n: Message("GET", MAPS, (("Accept-Encoding", "gzip"),), parallel=n, unread=True),
+        most=16,
+    ),
+    Case(
+        "unread: Tables",
+        "user",
+        lambda n: Message(
+            "GET", MAPS, (("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),), parallel=n, unread=True
+        ),
+        most=16,
+    ),
+    Case(
+        "unread: watches",
+        "user",
+        lambda n: Message("GET", f"{MAPS}?watch=1&timeoutSeconds=2", parallel=n, unread=True),
+        most=64,
+    ),
+    Case("unread: pipelined lists", "user", lambda n: Message("GET", MAPS, copies=n, unread=True), most=64),
+    Case("unread: OpenAPI v2", "user", lambda n: Message("GET", "/openapi/v2", parallel=n, unread=True), most=16),
+    Case(
         "WebSocket of a pod that is not there",
         "editor",
         lambda n: Message(
