@@ -76,7 +76,10 @@ def prepare() -> Workspace:
             _copy(source, partial / _base(module))
         _patch(partial, sources)
         _write_module_file(partial, workspace.directory, sources)
-        partial.rename(workspace.directory)
+        try:
+            partial.rename(workspace.directory)
+        except OSError:  # another process was quicker
+            shutil.rmtree(partial)
     return workspace
 
 
