@@ -32,6 +32,7 @@ from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccoun
 from tetrapod.core.controllers.service_networks import ServiceNetworks
 from tetrapod.core.controllers.storage_version_migrator import MIGRATIONS, StorageVersionMigrator
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
+from tetrapod.core.controllers.trust_bundle import BUNDLES, TrustBundlePublisher
 from tetrapod.core.controllers.ttl_after_finished import JOBS, TTLAfterFinished
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
@@ -97,6 +98,7 @@ _RESOURCES_OF_CONTROLLERS: Final = {
     SigningRequestCleaner.name: SigningRequestCleaner.gvr,
     RequestApprover.name: SigningRequestCleaner.gvr,
     RequestSigner.name: SigningRequestCleaner.gvr,
+    TrustBundlePublisher.name: BUNDLES,
     PodCertificateRequestCleaner.name: PodCertificateRequestCleaner.gvr,
     StorageVersionMigrator.name: MIGRATIONS,
     TTLAfterFinished.name: JOBS,
@@ -229,6 +231,7 @@ class CoreService:
             NamespaceController(client, namespaces),
             ServiceAccountController(client, namespaces),
             RootCAPublisher(client, namespaces, self._config.ca),
+            TrustBundlePublisher(client, self._config.ca),
             SigningRequestCleaner(client),
             *((RequestApprover(client), RequestSigner(client, signing)) if signing.files else ()),
             PodCertificateRequestCleaner(client),

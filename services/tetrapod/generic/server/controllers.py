@@ -15,10 +15,6 @@ OFF_BY_DEFAULT: Final = frozenset(
         "bootstrap-signer-controller",
         "token-cleaner-controller",
         "selinux-warning-controller",
-        # Upstream enables these by default, for a controller manager. Here they would change objects that a
-        # kube-apiserver alone does not touch.
-        "service-cidr-controller",
-        "storage-version-migrator-controller",
     }
 )
 """Controllers that `*` does not enable."""
@@ -74,6 +70,7 @@ KNOWN: Final = OFF_BY_DEFAULT.union(
         "podcertificaterequest-cleaner-controller",
         "podgroup-protection-controller",
         "resourcepoolstatusrequest-controller",
+        "service-cidr-controller",
         "taint-eviction-controller",
         "validatingadmissionpolicy-status-controller",
         "volumeattributesclass-protection-controller",
