@@ -256,6 +256,22 @@ async def test_a_request_whose_body_breaks_off_is_answered_at_once_and_never_who
     assert b"0\r\n\r\n" not in received
 
 
+async def test_small_chunks_of_a_backend_are_sent_on_together(front: Front) -> None:
+    """Each chunk that is written costs ten times what it costs to parse it."""
+    size = 50_000
+    chunks = b"1\r\na\r\n" * size
+    async with answering(OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n") as backend:
+        client = await front(backend.endpoint)
+        client.get()
+        assert (await client.head())[0] == 200
+        lengths = []
+        while chunk := await client.chunk():
+            assert chunk == b"a" * len(chunk)
+            lengths.append(len(chunk))
+    assert sum(lengths) == size
+    assert len(lengths) <= size // 100
+
+
 async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
     """Go's transport stops at 10 MiB too."""
 

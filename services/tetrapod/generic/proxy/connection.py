@@ -115,6 +115,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._paused = False
         self._error: Failure[Exception] | None = None
         self._writer: StreamWriter | None = None
+        self._pieces: list[bytes] = []  # of the body in the received data that is being parsed, for the writer
         self._piped = 0  # the number of bytes since the writer was last awaited
         self._head: asyncio.Future[None] | None = None
         self._signal: asyncio.Future[None] | None = None
@@ -216,8 +217,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         Raises:
             BackendError: the connection broke.
         """
-        while self._chunks:
-            writer.write(self._chunks.popleft())
+        if self._chunks:
+            writer.write(b"".join(self._chunks))
+            self._chunks.clear()
         self._size = 0
         self._writer = writer
         while not self.complete:
@@ -324,6 +326,8 @@ class BackendConnection(asyncio.BufferedProtocol):
                 BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error)))
             )
             self.transport.abort()
+        if self._pieces:
+            self._write_pieces()
         if self._head_size > MAX_HEAD and self._active and not self.complete:
             self._fail(BackendError(TOO_LARGE.format(MAX_HEAD)))
             self.transport.abort()
@@ -409,17 +413,24 @@ class BackendConnection(asyncio.BufferedProtocol):
         if self.complete:
             return
         if self._writer is not None:
-            self._writer.write(body)
-            self._piped += len(body)
-            if self._piped > PIECE or self._writer.buffered() > HIGH_WATER:
-                self._pause()
-                self._wake()
+            self._pieces.append(body)
             return
         self._chunks.append(body)
         self._size += len(body)
         if self._size >= UNASKED:
             self._pause()
         self._wake()
+
+    def _write_pieces(self) -> None:
+        """Write the body in the received data at once, however many chunks it came in."""
+        assert self._writer is not None
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._writer.write(body)
+        self._piped += len(body)
+        if self._piped > PIECE or self._writer.buffered() > HIGH_WATER:
+            self._pause()
+            self._wake()
 
     def on_message_complete(self) -> None:
         if self.status >= 200 and not self.complete:
