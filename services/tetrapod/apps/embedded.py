@@ -205,7 +205,9 @@ class Embedded(Program):
         return await self.aggregator.director(request)
 
     def on_ready(self) -> None:
-        """Write the administrator's kubeconfig, and start the renewal of certificates."""
+        """Write the administrator's kubeconfig, and start the renewal of certificates, in one process of the server."""
+        if not self.options.first_worker:
+            return
         self._write_kubeconfig()
         renewal = renew_periodically(lambda: renew_leaves(self.pki), self._renewed)
         self.lifecycle.background("certificate renewal", renewal)

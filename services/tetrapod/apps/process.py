@@ -9,7 +9,7 @@ import logging
 import resource
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from tetrapod.apps.systemd import ServiceManager
@@ -44,18 +44,72 @@ class Server(Protocol):
         ...
 
 
+class Host(Protocol):
+    """The party to which a server process reports its state, and which may stop it.
+
+    Attributes:
+        signals: the signals that stop the process.
+    """
+
+    signals: Sequence[signal.Signals]
+
+    def started(self, stop: Callable[[], None]) -> None:
+        """Begin to report. Called in the event loop before the server is created. `stop` stops the process."""
+        ...
+
+    def ready(self, lines: list[str]) -> None:
+        """Report that the server is ready. `lines` describe it."""
+        ...
+
+    async def stopping(self) -> None:
+        """Report that the server shuts down."""
+        ...
+
+
+class StandaloneHost:
+    """The `Host` of a server in one process: standard output and the service manager."""
+
+    signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
+
+    def __init__(self) -> None:
+        self._manager = ServiceManager()
+        self._heartbeats: asyncio.Task[None] | None = None
+
+    def started(self, stop: Callable[[], None]) -> None:
+        """Do nothing: signals stop the process."""
+
+    def ready(self, lines: list[str]) -> None:
+        """Print the lines, notify the service manager, and send heartbeats if its watchdog is enabled."""
+        for line in lines:
+            print(line, flush=True)
+        self._manager.ready()
+        if self._manager.interval:
+            self._heartbeats = asyncio.create_task(self._send_heartbeats(), name="systemd watchdog")
+
+    async def stopping(self) -> None:
+        """Notify the service manager. Heartbeats continue until the event loop ends."""
+        self._manager.stopping()
+
+    async def _send_heartbeats(self) -> None:
+        """Send heartbeats until cancelled. They stop when the event loop blocks."""
+        while True:
+            self._manager.heartbeat()
+            await asyncio.sleep(self._manager.interval)
+
+
 def delay_garbage_collection() -> None:
     """Make Python's cyclic garbage collector run less often until the server is ready."""
     gc.set_threshold(_START_THRESHOLD)
 
 
-def run(make: Callable[[], Server]) -> int:
-    """Run a server until SIGTERM or SIGINT, in a new event loop.
+def run(make: Callable[[], Server], host: Host | None = None) -> int:
+    """Run a server until a signal or its host stops it, in a new event loop.
 
     An error that prevents the start is printed to stderr in one line.
 
     Args:
         make: creates the server; called in the event loop.
+        host: the party to which the process reports; None for a `StandaloneHost`.
 
     Returns:
         The exit code of the process: 0, or 1 if the server could not start.
@@ -63,21 +117,21 @@ def run(make: Callable[[], Server]) -> int:
     import uvloop
 
     try:
-        return uvloop.run(_run(make))
+        return uvloop.run(_run(make, host or StandaloneHost()))
     except (OSError, Unavailable, CannotOpen, ValueError) as error:
         log.debug("not started", exc_info=True)
         print(f"Error: {str(error) or type(error).__name__}", file=sys.stderr)
         return 1
 
 
-async def _run(make: Callable[[], Server]) -> int:
+async def _run(make: Callable[[], Server], host: Host) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(handle_loop_exception)
     raise_file_limit()
-    service_manager = ServiceManager()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in host.signals:
         loop.add_signal_handler(number, stopping.set)
+    host.started(stopping.set)
     server = make()
     starting = asyncio.create_task(server.start())
     if not await _completed_before(starting, stopping):
@@ -87,12 +141,10 @@ async def _run(make: Callable[[], Server]) -> int:
         await server.stop()
         return 0
     _freeze_objects()
-    for line in server.describe():
-        print(line, flush=True)
-    service_manager.ready()
+    host.ready(server.describe())
     await stopping.wait()
     log.info("shutting down")
-    service_manager.stopping()
+    await host.stopping()
     await server.stop()
     return 0
 

@@ -196,7 +196,8 @@ class Program:
         self.on_listening()
         await self.lifecycle.start()
         if self.presence is not None:
-            self.presence.start(self.lifecycle)
+            worker = self.options.worker
+            self.presence.start(self.lifecycle, lambda: worker is None or worker.source.server_stops)
         self.on_ready()
 
     def on_listening(self) -> None:

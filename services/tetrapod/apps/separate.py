@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -178,7 +178,7 @@ class SeparateService(Program):
 
     def on_ready(self) -> None:
         """Start to maintain the identity Lease, if there is one."""
-        if self.identity is not None:
+        if self.identity is not None and self.options.first_worker:
             self.lifecycle.background("identity-lease", self.identity.keep())
 
     async def close_connections(self) -> None:
@@ -190,11 +190,10 @@ class SeparateService(Program):
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]
 
 
-def separate_service(name: str, options: Options) -> Callable[[], SeparateService]:
-    """Import the module of the service `name`, and return a function that creates the service.
+def separate_service(name: str) -> type[SeparateService]:
+    """Import the module of the service `name`, and return its class.
 
     The modules of the other services are not imported: core has no code of auth in memory.
     """
-    module = importlib.import_module(f"tetrapod.apps.{name}")
-    service: type[SeparateService] = module.SERVICE
-    return lambda: service(options)
+    service: type[SeparateService] = importlib.import_module(f"tetrapod.apps.{name}").SERVICE
+    return service

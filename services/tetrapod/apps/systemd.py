@@ -6,7 +6,6 @@ READY=1, and does so before the post-start hooks have finished.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
@@ -30,28 +29,25 @@ class ServiceManager:
     def __init__(self, environment: MutableMapping[str, str] = os.environ) -> None:
         path = environment.pop("NOTIFY_SOCKET", "")
         self._address = f"\0{path[1:]}" if path.startswith("@") else path  # an abstract socket is written with @
-        self._interval = _heartbeat_interval(environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", ""))
-        self._heartbeat: asyncio.Task[None] | None = None
+        interval = _heartbeat_interval(environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", ""))
+        self._interval = interval if path else 0.0
+
+    @property
+    def interval(self) -> float:
+        """The seconds between two heartbeats, or 0 if the watchdog is disabled."""
+        return self._interval
 
     def ready(self) -> None:
-        """Report that the server is ready, and send heartbeats from now on if the watchdog is enabled."""
+        """Report that the server is ready. From now on the watchdog expects heartbeats."""
         self._notify("READY=1")
-        if self._address and self._interval:
-            self._heartbeat = asyncio.create_task(self._send_heartbeats(self._interval), name="systemd watchdog")
 
     def stopping(self) -> None:
-        """Report that the server shuts down. Heartbeats continue until the event loop ends."""
+        """Report that the server shuts down. The watchdog still expects heartbeats."""
         self._notify("STOPPING=1")
 
-    async def _send_heartbeats(self, interval: float) -> None:
-        """Send heartbeats until cancelled. They stop when the event loop blocks, and systemd restarts the process.
-
-        Args:
-            interval: seconds between two heartbeats.
-        """
-        while True:
-            self._notify("WATCHDOG=1")
-            await asyncio.sleep(interval)
+    def heartbeat(self) -> None:
+        """Report that the process works. systemd restarts a process that stops to do so."""
+        self._notify("WATCHDOG=1")
 
     def _notify(self, state: str) -> None:
         """Send a state. An error is logged: the server works without its service manager.

@@ -53,7 +53,8 @@ def kube_apiserver(options: Options) -> None:
     variable TETRAPOD_FLAGS.
     """
     from tetrapod.apps.embedded import Embedded
-    from tetrapod.apps.process import log_flags, run
+    from tetrapod.apps.process import log_flags
+    from tetrapod.apps.workers.program import run_program
     from tetrapod.generic.observability.logs import configure
 
     configure(options.logging.format, options.verbosity)
@@ -61,7 +62,7 @@ def kube_apiserver(options: Options) -> None:
     options, clean_up = _with_directory(options)
     try:
         options, store = _with_store(options)
-        sys.exit(run(lambda: Embedded(options, store())))
+        sys.exit(run_program(options, lambda options: Embedded(options, store())))
     finally:
         clean_up()
 

@@ -20,10 +20,10 @@ def _serve_command(name: str) -> ProgramCommand:
     @program_command(name, name=name)
     def command(options: Options) -> None:
         prepare(options)
-        from tetrapod.apps.process import run
         from tetrapod.apps.separate import separate_service
+        from tetrapod.apps.workers.program import run_program
 
-        sys.exit(run(separate_service(name, options)))
+        sys.exit(run_program(options, separate_service(name)))
 
     command.help = f"Run {name} on its own."
     return command

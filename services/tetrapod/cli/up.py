@@ -18,14 +18,14 @@ def up(options: Options) -> None:
     """Run all four services in one process, over SQLite or etcd, with certificates of its own."""
     prepare(options)
     from tetrapod.apps.embedded import Embedded
-    from tetrapod.apps.process import run
+    from tetrapod.apps.workers.program import run_program
     from tetrapod.generic.configuration.files import file_error_text
 
-    def make() -> Embedded:
+    def make(options: Options) -> Embedded:
         try:
             options.data_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(file_error_text("mkdir", str(options.data_dir), error)) from None
         return Embedded(options)
 
-    sys.exit(run(make))
+    sys.exit(run_program(options, make))

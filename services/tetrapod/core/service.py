@@ -73,6 +73,7 @@ class CoreConfig:
         collection_delay: seconds from a custom resource's first object until the garbage collector watches the
             resource.
         process_name: the name of this process if core runs as a separate service, else "".
+        renews_identity: whether this process maintains the identity Lease of its server.
         event_ttl: seconds until an event is deleted.
         allow_privileged: whether containers may be privileged.
         signing: the CAs of the signers of certificate requests.
@@ -89,6 +90,7 @@ class CoreConfig:
     collection_delay: float = SETTLE
     kubernetes_node_port: int = 0
     process_name: str = ""
+    renews_identity: bool = True
     event_ttl: float = 3600.0
     allow_privileged: bool = True
     signing: SigningKeys = field(default_factory=SigningKeys)
@@ -161,6 +163,7 @@ class CoreService:
                 config.authentication,
                 node_port=_kubernetes_node_port(config.kubernetes_node_port, ports),
                 process_name=config.process_name,
+                renews_identity=config.renews_identity,
             ),
         )
 

@@ -34,6 +34,7 @@ from tetrapod.apps.options.kubernetes import (
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.options.signing import SigningFlags
 from tetrapod.apps.options.tetrapod import LeaderElectionFlags, PeerFlags, RedisFlags, TetrapodFlags
+from tetrapod.apps.options.worker import Worker
 
 DATABASE: Final = "tetrapod.db"
 """The SQLite file in a data directory."""
@@ -54,6 +55,7 @@ class Options:
         ignored: the flags of kube-apiserver on the command line that have no effect here.
         given: the names of the flags on the command line, to detect those that exclude each other.
         shutdown_grace: the seconds that requests in flight have at shutdown.
+        worker: the place of this process among several workers; None for the only process of a server.
     """
 
     generic: GenericFlags = group(GenericFlags(), "Generic flags")
@@ -89,6 +91,16 @@ class Options:
     ignored: tuple[str, ...] = field(default=(), repr=False)
     given: frozenset[str] = field(default=frozenset(), repr=False)
     shutdown_grace: float = 10.0
+    worker: Worker | None = field(default=None, repr=False)
+
+    @property
+    def first_worker(self) -> bool:
+        """Whether this is the only process of the server, or the first of its workers."""
+        return self.worker is None or self.worker.first
+
+    def share(self, limit: int) -> int:
+        """Return the part of a limit of the whole server that applies to this process."""
+        return limit if self.worker is None else self.worker.share(limit)
 
     def with_flags(self, values: Mapping[str, object]) -> Options:
         """Return options in which some flags have other values, given by flag name.

@@ -58,6 +58,13 @@ class LeaderElectionFlags:
 class TetrapodFlags:
     """The flags of behaviour that only Tetrapod has."""
 
+    workers: int = flag(
+        "workers",
+        1,
+        "The number of processes that serve the port, to use several cores. Each has its own watch cache. More "
+        "than one need --etcd-servers. The limits of requests in flight are divided among them.",
+        minimum=1,
+    )
     controllers: tuple[str, ...] = flag(
         "controllers",
         ("*",),

@@ -46,6 +46,7 @@ def core_config(
         kubelet=kubelet_config(options.kubelet),
         collection_delay=options.tetrapod.collection_delay,
         process_name=process_name,
+        renews_identity=options.first_worker,
         event_ttl=options.workloads.event_ttl,
         allow_privileged=options.workloads.allow_privileged,
         signing=signing_keys(options.signing),

@@ -1,6 +1,6 @@
 """API priority and fairness in the process that users connect to.
 
-The concurrency limit is the sum of the two --max-*-inflight flags.
+The concurrency limit is the sum of the two --max-*-inflight flags. Each of several workers has its share.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build_flow_control(
     if not options.generic.enable_priority_and_fairness or limit <= 0:
         return None
     scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
-    control = FlowControl(limit, statistics, forwards=forwards, scheduling=scheduling)
+    control = FlowControl(options.share(limit), statistics, forwards=forwards, scheduling=scheduling)
     control.follow(client, lifecycle)
     dump.install(routes, control)
     return control

@@ -68,8 +68,8 @@ def build_http_server(
         draining=config.draining,
         request_timeout=options.generic.request_timeout,
         min_request_timeout=float(options.generic.min_request_timeout),
-        max_requests_inflight=options.generic.max_requests_inflight,
-        max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
+        max_requests_inflight=options.share(options.generic.max_requests_inflight),
+        max_mutating_requests_inflight=options.share(options.generic.max_mutating_requests_inflight),
         flow_control=config.flow_control,
         audit=config.audit,
         tracing=build_tracing(options, lifecycle, config.service),
@@ -86,6 +86,7 @@ def build_http_server(
         host=options.serving.bind_address,
         port=options.serving.secure_port,
         share_port=options.serving.permit_port_sharing,
+        source=options.worker.source if options.worker is not None else None,
         tls=tls,
         step_warning=options.tetrapod.event_loop_warning_threshold,
     )

@@ -53,6 +53,7 @@ class BootstrapConfig:
         authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
         node_port: the node port of the service `kubernetes`; 0 for none.
         process_name: the name of this process if core runs as a separate service, else "".
+        renews_identity: whether this process maintains the identity Lease of its server.
     """
 
     service_networks: tuple[str, ...]
@@ -62,6 +63,7 @@ class BootstrapConfig:
     authentication: Callable[[], dict[str, str]]
     node_port: int = 0
     process_name: str = ""
+    renews_identity: bool = True
 
 
 class Bootstrap:
@@ -78,6 +80,7 @@ class Bootstrap:
             self._namespaces_ready,
             component="tetrapod-core" if config.process_name else SERVER,
             process_name=config.process_name,
+            renewed_elsewhere=not config.renews_identity,
         )
 
     def register(self, lifecycle: Lifecycle) -> None:

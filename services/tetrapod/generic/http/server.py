@@ -7,6 +7,7 @@ because they poll, take over the process's signals, and wait for open watches at
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import time
@@ -18,6 +19,7 @@ import uvicorn
 
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.http.h2.protocol import Http2Protocol
+from tetrapod.generic.http.listening import ConnectionSource, bind
 from tetrapod.generic.http.negotiated_protocol import NegotiatedProtocol
 from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.request import Handler
@@ -30,6 +32,8 @@ IDLE_CHECK: Final = 5
 """Seconds between two checks for idle connections."""
 _POLL_SECONDS: Final = 0.02
 """Seconds between two checks whether all connections are closed."""
+_HANDSHAKES_SECONDS: Final = 1.0
+"""Seconds in which handshakes may end at shutdown, so that their requests are answered."""
 CERTIFICATE_CHECK: Final = 10
 """Seconds between two checks whether the certificate files have changed."""
 
@@ -50,7 +54,7 @@ class HttpServer:
         port: int = 0,
         share_port: bool = False,
         tls: ServingTLS | None = None,
-        sock: socket.socket | None = None,
+        source: ConnectionSource | None = None,
         contended: Callable[[], bool] = bool,
         step_warning: float = 0.0,
     ) -> None:
@@ -62,7 +66,7 @@ class HttpServer:
             port: the port to listen on; 0 for one that the kernel chooses.
             share_port: whether other sockets may listen on the same address and port, if they allow it too.
             tls: the TLS configuration; None for plain HTTP.
-            sock: a listening socket to use instead of `host` and `port`.
+            source: passes accepted connections to the server, which then does not listen itself; None to listen.
             contended: returns whether requests compete for the event loop. If so, the handling of a request starts as
                 soon as it arrives, and not after the current step of the event loop.
             step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 to log none.
@@ -70,7 +74,8 @@ class HttpServer:
         self.state = HttpServerState(handler, contended, step_warning, tls.max_streams if tls is not None else 0)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
-        self._sock = sock
+        self._source = source
+        self._accepting: set[asyncio.Task[None]] = set()
         self._share_port = share_port
         self._ticker: asyncio.Task[None] | None = None
         config = uvicorn.Config(
@@ -110,6 +115,8 @@ class HttpServer:
         return int(self._address()[1])
 
     def _address(self) -> tuple[Any, ...]:
+        if self._source is not None:
+            return self._source.address
         address: tuple[Any, ...] = self._server.servers[0].sockets[0].getsockname()
         return address
 
@@ -121,11 +128,25 @@ class HttpServer:
         """
         self._tick(0)
         config = self._server.config
-        sockets = (
-            [self._sock] if self._sock is not None else _bind(config.host, config.port, share_port=self._share_port)
-        )
-        await self._server.startup(sockets)
+        listens = self._source is None
+        await self._server.startup([bind(config.host, config.port, share_port=self._share_port)] if listens else [])
+        if self._source is not None:
+            self._source.open(self._accept, lambda: len(self.state.connections) + len(self.state.upgraded))
         self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
+
+    def _accept(self, connection: socket.socket) -> None:
+        """Serve a connection that the source has passed on."""
+        task = asyncio.create_task(self._serve(connection), name="http-server-accept")
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        """Start the protocol of a connection. A failed handshake is reported as for a listening socket."""
+        config, loop = self._server.config, asyncio.get_running_loop()
+        with contextlib.suppress(Exception):
+            await loop.connect_accepted_socket(
+                lambda: _connection(config, self.state, app_state={}, _loop=loop), connection, ssl=config.ssl
+            )
 
     async def _tick_forever(self) -> None:
         count = 0
@@ -168,6 +189,10 @@ class HttpServer:
         self.lame_duck()
         for listener in self._server.servers:
             listener.close()
+        if self._source is not None:
+            await self._source.close()
+            if self._accepting:
+                await asyncio.wait(list(self._accepting), timeout=_HANDSHAKES_SECONDS)
         for end_stream in list(self.end_streams):
             result = end_stream()
             if result is not None:
@@ -207,27 +232,6 @@ class HttpServer:
         for connection in list(self.state.connections):
             connection.transport.abort()
         self.state.connections.clear()
-
-
-def _bind(host: str, port: int, *, share_port: bool) -> list[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if share_port:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    if family is socket.AF_INET6:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        address = f"[{host}]:{port}" if family is socket.AF_INET6 else f"{host}:{port}"
-        reason = (error.strerror or str(error)).lower()
-        raise OSError(
-            f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {reason}"
-        ) from None
-    listener.setblocking(False)
-    return [listener]
 
 
 def _connection(config: uvicorn.Config, server_state: HttpServerState, *args: Any, **kwargs: Any) -> Buffered:

@@ -46,6 +46,7 @@ class IdentityLease:
         namespaces_ready: set once kube-system exists; None if `register` is not called.
         component: the value of the label apiserver.kubernetes.io/identity.
         process_name: `SERVICE:PORT` of a service that runs as a separate process; "" for the aggregator.
+        renewed_elsewhere: whether another process of the same server maintains the Lease.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class IdentityLease:
         *,
         component: str = SERVER,
         process_name: str = "",
+        renewed_elsewhere: bool = False,
     ) -> None:
         digest = hashlib.sha256((f"{hostname}/{process_name}" if process_name else hostname).encode()).digest()[:16]
         self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._client, self._hostname, self._address = client, hostname, address
         self._component = component
+        self._renewed_elsewhere = renewed_elsewhere
         self._namespaces_ready = namespaces_ready or asyncio.Event()
         self._held = asyncio.Event()
 
@@ -73,7 +76,10 @@ class IdentityLease:
         )
 
         async def start() -> None:
-            await keep()
+            if self._renewed_elsewhere:
+                await self._namespaces_ready.wait()
+            else:
+                await keep()
             self._held.set()
 
         async def collect() -> None:

@@ -47,15 +47,24 @@ class EndpointPresence:
         self._writing = asyncio.Lock()
         self._leaving = False
 
-    def start(self, lifecycle: Lifecycle) -> None:
+    def start(self, lifecycle: Lifecycle, server_stops: Callable[[], bool]) -> None:
         """Start to reconcile every 10 seconds, and register the hook that removes the address at shutdown.
 
         Call it after all post-start hooks have returned, so that clients are not sent to a server that is not ready.
+
+        Args:
+            lifecycle: runs the hooks.
+            server_stops: returns, at shutdown, whether no other process goes on to serve the address.
         """
+
+        async def leave() -> None:
+            if server_stops():
+                await self.leave()
+
         lifecycle.background(
             "kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile)
         )
-        lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)
+        lifecycle.on_leaving("stop-kubernetes-service-controller", leave)
 
     async def reconcile(self) -> None:
         """Add this aggregator to the endpoints, unless `leave` was called.
