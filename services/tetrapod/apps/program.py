@@ -16,6 +16,7 @@ from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
 from tetrapod.apps.wiring.metrics import configure_metrics
 from tetrapod.apps.wiring.storage import build_encryption, cached_resources, check_backend, check_early, open_backend
 from tetrapod.apps.wiring.tls import serving_tls
+from tetrapod.apps.wiring.worker_metrics import build_worker_metrics
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
@@ -47,6 +48,7 @@ class Program:
         http: the listener with the filter chain; set by `listen`.
         flow_control: API priority and fairness, in the process that users connect to; else None.
         presence: maintains the endpoint of the Service `kubernetes`, in the process that users connect to; else None.
+        worker_metrics: the metrics of all workers; None for the only process of a server.
         linger: the seconds in which clients may close idle connections at shutdown.
 
     Args:
@@ -81,7 +83,7 @@ class Program:
             send_retry_after=options.generic.shutdown_send_retry_after,
             watch_grace_period=options.generic.shutdown_watch_termination_grace_period,
         )
-        self.audit = build_audit(options.audit, self.lifecycle)
+        self.audit = build_audit(options, self.lifecycle)
         self.backend = backend or open_backend(options)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
         scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
@@ -89,6 +91,7 @@ class Program:
             self.backend, options.etcd.root, self.encryption, scheduling, cached_resources(options.etcd)
         )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
+        self.worker_metrics = build_worker_metrics(options)
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
         """Return the objects that admission plugins use. `client` is the server's own client."""
@@ -128,6 +131,10 @@ class Program:
             resource_config=self.resource_config,
         )
         server.flags = self._flags
+        if self.worker_metrics is not None:
+            from tetrapod.generic.server.worker_metrics import install_worker_metrics
+
+            install_worker_metrics(server.routes, self.worker_metrics)
         return server
 
     def add_storage_checks(self) -> None:
@@ -190,6 +197,8 @@ class Program:
         if self.encryption is not None:
             await self.encryption.start()
         await check_early(self.backend, self.options.etcd.root)
+        if self.worker_metrics is not None:
+            await self.worker_metrics.start()
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
@@ -227,6 +236,8 @@ class Program:
         if self.encryption is not None:
             await self.encryption.close()
         await self.backend.close()
+        if self.worker_metrics is not None:
+            await self.worker_metrics.stop()
         restore_collector()  # the server may be a part of another program, such as a test
 
     async def close_connections(self) -> None:

@@ -5,25 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.audit import AuditFlags, DeliveryFlags
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tetrapod.generic.audit.context import Audit
     from tetrapod.generic.audit.options import AuditOptions, Delivery
 
 
-def build_audit(flags: AuditFlags, lifecycle: Lifecycle) -> Audit | None:
+def build_audit(options: Options, lifecycle: Lifecycle) -> Audit | None:
     """Return the policy and the backend of auditing, or None if nothing is audited.
 
-    Buffered events are delivered at shutdown.
+    Buffered events are delivered at shutdown. Several workers write the same log.
 
     Raises:
         ValueError: the flags are invalid; the text is upstream's.
     """
+    flags = options.audit
     if not (flags.policy_file or flags.log.path or flags.webhook.config_file):
         return None
-    audit = _audit_options(flags).build()
+    audit = _audit_options(flags, options.worker.directory if options.worker is not None else None).build()
     if audit is not None:
         lifecycle.on_shutdown("audit", audit.backend.close)
     return audit
@@ -41,7 +45,7 @@ def audited(handler: Handler, audit: Audit | None) -> Handler:
     return with_audit(handler, audit)
 
 
-def _audit_options(flags: AuditFlags) -> AuditOptions:
+def _audit_options(flags: AuditFlags, locks: Path | None) -> AuditOptions:
     from tetrapod.generic.audit.options import AuditOptions, LogOptions, WebhookOptions
 
     log = LogOptions(
@@ -52,6 +56,7 @@ def _audit_options(flags: AuditFlags) -> AuditOptions:
         max_size=flags.log.maxsize,
         compress=flags.log.compress,
         delivery=_delivery(flags.log.delivery, concurrent=False),  # a log needs its batches in order
+        locks=locks,
     )
     webhook = WebhookOptions(
         config_file=flags.webhook.config_file,

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from tetrapod.generic.audit.event import Event, legacy_line
 from tetrapod.generic.audit.metrics import plugin_error
 from tetrapod.generic.audit.rotation import RotatingFile, RotationConfig
+from tetrapod.generic.configuration.process_lock import ProcessLock
 
 LEGACY: Final = "legacy"
 JSON: Final = "json"
@@ -54,12 +55,50 @@ class PlainFile:
         os.close(self._fd)
 
 
-def open_writer(path: str, rotation: RotationConfig) -> Writer:
+class SharedWriter:
+    """The `Writer` of a log that several processes write. It writes whole lines, under a lock.
+
+    Args:
+        writer: the destination of the lines.
+        lock: the lock.
+    """
+
+    def __init__(self, writer: Writer, lock: ProcessLock) -> None:
+        self._writer, self._lock = writer, lock
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            if isinstance(self._writer, RotatingFile):
+                self._writer.follow()
+            self._writer.write(data)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._lock.close()
+
+
+def open_shared_writer(path: str, rotation: RotationConfig, locks: Path) -> Writer:
+    """Open a log that several processes write.
+
+    Args:
+        path: as for `open_writer`.
+        rotation: as for `open_writer`.
+        locks: the directory for the files of the locks.
+
+    Raises:
+        OSError: a file cannot be created or written.
+    """
+    writer = open_writer(path, rotation, ProcessLock(locks / "audit-tidy.lock"))
+    return SharedWriter(writer, ProcessLock(locks / "audit.lock"))
+
+
+def open_writer(path: str, rotation: RotationConfig, tidying: ProcessLock | None = None) -> Writer:
     """Open the log for appending; the file and its directories are created if necessary.
 
     Args:
         path: the file, or `-` for standard output.
         rotation: the limits of rotation. A `max_bytes` of 0 means that the file is never rotated.
+        tidying: the lock that permits to compress and remove rotated files; None for the only process.
 
     Raises:
         OSError: the file cannot be created or written.
@@ -69,7 +108,7 @@ def open_writer(path: str, rotation: RotationConfig) -> Writer:
     file = Path(path)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600))
-    return RotatingFile(file, rotation) if rotation.max_bytes else PlainFile(file)
+    return RotatingFile(file, rotation, tidying) if rotation.max_bytes else PlainFile(file)
 
 
 class LogBackend:

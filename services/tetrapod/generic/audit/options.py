@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from tetrapod.generic.audit.backend import Backend, IgnoringErrors, Union
 from tetrapod.generic.audit.buffered import BatchConfig, Buffered
 from tetrapod.generic.audit.context import Audit
-from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_writer
+from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_shared_writer, open_writer
 from tetrapod.generic.audit.policy_file import read_policy
 from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig
 from tetrapod.generic.audit.truncate import Truncating
@@ -98,6 +99,7 @@ class LogOptions:
         max_size: the megabytes at which the file is rotated; 0 to never rotate it.
         compress: whether rotated files are compressed by gzip.
         delivery: how events are delivered.
+        locks: the directory of locks between the processes that write the same log; None for one process.
     """
 
     path: str = ""
@@ -107,6 +109,7 @@ class LogOptions:
     max_size: int = 100
     compress: bool = False
     delivery: Delivery = field(default_factory=lambda: Delivery(BLOCKING))
+    locks: Path | None = None
 
     def problems(self) -> Iterator[str]:
         """Yield the errors of the flags, in upstream's words; none if no path is set."""
@@ -127,7 +130,11 @@ class LogOptions:
         """
         rotation = RotationConfig(self.max_size * MEGABYTE, self.max_age, self.max_backups, self.compress)
         try:
-            return self.delivery.wrap(LogBackend(open_writer(self.path, rotation), self.format))
+            if self.locks is None:
+                writer = open_writer(self.path, rotation)
+            else:
+                writer = open_shared_writer(self.path, rotation, self.locks)
+            return self.delivery.wrap(LogBackend(writer, self.format))
         except OSError as error:
             raise ValueError(f"ensureLogFile: open {self.path}: {(error.strerror or '').lower()}") from None
 

@@ -18,6 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from tetrapod.generic.configuration.process_lock import ProcessLock
+
 log = logging.getLogger(__name__)
 
 MEGABYTE: Final = 1024 * 1024
@@ -48,10 +50,12 @@ class RotatingFile:
     Args:
         path: the file; rotated files are in the same directory.
         config: the limits of rotation.
+        tidying: the lock that permits to compress and remove rotated files, if several processes write the file.
     """
 
-    def __init__(self, path: Path, config: RotationConfig) -> None:
+    def __init__(self, path: Path, config: RotationConfig, tidying: ProcessLock | None = None) -> None:
         self._path, self._config = path, config
+        self._tidying_lock = tidying
         self._fd = -1
         self._size = 0
         self._last = datetime.min.replace(tzinfo=UTC)
@@ -75,6 +79,21 @@ class RotatingFile:
         self._size += len(data)
         while data:
             data = data[os.write(self._fd, data) :]
+
+    def follow(self) -> None:
+        """Read the size of the file, or close it if another process has rotated it, so that `write` opens the new one.
+
+        Processes that write the same file call it before each write, while they hold a lock.
+        """
+        if self._fd < 0:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            status = self._path.stat()
+            if status.st_ino == os.fstat(self._fd).st_ino:
+                self._size = status.st_size
+                return
+        os.close(self._fd)
+        self._fd = -1
 
     def close(self) -> None:
         """Close the file, and wait for the thread that compresses and removes rotated files."""
@@ -112,7 +131,7 @@ class RotatingFile:
             status = self._path.stat()
             mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
             self._path.rename(self._backup_name())
-        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode)
+        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_APPEND, mode)
         self._size = 0
         if owner is not None:
             with contextlib.suppress(PermissionError):
@@ -156,7 +175,8 @@ class RotatingFile:
                     return
                 self._again = False
             try:
-                self._tidy()
+                with self._tidying_lock or contextlib.nullcontext():
+                    self._tidy()
             except OSError as error:
                 log.warning("old audit logs of %s cannot be removed: %s", self._path, error)
 

@@ -36,6 +36,10 @@ LATENCY_BUCKETS: Final = (
 """The bounds in seconds of upstream's histograms of requests, to the server and to its store."""
 
 
+SummaryRow = tuple[tuple[str, ...], list[tuple[float, float]], float, float]
+"""A series of a summary: the label values, (quantile, value) pairs, the total count and the total sum."""
+
+
 class Buckets(Protocol):
     """The buckets of a native histogram, for each row (set of label values) of a `Histogram`."""
 
@@ -414,7 +418,7 @@ class Summary(Metric):
     def drop(self, labels: Mapping[str, str]) -> None:
         self._drop_from(self.values, labels)
 
-    def rows(self) -> Iterator[tuple[tuple[str, ...], list[tuple[float, float]], float, float]]:
+    def rows(self) -> Iterator[SummaryRow]:
         """Yield the label values, (quantile, value) pairs, total count and total sum of each series."""
         for labels, (latest, (count, total)) in list(self.values.items()):
             ordered = sorted(latest.copy())
@@ -424,12 +428,41 @@ class Summary(Metric):
             yield labels, quantiles, count, total
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, quantiles, count, total in self.rows():
-            named = dict(zip(self.labels, labels, strict=True))
-            for quantile, value in quantiles:
-                yield self.name, {**named, "quantile": str(quantile)}, value
-            yield f"{self.name}_sum", named, total
-            yield f"{self.name}_count", named, count
+        return _of_quantiles(self.name, self.labels, self.rows())
+
+
+class SummaryFunction(Metric):
+    """A summary that is kept elsewhere and read at each scrape.
+
+    `rows` is called at each scrape and returns what `Summary.rows` would. The other arguments are those of `Metric`.
+    """
+
+    kind = "summary"
+
+    def __init__(
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        rows: Callable[[], Iterable[SummaryRow]],
+        among: list[Metric] | None = None,
+    ) -> None:
+        super().__init__(name, help_text, labels, among)
+        self.rows = rows
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        return _of_quantiles(self.name, self.labels, self.rows())
+
+
+def _of_quantiles(
+    name: str, labels: Sequence[str], rows: Iterable[SummaryRow]
+) -> Iterator[tuple[str, dict[str, str], float]]:
+    for values, quantiles, count, total in rows:
+        named = dict(zip(labels, values, strict=True))
+        for quantile, value in quantiles:
+            yield name, {**named, "quantile": str(quantile)}, value
+        yield f"{name}_sum", named, total
+        yield f"{name}_count", named, count
 
 
 HEALTHCHECK: Final = Gauge(
@@ -500,6 +533,13 @@ def reset() -> None:
             metric.clear()
     for begin_anew in RESETS:
         begin_anew()
+
+
+def reset_slis() -> None:
+    """Set the counters of /metrics/slis to 0."""
+    for metric in SLIS:
+        if isinstance(metric, Counter):
+            metric.clear()
 
 
 def stability(name: str) -> str:

@@ -141,7 +141,7 @@ async def metrics(request: Request) -> Response:
     process_metrics.register(asyncio.get_running_loop())
     if request.method == "DELETE":
         reset()
-        return _metrics_reset()
+        return metrics_reset()
     for ask in BEFORE_SCRAPE:
         await ask()
     return await metrics_response(request, every(), process_metrics.collectors())
@@ -149,16 +149,14 @@ async def metrics(request: Request) -> Response:
 
 async def slis(request: Request) -> Response:
     """Serve `/metrics/slis`: metrics of the health checks. DELETE resets their counters."""
-    from tetrapod.generic.metrics.collectors import SLIS, Counter
+    from tetrapod.generic.metrics.collectors import SLIS, reset_slis
 
     if request.method == "DELETE":
-        for metric in SLIS:
-            if isinstance(metric, Counter):
-                metric.clear()
-        return _metrics_reset()
+        reset_slis()
+        return metrics_reset()
     return await metrics_response(request, SLIS)
 
 
-def _metrics_reset() -> Response:
+def metrics_reset() -> Response:
     """Return the response to a DELETE of metrics (upstream: component-base/metrics/http.go, HandlerWithReset)."""
     return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.metrics.collectors import Histogram, HistogramFunction, Metric, Summary, shown_help, since
+from tetrapod.generic.metrics.collectors import (
+    Histogram,
+    HistogramFunction,
+    Metric,
+    Summary,
+    SummaryFunction,
+    shown_help,
+    since,
+)
 from tetrapod.generic.observability.exposition import families_pb2 as pb
 from tetrapod.generic.observability.exposition.native import ZERO_THRESHOLD, NativeBuckets, spans
 from tetrapod.generic.observability.exposition.text import all_families
@@ -68,7 +76,7 @@ def _series(metric: Metric) -> Iterator[pb.Metric]:
         for labels, row in metric.rows():
             histogram = _histogram(metric.buckets, row, native if isinstance(native, NativeBuckets) else None)
             yield pb.Metric(label=_labels(dict(zip(metric.labels, labels, strict=True))), histogram=histogram)
-    elif isinstance(metric, Summary):
+    elif isinstance(metric, Summary | SummaryFunction):
         for labels, quantiles, count, total in metric.rows():
             summary = pb.Summary(
                 sample_count=int(count),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tetrapod.generic.metrics.collectors import Histogram, Metric
@@ -27,6 +27,12 @@ _BOUNDS: Final = {
     schema: [0.5 * 2 ** (part / 2**schema) for part in range(2**schema)] for schema in range(1, SCHEMA + 1)
 }
 _classic: Final = frozenset(CLASSIC.split())
+
+
+Native = tuple[int, int, dict[int, int], dict[int, int]]
+"""The native counts of one set of labels as values: the schema, the number of zeros, and the counts of positive and of
+negative values by bucket index.
+"""
 
 
 def key(value: float, schema: int) -> int:
@@ -116,6 +122,22 @@ class NativeBuckets:
             reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
             self.add(row, reached, times * (step + 1) // steps - times * step // steps)
 
+    def snapshot(self, row: list[float]) -> Native:
+        """Return a copy of the counts of a row."""
+        counts = self.counts(row)
+        schema, positive, negative = counts.buckets
+        return schema, counts.zero, positive.copy(), negative.copy()
+
+    @classmethod
+    def restore(cls, counts: Iterable[tuple[list[float], Native]]) -> NativeBuckets:
+        """Return new native counts from (row, counts) pairs."""
+        restored = cls.__new__(cls)
+        restored._by_row = {}
+        for row, (schema, zero, positive, negative) in counts:
+            entry = restored.counts(row)
+            entry.zero, entry.buckets = zero, (schema, positive, negative)
+        return restored
+
     def clear(self) -> None:
         """Set the counts of all rows to 0."""
         for _, counts in self._by_row.values():
@@ -124,6 +146,25 @@ class NativeBuckets:
     def drop(self, row: list[float]) -> None:
         """Remove the counts of a row that its histogram has dropped."""
         self._by_row.pop(id(row), None)
+
+
+def sum_of(one: Native, other: Native) -> Native:
+    """Return the sum of two counts. Their buckets are widened until they agree, and until there are at most 160."""
+    schema = min(one[0], other[0])
+    signs = []
+    for sign in (2, 3):
+        counts: dict[int, int] = {}
+        for native in (one, other):
+            of_sign = native[2] if sign == 2 else native[3]
+            for _ in range(native[0] - schema):
+                of_sign = _widen(of_sign)
+            for at, count in of_sign.items():
+                counts[at] = counts.get(at, 0) + count
+        signs.append(counts)
+    positive, negative = signs
+    while len(positive) + len(negative) > MOST_BUCKETS and schema > _COARSEST:
+        schema, positive, negative = schema - 1, _widen(positive), _widen(negative)
+    return schema, one[1] + other[1], positive, negative
 
 
 def begin(metrics: Sequence[Metric]) -> None:

@@ -1,0 +1,36 @@
+"""A lock between processes, held on a file."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+
+class ProcessLock:
+    """A context manager that one process at a time can enter. The lock of a process that dies is released.
+
+    Each process creates its own object: a lock that a process inherits is that of its parent.
+
+    Args:
+        path: the file of the lock, created if it is missing.
+
+    Raises:
+        OSError: the file cannot be created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file, which releases the lock."""
+        os.close(self._descriptor)

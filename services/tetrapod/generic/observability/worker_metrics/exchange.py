@@ -1,0 +1,201 @@
+"""The exchange of metrics between the workers of a server, over Unix sockets in their private directory.
+
+A worker that is asked for its metrics also keeps them in a file. The file stands in for a worker that does not answer
+in time. The process that replaces a worker begins with the counters in the file, so that sums never decrease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tetrapod.generic.metrics import collectors
+from tetrapod.generic.metrics.collectors import Metric
+from tetrapod.generic.observability import process_metrics
+from tetrapod.generic.observability.exposition import native
+from tetrapod.generic.observability.worker_metrics import families
+from tetrapod.generic.observability.worker_metrics.families import Family
+
+log = logging.getLogger(__name__)
+
+_DEADLINE_SECONDS: Final = 2.0
+"""Seconds that a scrape waits for the other workers. Prometheus gives up after 10 by default."""
+_LONGEST_PAGE: Final = 64 * 1024 * 1024
+"""Bytes of the metrics of one worker."""
+_REQUEST_SIZE: Final = 64
+_CREDENTIALS: Final = struct.Struct("3i")  # struct ucred: pid, uid, gid
+PAGE: Final = "metrics"
+SLIS: Final = "slis"
+RESET: Final = "reset"
+_NATIVE: Final = "native"
+
+
+class WorkerMetrics:
+    """The metrics of the workers of one server.
+
+    Args:
+        directory: the private directory of the workers.
+        index: the number of this worker.
+        count: the number of workers.
+    """
+
+    def __init__(self, directory: Path, index: int, count: int) -> None:
+        self._directory, self._index, self._count = directory, index, count
+        self._server: asyncio.Server | None = None
+        self._inherited: dict[str, list[Family]] = {}
+
+    async def start(self) -> None:
+        """Take over the counters of the process that this one replaces, and answer the other workers.
+
+        Raises:
+            OSError: the directory cannot be used.
+        """
+        for page in (PAGE, SLIS):
+            self._inherited[page] = families.counted(self._kept(page))
+        path = self._socket(self._index)
+        path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._answer, path)
+
+    async def stop(self) -> None:
+        """Stop to answer the other workers."""
+        if self._server is not None:
+            self._server.close()
+
+    async def page(self, page: str, *, native_histograms: bool) -> list[Metric]:
+        """Return the metrics of all workers.
+
+        Args:
+            page: `PAGE` or `SLIS`.
+            native_histograms: whether the page contains native histograms.
+        """
+        others = [index for index in range(self._count) if index != self._index]
+        request = f"{page} {_NATIVE}" if native_histograms else page
+        own, *pages = await asyncio.gather(
+            self._own(page, native_histograms=native_histograms), *(self._ask(index, request) for index in others)
+        )
+        return await asyncio.to_thread(self._combine, page, own, dict(zip(others, pages, strict=True)))
+
+    async def reset(self, page: str) -> None:
+        """Reset the counters of all workers that can be reached."""
+        self._reset(page)
+        await asyncio.gather(
+            *(self._ask(index, f"{RESET} {page}") for index in range(self._count) if index != self._index)
+        )
+
+    def _combine(self, page: str, own: bytes, pages: dict[int, bytes]) -> list[Metric]:
+        workers = [families.decode(own)]
+        for index, answer in pages.items():
+            with contextlib.suppress(ValueError):
+                workers.append(families.decode(answer) if answer else families.counted(self._kept(page, index)))
+        combined = families.combine(workers)
+        if page == PAGE:
+            answered = 1.0 + sum(map(bool, pages.values()))
+            combined.append(families.gauge("tetrapod_workers", "Workers whose metrics are on this page.", answered))
+        return families.as_metrics(combined)
+
+    # --- this worker
+
+    async def _own(self, page: str, *, native_histograms: bool) -> bytes:
+        """Return the metrics of this worker, which are also written to its file."""
+        metrics, others = await _present(page, native_histograms=native_histograms)
+        inherited = families.encode(families.counted(self._inherited.get(page, ())))
+        return await asyncio.to_thread(self._write, page, metrics, others, inherited)
+
+    def _write(self, page: str, metrics: Sequence[Metric], others: Sequence[Any], inherited: bytes) -> bytes:
+        present = families.read_families(metrics, others)
+        data = families.encode(families.combine((present, families.decode(inherited))))
+        path = self._file(page, self._index)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        with contextlib.suppress(OSError):
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        return data
+
+    def _reset(self, page: str) -> None:
+        self._inherited.pop(page, None)
+        if page == SLIS:
+            collectors.reset_slis()
+        else:
+            collectors.reset()
+        self._file(page, self._index).unlink(missing_ok=True)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a request of another worker."""
+        try:
+            async with asyncio.timeout(_DEADLINE_SECONDS):
+                if not _of_same_user(writer.get_extra_info("socket")):
+                    return
+                words = (await reader.read(_REQUEST_SIZE)).decode("ascii", "replace").split()
+                if words[:1] == [RESET]:
+                    self._reset(words[-1])
+                elif words and words[0] in (PAGE, SLIS):
+                    writer.write(await self._own(words[0], native_histograms=_NATIVE in words))
+                    await writer.drain()
+        except (OSError, TimeoutError) as error:
+            log.debug("metrics not sent to another worker: %s", error)
+        finally:
+            writer.close()
+
+    # --- other workers
+
+    async def _ask(self, index: int, request: str) -> bytes:
+        """Return the answer of another worker, or b"" if it does not answer in time."""
+        writer: asyncio.StreamWriter | None = None
+        try:
+            async with asyncio.timeout(_DEADLINE_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(self._socket(index))
+                writer.write(request.encode())
+                answer = bytearray()
+                while part := await reader.read(1 << 20):
+                    answer += part
+                    if len(answer) > _LONGEST_PAGE:
+                        raise OSError("too many metrics")
+                return bytes(answer)
+        except (OSError, TimeoutError) as error:
+            log.warning("worker %d does not send its metrics: %s", index, str(error) or type(error).__name__)
+            return b""
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def _kept(self, page: str, index: int | None = None) -> list[Family]:
+        """Return the metrics in the file of a worker, by default this one; none if it has not been asked yet."""
+        path = self._file(page, self._index if index is None else index)
+        try:
+            return families.decode(path.read_bytes())
+        except (OSError, ValueError):
+            return []
+
+    def _socket(self, index: int) -> Path:
+        return self._directory / f"{index}.sock"
+
+    def _file(self, page: str, index: int) -> Path:
+        return self._directory / f"{index}.{page}"
+
+
+def _of_same_user(connection: socket.socket) -> bool:
+    """Return whether the process at the other end of a Unix socket has the user of this process."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(credentials)[1]
+    return user == os.getuid()
+
+
+async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric], list[Any]]:
+    """Return the metrics of a page in this process, and the collectors of prometheus-client."""
+    if page == SLIS:
+        metrics, others = list(collectors.SLIS), []
+    else:
+        process_metrics.register(asyncio.get_running_loop())
+        for ask in collectors.BEFORE_SCRAPE:
+            await ask()
+        metrics, others = collectors.every(), process_metrics.collectors()
+    if native_histograms:
+        native.begin(metrics)
+    return metrics, others
