@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 _MESSAGES_AT_ONCE: Final = 32
 """Messages that are read before the event loop does other work."""
+_REPORT_DELAY: Final = 0.1
+"""Seconds between the arrival of a connection and a report."""
 _ANSWER_TIMEOUT: Final = 1.0
 """Seconds that a worker waits for an answer of the supervisor."""
 
@@ -44,6 +46,7 @@ class WorkerLink:
         self._count: Callable[[], int] = int
         self._answered = asyncio.Event()
         self._ended = asyncio.Event()
+        self._soon: asyncio.TimerHandle | None = None
         self._reports: asyncio.Task[None] | None = None
 
     @property
@@ -89,10 +92,19 @@ class WorkerLink:
             log.warning("the supervisor does not answer")
 
     async def _report(self) -> None:
-        """Report the number of connections periodically, which also shows that the event loop runs."""
+        """Report periodically, which also shows that the event loop runs."""
         while True:
-            self._send(b"%s %d" % (messages.ALIVE, self._count()))
+            self._report_connections()
             await asyncio.sleep(messages.REPORT_INTERVAL)
+
+    def _report_soon(self) -> None:
+        """Report shortly after a connection has arrived: most of them may have ended by then."""
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(_REPORT_DELAY, self._report_connections)
+
+    def _report_connections(self) -> None:
+        self._soon = None
+        self._send(b"%s %d" % (messages.ALIVE, self._count()))
 
     def _send(self, message: bytes) -> None:
         try:
@@ -122,6 +134,7 @@ class WorkerLink:
             connection.close()
         else:
             self._accept(connection)
+            self._report_soon()
 
     def _on_stop(self, *, server_stops: bool) -> None:
         self._server_stops = self._server_stops or server_stops

@@ -1,0 +1,153 @@
+"""Several workers serve one port like one server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.workers.worker_server import COUNT, WorkerServer, certificate_of, created, worker_server
+from support.server import command, environment, free_port
+from support.waiting import until
+from support.wire import Client
+from tetrapod.generic.certificates.authority import Authority
+
+pytestmark = pytest.mark.timeout(300)
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
+
+
+def test_connections_are_distributed_evenly_among_workers(server: WorkerServer) -> None:
+    clients = [server.client() for _ in range(4 * COUNT)]
+    try:
+        for client in clients:
+            assert client("GET", CONFIG_MAPS).status == 200
+        assert sum(server.connections(pid) for pid in server.pids()) == 4 * COUNT
+        assert all(server.connections(pid) >= 2 for pid in server.pids())
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_write_at_one_worker_is_read_and_watched_at_the_other(server: WorkerServer) -> None:
+    with server.client_of_each() as (one, other):
+        version = created(one("POST", CONFIG_MAPS, {"metadata": {"name": "first"}})).json["metadata"]["resourceVersion"]
+        assert other("GET", f"{CONFIG_MAPS}/first").status == 200
+        names = {item["metadata"]["name"] for item in other("GET", CONFIG_MAPS).json["items"]}
+        assert "first" in names
+        created(one("POST", CONFIG_MAPS, {"metadata": {"name": "second"}}))
+        watch = other("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion={version}&timeoutSeconds=2")
+        events = [json.loads(line) for line in watch.body.splitlines()]
+        assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "second")]
+        for name in ("first", "second"):
+            assert one("DELETE", f"{CONFIG_MAPS}/{name}").status == 200
+
+
+def test_killed_worker_is_replaced_while_requests_go_on(server: WorkerServer) -> None:
+    killed = server.pids()[0]
+    errors: list[Exception] = []
+    stopped = threading.Event()
+
+    def request() -> None:
+        """Send requests on new connections, as long as the worker is being replaced."""
+        while not stopped.is_set():
+            try:
+                with server.client() as client:
+                    assert client("GET", CONFIG_MAPS).status == 200
+            except Exception as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    try:
+        os.kill(killed, signal.SIGKILL)
+        replacement = server.wait_for_replacement(killed)
+    finally:
+        stopped.set()
+        thread.join()
+    assert errors == []
+    assert replacement in server.pids()
+    with server.client_of_each() as clients:
+        assert [client("GET", CONFIG_MAPS).status for client in clients] == [200] * COUNT
+
+
+def test_worker_that_is_terminated_alone_is_replaced_and_the_server_stays_an_endpoint(server: WorkerServer) -> None:
+    def addresses(client: Client) -> list[Any]:
+        subsets = client("GET", ENDPOINTS).json.get("subsets") or []
+        return [address["ip"] for subset in subsets for address in subset["addresses"]]
+
+    with server.client_of_each() as (one, _):
+        until(lambda: addresses(one), lambda found: found == ["198.51.100.1"])
+    for terminated in server.pids():
+        os.kill(terminated, signal.SIGTERM)
+        server.wait_for_replacement(terminated)
+        with server.client() as client:
+            assert addresses(client) == ["198.51.100.1"]
+
+
+def test_server_has_one_identity_lease(server: WorkerServer) -> None:
+    with server.client() as client:
+        leases = client("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases").json["items"]
+    label = "apiserver.kubernetes.io/identity"
+    assert [lease["metadata"]["labels"][label] for lease in leases if label in lease["metadata"].get("labels", {})] == [
+        "kube-apiserver"
+    ]
+
+
+@pytest.mark.long
+def test_both_workers_load_a_renewed_certificate(tmp_path: Path) -> None:
+    authority = Authority.create("test")
+    pair = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def write() -> None:
+        certificate, key = authority.issue_server("server", ["127.0.0.1"])
+        for path, content in zip(pair, (certificate, key), strict=True):
+            path.with_suffix(".new").write_bytes(content)
+            path.with_suffix(".new").rename(path)
+
+    write()
+    flags = [f"--tls-cert-file={pair[0]}", f"--tls-private-key-file={pair[1]}"]
+    with worker_server(tmp_path, flags) as server:
+        former = certificate_of(server)
+        write()
+        until(lambda: {certificate_of(server) for _ in range(2 * COUNT)}, lambda found: former not in found)
+        assert len({certificate_of(server) for _ in range(2 * COUNT)}) == 1
+
+
+def test_sqlite_is_rejected_for_several_workers(tmp_path: Path) -> None:
+    argv = command("up", "--workers=2", f"--data-dir={tmp_path}")
+    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "--workers=2 needs --etcd-servers: only one process can use the SQLite database" in result.stderr
+
+
+def test_server_whose_workers_cannot_start_ends_with_their_error(tmp_path: Path) -> None:
+    flags = ["--etcd-servers=http://127.0.0.1:9", "--tls-cert-file=/missing", "--tls-private-key-file=/missing"]
+    argv = command("up", "--workers=2", f"--data-dir={tmp_path}", f"--secure-port={free_port()}", *flags)
+    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("Error: --tls-cert-file: open /missing: no such file or directory") == 1
+
+
+def test_port_in_use_is_reported(server: WorkerServer, tmp_path: Path) -> None:
+    port = server.url.rpartition(":")[2]
+    argv = command(
+        "up",
+        "--workers=2",
+        "--etcd-servers=http://127.0.0.1:9",
+        f"--data-dir={tmp_path}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+    )
+    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "bind: address already in use" in result.stderr
+    shutil.rmtree(tmp_path)
