@@ -161,7 +161,7 @@ class Supervisor:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # there is none, or it has ended
+            except OSError:  # no connection is waiting, or it has been closed
                 return
             if not self._pass_on(connection):
                 self._waiting = connection
