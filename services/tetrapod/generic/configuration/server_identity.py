@@ -1,4 +1,7 @@
-"""The identity of this API server in metrics and leases (upstream: pkg/controlplane/apiserver, APIServerIdentity)."""
+"""The identity of this API server in metrics and leases.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go, NewConfig.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,14 @@ from functools import cache
 
 @cache
 def apiserver_id() -> str:
-    """Return `apiserver-` and a hash of the host name."""
-    digest = hashlib.sha256(socket.gethostname().encode()).digest()[:16]
+    """Return the identity of the API server on this host."""
+    return identity_of(socket.gethostname())
+
+
+def identity_of(hostname: str, server: str = "kube-apiserver") -> str:
+    """Return `apiserver-` and a hash of the host name and of the server's name, since a host may run several."""
+    parts = [part.encode("utf-8", "surrogateescape") for part in (hostname, server)]
+    digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()[:16]
     return "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
 
 

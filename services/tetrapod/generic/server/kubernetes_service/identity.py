@@ -10,8 +10,6 @@ pkg/controlplane/controller/leaderelection; apiserverleasegc
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import logging
 import uuid
 from datetime import timedelta
@@ -20,6 +18,7 @@ from typing import Final
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every, periodic_hook
 from tetrapod.generic.client.reads import get_or_none
+from tetrapod.generic.configuration.server_identity import identity_of
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
@@ -36,7 +35,7 @@ COLLECT_EVERY: Final = 3600.0
 class IdentityLease:
     """The identity Lease of one process of the API server, in kube-system.
 
-    Its name is `apiserver-` and a hash of `hostname`, or of `hostname/process_name` if there is a process name. So the
+    Its name contains a hash of the host name and of the process name, or of `kube-apiserver` without one. So the
     processes on one host have different Leases, and a restarted process takes over its former one.
 
     Args:
@@ -60,8 +59,7 @@ class IdentityLease:
         process_name: str = "",
         renewed_elsewhere: bool = False,
     ) -> None:
-        digest = hashlib.sha256((f"{hostname}/{process_name}" if process_name else hostname).encode()).digest()[:16]
-        self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
+        self.name = identity_of(hostname, process_name or SERVER)
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._client, self._hostname, self._address = client, hostname, address
         self._component = component
