@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from support.etcd import etcd_36
+from support.etcd import Etcd, etcd_36
 from upstream.output import Outcome, parse
-from upstream.packages import Package
+from upstream.packages import EXTENSIONS, Package
 from upstream.results import Raw
 from upstream.workspace import ROOT, Workspace
 
@@ -71,8 +72,12 @@ def _round(workspace: Workspace, package: Package, output: Path, choice: tuple[i
     command += [f"-test.run={pattern}"] if pattern else []
     command += [f"-test.skip=^({'|'.join(skip)})$"] if skip else []
     directory = workspace.sources[package.module] / package.directory
-    with tempfile.TemporaryDirectory(prefix="upstream-") as temporary, output.open("wb") as file:
-        environment = {**_environment(workspace, output.parent), "TMPDIR": temporary}
+    with (
+        tempfile.TemporaryDirectory(prefix="upstream-") as temporary,
+        _etcd(package, Path(temporary)) as etcd,
+        output.open("wb") as file,
+    ):
+        environment = {**_environment(workspace, output.parent), **etcd, "TMPDIR": temporary}
         process = subprocess.Popen(
             command, cwd=directory, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -81,6 +86,20 @@ def _round(workspace: Workspace, package: Package, output: Path, choice: tuple[i
                 process.wait(seconds + _GRACE)
         finally:
             _end(process)
+
+
+@contextmanager
+def _etcd(package: Package, directory: Path) -> Iterator[dict[str, str]]:
+    """Run an etcd for the tests of apiextensions-apiserver, which start none. Yield the variable that names it."""
+    if package.module != EXTENSIONS:
+        yield {}
+        return
+    member = Etcd(etcd_36(), directory / "etcd")
+    member.start()
+    try:
+        yield {"KUBE_INTEGRATION_ETCD_URL": member.url}
+    finally:
+        member.stop()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
