@@ -7,6 +7,7 @@ from typing import Final
 from stall.case import HEAD, Case
 from stall.message import Headers, Message
 from stall.setup import MAPS
+from tetrapod.machinery.labels.parser import MOST_TERMS
 
 _TABLE: Final = (("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),)
 _PARTIAL: Final = (("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"),)
@@ -18,6 +19,16 @@ _MOST: Final = 16
 
 def _list(name: str, query: str = "", headers: Headers = ()) -> Case:
     return Case(f"list: {name}", "user", lambda n: Message("GET", f"{MAPS}?{query}", headers, copies=n), most=_MOST)
+
+
+def _selected(name: str, parameter: str, term: str) -> Case:
+    """Return a case of as many terms as a selector may have."""
+
+    def message(n: int) -> Message:
+        terms = ",".join(term.format(i) for i in range(n))
+        return Message("GET", f"{MAPS}?{parameter}={terms.replace('!', '%21').replace('=', '%3D')}")
+
+    return Case(f"list: {name}", "user", message, HEAD, MOST_TERMS)
 
 
 CASES: Final = [
@@ -52,6 +63,9 @@ CASES: Final = [
         lambda n: Message("GET", f"{MAPS}?labelSelector=" + ",".join(f"!k{i}" for i in range(n))),
         200_000,
     ),
+    _selected("absent labels", "labelSelector", "!k{}"),
+    _selected("unequal labels", "labelSelector", "n!=v{}"),
+    _selected("unequal names", "fieldSelector", "metadata.name!=v{}"),
     Case(
         "list: watches with an initial list",
         "user",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tetrapod.generic.registry.predicate import _conditions
 from tetrapod.machinery import field_selectors, labels
+from tetrapod.machinery.field_selectors import FieldRequirement
+from tetrapod.machinery.labels.selectors import MANY, Conditions
 
 
 @pytest.mark.parametrize(
@@ -119,3 +124,72 @@ def test_field_selectors_match() -> None:
 @given(st.text(alphabet="ab\\,=", max_size=8))
 def test_escaped_field_values_come_back(value: str) -> None:
     assert field_selectors.parse(f"f={field_selectors.escape(value)}").requires_exact_match("f") == value
+
+
+_KEYS = st.sampled_from(["a", "b", "c"])
+_VALUES = st.sampled_from(["", "1", "2", "x", "-5"])
+_REQUIREMENTS = st.one_of(
+    st.builds(labels.Requirement, _KEYS, st.sampled_from(["exists", "!"])),
+    st.builds(
+        lambda key, op, value: labels.Requirement(key, op, (value,)),
+        _KEYS,
+        st.sampled_from(["=", "==", "!=", "gt", "lt"]),
+        _VALUES,
+    ),
+    st.builds(
+        labels.Requirement,
+        _KEYS,
+        st.sampled_from(["in", "notin"]),
+        st.lists(_VALUES, min_size=1, max_size=3),
+    ),
+)
+
+
+@given(st.lists(_REQUIREMENTS, max_size=5), st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), _VALUES))
+def test_many_requirements_match_like_each_of_them(
+    requirements: list[labels.Requirement], values: dict[str, str]
+) -> None:
+    each = all(requirement.matches(values) for requirement in requirements)
+    assert Conditions(requirements).match(values) is each
+    assert labels.Selector(requirements * MANY).matches(values) is each
+
+
+_TERMS = st.builds(
+    FieldRequirement,
+    st.sampled_from(["metadata.name", "metadata.namespace", "status.phase"]),
+    st.sampled_from(["=", "!="]),
+    st.sampled_from(["", "a", "b"]),
+)
+
+
+@given(
+    st.lists(_TERMS, max_size=5),
+    st.dictionaries(st.sampled_from(["metadata.name", "status.phase"]), st.sampled_from(["", "a", "b"])),
+)
+def test_the_terms_of_a_field_selector_match_like_each_of_them(
+    terms: list[FieldRequirement], values: dict[str, str]
+) -> None:
+    conditions = _conditions(terms)
+    assert len(conditions) <= 3
+    each = field_selectors.FieldSelector(terms).matches(values)
+    assert all(condition.matches(values.get(condition.field, "")) for condition in conditions) is each
+
+
+def test_matching_takes_no_longer_the_more_requirements_a_selector_has() -> None:
+    class Counted(dict[str, str]):
+        reads = 0
+
+        def get(self, *arguments: Any) -> Any:
+            Counted.reads += 1
+            return super().get(*arguments)
+
+        def __contains__(self, key: object) -> bool:
+            Counted.reads += 1
+            return super().__contains__(key)
+
+    absent = labels.parse(",".join(f"!k{i}" for i in range(4000)))
+    assert absent.matches(Counted(a="b"))
+    different = labels.parse(",".join(f"a!=v{i}" for i in range(4000)))
+    assert different.matches(Counted(a="b"))
+    assert not different.matches(Counted(a="v7"))
+    assert Counted.reads <= 10

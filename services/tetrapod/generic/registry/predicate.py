@@ -7,7 +7,7 @@ ListPredicate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -91,22 +91,51 @@ _IN_KEY: Final = ("metadata.name", "metadata.namespace")
 def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
     if selector.empty:
         return None
-    cheap = [r for r in selector.requirements if r.field in _IN_KEY]
-    deep = [r for r in selector.requirements if r.field not in _IN_KEY]
+    conditions = _conditions(selector.requirements)
+    cheap = [condition for condition in conditions if condition.field in _IN_KEY]
+    deep = [condition for condition in conditions if condition.field not in _IN_KEY]
     selectable_fields = definition.strategy.selectable_fields
 
     def matches(entry: Entry) -> bool:
-        for field, op, value in cheap:
-            actual = entry.name if field == "metadata.name" else entry.namespace
-            if (actual == value) is not (op == "="):
+        for condition in cheap:
+            if not condition.matches(entry.name if condition.field == "metadata.name" else entry.namespace):
                 return False
-        return not deep or _all_match(deep, selectable_fields(entry.peek()))
+        if not deep:
+            return True
+        values = selectable_fields(entry.peek())
+        return all(condition.matches(values.get(condition.field, "")) for condition in deep)
 
     return matches
 
 
-def _all_match(requirements: list[FieldRequirement], values: Mapping[str, str]) -> bool:
-    return all((values.get(field, "") == value) is (op == "=") for field, op, value in requirements)
+class _Condition(NamedTuple):
+    """All terms of a selector about one field, so that matching takes no longer the more terms there are.
+
+    Attributes:
+        field: the name of the field.
+        allowed: the values that the terms with `=` allow: one, or none if they differ; None without such terms.
+        excluded: the values of the terms with `!=`.
+    """
+
+    field: str
+    allowed: frozenset[str] | None
+    excluded: frozenset[str]
+
+    def matches(self, value: str) -> bool:
+        return value not in self.excluded and (self.allowed is None or value in self.allowed)
+
+
+def _conditions(requirements: Iterable[FieldRequirement]) -> list[_Condition]:
+    equal: dict[str, set[str]] = {}
+    different: dict[str, set[str]] = {}
+    for field, op, value in requirements:
+        (equal if op == "=" else different).setdefault(field, set()).add(value)
+    conditions = []
+    for field in dict.fromkeys((*equal, *different)):
+        values = equal.get(field)
+        allowed = None if values is None else frozenset(values if len(values) == 1 else ())
+        conditions.append(_Condition(field, allowed, frozenset(different.get(field, ()))))
+    return conditions
 
 
 def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldSelector) -> str | None:
