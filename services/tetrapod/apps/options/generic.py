@@ -55,8 +55,8 @@ class GenericFlags:
     cors_allowed_origins: tuple[str, ...] = flag(
         "cors-allowed-origins",
         (),
-        "List of allowed origins for CORS, comma separated. An allowed origin is a regular expression. If this list is "
-        "empty, CORS is not enabled.",
+        "List of allowed origins for CORS, comma separated. An allowed origin is a regular expression, which must pin "
+        "to the start and end of the host: '//HOST(:|$)'. If this list is empty, CORS is not enabled.",
     )
     strict_transport_security_directives: tuple[str, ...] = flag(
         "strict-transport-security-directives",

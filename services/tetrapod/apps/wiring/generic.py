@@ -6,13 +6,14 @@ Upstream: staging/src/k8s.io/apiserver/pkg/server/options/server_run_options.go,
 from __future__ import annotations
 
 from tetrapod.apps.options.generic import GenericFlags
+from tetrapod.machinery.golang.regular_expressions import compile_pattern
 
 
 def check_generic(flags: GenericFlags) -> None:
-    """Check that no number among the generic flags is negative.
+    """Check that no number among the generic flags is negative, and that the patterns of origins are safe.
 
     Raises:
-        ValueError: a number is negative; the text is upstream's.
+        ValueError: a flag is invalid; the text is upstream's.
     """
     for value, text in (
         (flags.livez_grace_period, "--livez-grace-period can not be a negative value"),
@@ -28,3 +29,22 @@ def check_generic(flags: GenericFlags) -> None:
     ):
         if value < 0:
             raise ValueError(text)
+    for origin in flags.cors_allowed_origins:
+        _check_origin(origin)
+
+
+def _check_origin(pattern: str) -> None:
+    """Check that a pattern of --cors-allowed-origins is pinned to the start and end of the host (CVE-2022-1996).
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/server/options/server_run_options.go, validateCorsAllowedOriginList
+
+    Raises:
+        ValueError: it is not, or it is no regular expression.
+    """
+    text = "--cors-allowed-origins has an invalid regular expression"
+    try:
+        compile_pattern(pattern)
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
+    if not any(mark in pattern for mark in ("^", "//")) or not any(mark in pattern for mark in ("$", ":")):
+        raise ValueError(f"{text}: regular expression does not pin to start/end of host in the origin header")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
+from tetrapod.machinery.golang.regular_expressions import compile_pattern
+from tetrapod.machinery.status import StatusError
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
 _HEADERS: Final = (
@@ -25,9 +27,7 @@ def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
     """
     if not allowed_origins:
         return handler
-    import re2  # as in machinery/golang/regular_expressions.py
-
-    patterns = [re2.compile(pattern) for pattern in allowed_origins]
+    patterns = [compile_pattern(pattern) for pattern in allowed_origins]
 
     async def cors(request: Request) -> Response:
         origin = request.header(b"origin")
@@ -42,7 +42,11 @@ def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
         ]
         if request.method == "OPTIONS":
             return Response(204, headers)
-        response = await handler(request)
+        try:
+            response = await handler(request)
+        except StatusError as error:  # a browser hides rejections without these headers from its page
+            error.headers.extend(headers)
+            raise
         response.headers.extend(headers)
         return response
 
