@@ -4,7 +4,11 @@ one process.
 
 from __future__ import annotations
 
+import socket
+import ssl
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -100,3 +104,81 @@ def test_levels_apply_to_other_services(front: Audited) -> None:
         and denied["responseStatus"]["reason"] == "Forbidden"
         and "requestObject" not in denied
     )
+
+
+@contextmanager
+def upgrading_kubelet(certs: Path) -> Iterator[int]:
+    """Run a server that switches protocols once and then answers in capital letters. Yield its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certs / "tls.crt", certs / "tls.key")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener, context.wrap_socket(listener.accept()[0], server_side=True) as connection:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += connection.recv(4096)
+            connection.sendall(
+                b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+                b"X-Remote-Audit-Findings: forged\r\n\r\n"
+            )
+            while data := connection.recv(4096):
+                connection.sendall(data.upper())
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield listener.getsockname()[1]
+    thread.join(10)
+
+
+def test_annotations_of_a_connection_through_another_service_are_logged(front: Audited, four: Services) -> None:
+    group = "admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}
+    policy = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "exec"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "auditAnnotations": [{"key": "command", "valueExpression": "string(object.command[0])"}],
+        },
+    }
+    binding = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "exec"},
+        "spec": {"policyName": "exec", "validationActions": ["Deny"]},
+    }
+    pods = "/api/v1/namespaces/default/pods"
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
+    with upgrading_kubelet(four.certs / "core") as port:
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        assert front.ask("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": status}).status == 201
+        until(lambda: front.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+        assert front.ask("POST", pods, pod).status == 201
+        for path, obj in (("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)):
+            assert front.ask("POST", f"/apis/{group}/{path}", obj).status == 201
+        # Without an upgrade the request is rejected by the subresource, after admission.
+        event = until(
+            lambda: front.last("POST", f"{pods}/p/exec?command=ls&stdout=true"),
+            lambda event: "exec/command" in event["annotations"],
+        )
+        assert event["responseStatus"]["code"] == 400
+        host, _, listening = front.host.partition(":")
+        context = ssl._create_unverified_context()
+        with context.wrap_socket(socket.create_connection((host, int(listening)), 30)) as client:
+            client.sendall(
+                f"POST {pods}/p/exec?command=id&stdout=true HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+                "Authorization: Bearer admin-token\r\nAudit-ID: upgraded\r\n"
+                "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello".encode()
+            )
+            received = b""
+            while b"HELLO" not in received:
+                received += client.recv(4096) or pytest.fail(f"closed after {received!r}")
+            head = received.partition(b"\r\n\r\n")[0].lower()
+            assert head.startswith(b"http/1.1 101 ") and b"x-remote" not in head
+    event = front.events("upgraded")[-1]
+    assert (event["responseStatus"]["code"], event["annotations"]["exec/command"]) == (101, "id")

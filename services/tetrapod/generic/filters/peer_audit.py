@@ -5,8 +5,12 @@ A peer service alone has some of the data: the objects of the request and the re
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from tetrapod.generic.http.peers import AUDIT_STATE_KEY
-from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.machinery.status import StatusError
 
 
@@ -33,7 +37,47 @@ def with_audit_findings(handler: Handler) -> Handler:
             context.record_status(error.to_status())
             error.headers.extend(await response_header(context))
             raise
-        response.headers.extend(await response_header(context))
+        headers = await response_header(context)
+        if isinstance(response, UpgradeResponse):
+            response.run = _with_headers(response.run, headers)
+        else:
+            response.headers.extend(headers)
         return response
 
     return audit_findings
+
+
+def _with_headers(
+    run: Callable[[Hijacked], Awaitable[None]], headers: HeaderList
+) -> Callable[[Hijacked], Awaitable[None]]:
+    """Return `run` (of an upgrade, which writes its own response) so that the response also has `headers`."""
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+
+    async def run_with_headers(client: Hijacked) -> None:
+        await run(_Switching(client, lines))
+
+    return run_with_headers
+
+
+class _Switching:
+    """The connection of an upgrade, which adds header lines to the head of the response."""
+
+    def __init__(self, client: Hijacked, lines: bytes) -> None:
+        self._client = client
+        self.early = client.early
+        self.transport: Any = _HeadWriter(client, lines)
+
+    def take_over(self, protocol: asyncio.Protocol) -> None:
+        self._client.take_over(protocol)
+
+
+class _HeadWriter:
+    """The transport of an upgraded connection until a protocol takes it over. It writes the head of the response."""
+
+    def __init__(self, client: Hijacked, lines: bytes) -> None:
+        self._client, self._lines = client, lines
+
+    def write(self, data: bytes) -> None:
+        """Write the head, and data behind it if there are any."""
+        status_line, end, rest = data.partition(b"\r\n")
+        self._client.transport.write(status_line + end + self._lines + rest)

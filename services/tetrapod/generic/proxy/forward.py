@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
+from tetrapod.generic.http.peers import RESPONSE_HEADERS
 from tetrapod.generic.http.request import (
     AnswerBroken,
     BodyReader,
@@ -27,6 +28,7 @@ from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.headers import (
     DROPPED_FROM_BACKENDS,
+    DROPPED_FROM_PEERS,
     Unsendable,
     forwarded_headers,
     returned_headers,
@@ -111,7 +113,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         raise NotUpgraded(f"invalid upgrade response: status code {connection.status}")
     if connection.status == 101:
         return (
-            _switch(connection)
+            _switch(connection, from_peer=dropped is DROPPED_FROM_PEERS)
             if upgrade
             else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
         )
@@ -173,12 +175,18 @@ def _length(headers: HeaderList) -> int | None:
     return length
 
 
-def _switch(connection: BackendConnection) -> UpgradeResponse:
+def _switch(connection: BackendConnection, *, from_peer: bool) -> UpgradeResponse:
+    """Return the response of an upgrade. Its `headers` are those of a peer service (`from_peer`) for this server."""
+    shown = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
+
     async def run(client: Hijacked) -> None:
-        client.transport.write(render(101, b"", connection.headers, b""))
+        client.transport.write(render(101, b"", shown, b""))
         splice = Splice()
         connection.detach(splice.backend)
         client.take_over(splice.client)
         await splice.run()
 
-    return UpgradeResponse(run)
+    response = UpgradeResponse(run)
+    if from_peer:
+        response.headers = [header for header in connection.headers if header[0] in RESPONSE_HEADERS]
+    return response
