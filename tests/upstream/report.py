@@ -57,7 +57,7 @@ def write() -> None:
     if missing:
         text += f"\nNot run yet: {', '.join(missing)}.\n"
     text += _section("Failed", {package: result.failed for package, result in done.items()})
-    text += _section("Unfinished", {package: result.unfinished for package, result in done.items()})
+    text += _reasons("Unfinished", {package: result.unfinished for package, result in done.items()})
     text += _reasons("Not applicable", {package: result.not_applicable for package, result in done.items()})
     text += _reasons("Skipped", {package: result.skipped for package, result in done.items()})
     _OUT.write_text(text)
