@@ -13,6 +13,8 @@ It needs Go, and the modules of tools/stock/go.mod. Each line has these fields o
 5. `read` if a package of kube-apiserver reads it, else `unread`. The others belong to kubelets, schedulers and
    controllers.
 6. the gates that it needs.
+7. release, stage, default and lock in each former release that can be emulated; the stage PREALPHA is that of a gate
+   which the release does not have.
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ def main() -> None:
     read = read_gates()
     lines = []
     for line in go("run", "-trimpath", "-buildvcs=false", "./featuregates").splitlines():
-        name, stage, default, locked, needs = line.split()
+        name, stage, default, locked, needs, history = line.split()
         fields = (name, stage, "on" if default == "true" else "off", "locked" if locked == "true" else "free")
-        lines.append(" ".join((*fields, "read" if name in read else "unread", needs)))
+        former = history.replace("true:true", "on:locked").replace("false:true", "off:locked")
+        former = former.replace("true:false", "on:free").replace("false:false", "off:free")
+        lines.append(" ".join((*fields, "read" if name in read else "unread", needs, former)))
     OUTPUT.write_text("\n".join(lines) + "\n")
 
 

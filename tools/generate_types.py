@@ -1,10 +1,11 @@
 """Write the committed facts of the built-in types from a server's OpenAPI and discovery.
 
-    python tools/generate_types.py FACTS ALL MODULES
+    python tools/generate_types.py MODULES FACTS ALL…
 
 FACTS and ALL are folders that `record_facts.py` has written: FACTS with the documents of a server with default flags,
-ALL with those of a server that serves all group-versions. MODULES holds the modules k8s.io/api and apimachinery as the
-Go module cache lays them out. The output, in `services/tetrapod/machinery/types/data/`, has two kinds of file:
+ALL with those of servers that serve all group-versions, of this release and with --emulated-version. MODULES holds the
+modules k8s.io/api and apimachinery as the Go module cache lays them out. The output, in
+`services/tetrapod/machinery/types/data/`, has two kinds of file:
 
 - `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its schema as JSON.
 - `resources.json` has the discovery data of each resource, in `optional` those of group-versions that are off by
@@ -93,9 +94,9 @@ def definitions(*folders: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def write_definitions(facts: Path, all_facts: Path, fields: GoFields) -> None:
+def write_definitions(facts: Path, optional: list[Path], fields: GoFields) -> None:
     by_default = definitions(facts)
-    found = definitions(facts, all_facts)
+    found = definitions(facts, *optional)
     packages: dict[str, list[str]] = defaultdict(list)
     for name, schema in sorted(found.items()):
         package, _, short = name.rpartition(".")
@@ -127,13 +128,17 @@ def write_kinds(*folders: Path) -> None:
     (OUTPUT / "kinds.json").write_text(text + "\n")
 
 
-def write_resources(facts: Path, all_facts: Path) -> None:
+def write_resources(facts: Path, optional: list[Path]) -> None:
     """Write the groups in discovery order with their versions, and the discovery data of each resource."""
     by_default = {entry["group"]: entry["versions"] for entry in groups_of(facts / "discovery")}
     entries = []
-    for entry in groups_of(all_facts / "discovery"):
+    for entry in groups_of(optional[0] / "discovery"):
         on = by_default.get(entry["group"], {})
-        off = {version: listed for version, listed in entry["versions"].items() if version not in on}
+        off: dict[str, Any] = {}
+        for other in (other for folder in optional for other in groups_of(folder / "discovery")):
+            for version, listed in other["versions"].items() if other["group"] == entry["group"] else ():
+                if version not in on:
+                    off.setdefault(version, listed)
         entries.append({"group": entry["group"], "versions": on} | ({"optional": off} if off else {}))
     text = json.dumps(entries, separators=(",", ":")).replace('{"group"', '\n{"group"').replace('{"name"', '\n{"name"')
     (OUTPUT / "resources.json").write_text(text + "\n")
@@ -204,15 +209,15 @@ def check(listed: list[dict[str, Any]], aggregated: dict[str, dict[str, Any]]) -
 
 
 def main() -> None:
-    if len(sys.argv) != 4 or not all((Path(folder) / "discovery").is_dir() for folder in sys.argv[1:3]):
-        sys.exit("usage: generate_types.py FACTS ALL MODULES; nothing was changed")
-    facts, all_facts, modules = (Path(argument) for argument in sys.argv[1:])
+    if len(sys.argv) < 4 or not all((Path(folder) / "discovery").is_dir() for folder in sys.argv[2:]):
+        sys.exit("usage: generate_types.py MODULES FACTS ALL…; nothing was changed")
+    modules, facts, *optional = (Path(argument) for argument in sys.argv[1:])
     OUTPUT.mkdir(parents=True, exist_ok=True)
     for old in OUTPUT.glob("*.types"):
         old.unlink()
-    write_definitions(facts, all_facts, GoFields(modules))
-    write_kinds(facts, all_facts)
-    write_resources(facts, all_facts)
+    write_definitions(facts, optional, GoFields(modules))
+    write_kinds(facts, *optional)
+    write_resources(facts, optional)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ _FEW: Final = {
     "generic/audit/event.py _second": "seconds of the clock, four of them",
     "generic/client/partial_decoding.py _list_decoder": "classes in the code",
     "generic/client/partial_decoding.py _event_decoder": "classes in the code",
+    "generic/configuration/feature_gates.py _gates_of": "the releases that can be emulated, four of them",
     "generic/endpoints/quoted_objects.py _fields": "built-in definitions",
     "generic/openapi/custom.py _texts": "built-in definitions",
     "generic/proxy/balanced_pool.py _endpoint": "addresses of replicas of services, as flags name them",

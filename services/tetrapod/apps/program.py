@@ -22,7 +22,7 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.configuration import effective_version, feature_gates
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
@@ -71,6 +71,12 @@ class Program:
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         check_generic(options.generic)
         configure_metrics(options.metrics)
+        effective_version.configure(
+            options.generic.emulated_version,
+            options.generic.min_compatibility_version,
+            forward_compatible=options.generic.emulation_forward_compatible,
+            runtime_config_forward_compatible=options.generic.runtime_config_emulation_forward_compatible,
+        )
         feature_gates.configure(options.generic.feature_gates)
         flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)

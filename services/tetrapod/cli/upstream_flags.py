@@ -26,13 +26,11 @@ class Rejected(NamedTuple):
 SWITCHES: Final = frozenset(
     {
         "contention-profiling",
-        "emulation-forward-compatible",
         "enable-garbage-collector",
         "enable-logs-handler",
         "log-json-split-stream",
         "log-text-split-stream",
         "permit-address-sharing",
-        "runtime-config-emulation-forward-compatible",
         "service-account-lookup",
     }
 )
@@ -40,7 +38,6 @@ SWITCHES: Final = frozenset(
 REJECTED: Final[dict[str, Rejected]] = {
     "admission-control": Rejected((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
     "egress-selector-config-file": Rejected(("",), "connections are made directly"),
-    "emulated-version": Rejected(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
     "enable-garbage-collector": Rejected(
         ("true",), "what objects own is always collected; --controllers says who does it"
     ),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from integration.server.test_invalid_configuration import complaint
 from support.https_client import APPLY, MERGE, HttpsClient
 from support.server import running
 from tetrapod.machinery.gvk import Object
@@ -403,3 +404,29 @@ def test_a_single_resource_of_a_version_can_be_enabled(tmp_path: Path) -> None:
         resources = client.call("GET", "/apis/resource.k8s.io/v1beta1").body["resources"]
         assert [resource["name"] for resource in resources] == ["deviceclasses"]
         assert client.call("GET", "/apis/resource.k8s.io/v1beta1/resourceslices").status == 404
+
+
+def test_an_emulated_release_has_its_own_versions(tmp_path: Path) -> None:
+    with running(tmp_path, "--emulated-version=1.36", "--runtime-config=api/beta=true") as running_server:
+        client = HttpsClient(running_server.kubeconfig)
+        version = client.call("GET", "/version").body
+        assert (version["minor"], version["emulationMinor"], version["minCompatibilityMinor"]) == ("37", "36", "35")
+        served = {
+            version["groupVersion"]
+            for group in client.call("GET", "/apis").body["groups"]
+            for version in group["versions"]
+        }
+        assert {"networking.k8s.io/v1beta1", "storage.k8s.io/v1beta1", "storagemigration.k8s.io/v1beta1"} <= served
+        assert "storagemigration.k8s.io/v1" not in served
+        cidr = client.call("GET", "/apis/networking.k8s.io/v1beta1/servicecidrs/kubernetes")
+        assert cidr.body["apiVersion"] == "networking.k8s.io/v1beta1"
+        assert cidr.warnings == [
+            '299 - "networking.k8s.io/v1beta1 ServiceCIDR is deprecated in v1.34+, unavailable in v1.37+"'
+        ]
+        listed = client.call("GET", "/apis/resource.k8s.io/v1").body["resources"]
+        assert "devicetaintrules" not in {resource["name"] for resource in listed}
+        assert client.call("GET", "/readyz").status == 200
+
+
+def test_a_release_that_cannot_be_emulated_prevents_the_start(tmp_path: Path) -> None:
+    assert "emulation version 1.30 is not between [1.34, 1.37.0]" in complaint(tmp_path, "--emulated-version=1.30")

@@ -37,7 +37,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     [
         "--admission-control=NamespaceLifecycle",
         "--egress-selector-config-file=x",
-        "--emulated-version=1.36",
         "--enable-garbage-collector=false",
         "--etcd-servers-overrides=/events#http://127.0.0.1:2379",
         "--service-account-signing-endpoint=/run/signer",
@@ -52,7 +51,6 @@ def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "--emulated-version=kube=1.37",
         "--enable-garbage-collector=true",
         "--storage-backend=etcd3",
     ],

@@ -98,6 +98,32 @@ class GenericFlags:
         "The hostname, or host:port, to use when generating externalized URLs for this server (e.g. OpenID Discovery).",
         programs=AUTH,
     )
+    emulated_version: tuple[str, ...] = flag(
+        "emulated-version",
+        (),
+        "The release whose APIs and feature gates the server has, such as 1.36 or kube=1.36, from 1.34 to 1.37. The "
+        "default is the release of the server.",
+        kind=Kind.LIST,
+    )
+    min_compatibility_version: tuple[str, ...] = flag(
+        "min-compatibility-version",
+        (),
+        "The oldest release of the control plane components that the server coexists with, such as 1.36 or kube=1.36, "
+        "from 1.34 to the emulated release. The default is the release before the emulated one.",
+        kind=Kind.LIST,
+    )
+    emulation_forward_compatible: bool = flag(
+        "emulation-forward-compatible",
+        False,
+        "If true, a version of a resource that was introduced after the emulated release is served if an older version "
+        "of the resource, which is not alpha, is served. Requires --emulated-version.",
+    )
+    runtime_config_emulation_forward_compatible: bool = flag(
+        "runtime-config-emulation-forward-compatible",
+        False,
+        "If true, --runtime-config may name versions and resources that were introduced after the emulated release. "
+        "Requires --emulated-version.",
+    )
     feature_gates: tuple[str, ...] = flag(
         "feature-gates",
         (),

@@ -29,7 +29,7 @@ def definition() -> ResourceDefinition:
         name_validator=validate_name,
         revalidates_generate_name=True,
     )
-    return builtin("networking.k8s.io", "ipaddresses", strategy, table=TABLE)
+    return builtin("networking.k8s.io", "ipaddresses", strategy, versions=("v1", "v1beta1"), table=TABLE)
 
 
 def validate_name(name: str, prefix: bool) -> list[str]:

@@ -32,7 +32,14 @@ def definition() -> ResourceDefinition:
     """Return the definition of ServiceCIDRs."""
     strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, has_status=True)
     status = StatusStrategy(strategy, keep_metadata=ALL_METADATA)
-    return builtin("networking.k8s.io", "servicecidrs", strategy, table=TABLE, subresources={"status": status})
+    return builtin(
+        "networking.k8s.io",
+        "servicecidrs",
+        strategy,
+        versions=("v1", "v1beta1"),
+        table=TABLE,
+        subresources={"status": status},
+    )
 
 
 def validate(obj: Object) -> list[FieldError]:

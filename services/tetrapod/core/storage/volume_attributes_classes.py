@@ -31,7 +31,7 @@ def definition() -> ResourceDefinition:
         return_deleted_object=True,
         revalidates_generate_name=True,
     )
-    return builtin("storage.k8s.io", "volumeattributesclasses", strategy, table=TABLE)
+    return builtin("storage.k8s.io", "volumeattributesclasses", strategy, versions=("v1", "v1beta1"), table=TABLE)
 
 
 def validate(obj: Object) -> list[FieldError]:

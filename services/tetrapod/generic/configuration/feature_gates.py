@@ -12,6 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration.effective_version import effective_version
+from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.booleans import parse_bool
 
@@ -35,6 +37,7 @@ SWITCHABLE: Final = frozenset(
 """The gates that have their effect here."""
 _ALL: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _COMPONENT: Final = "kube"
+_PRE_ALPHA: Final = "PREALPHA"
 
 
 class FeatureGateError(ValueError):
@@ -64,24 +67,43 @@ class FeatureGate(NamedTuple):
 _changed: dict[str, bool] = {}
 
 
-@cache
 def known_gates() -> Mapping[str, FeatureGate]:
-    """Return all gates that a kube-apiserver of the upstream release knows, by name, sorted. Do not modify it."""
-    return {gate.name: gate for gate in _stored_gates()}
+    """Return all gates that a kube-apiserver of the emulated release knows, by name, sorted. Do not modify it."""
+    return _gates_of(effective_version().emulated)
 
 
-def _stored_gates() -> Iterator[FeatureGate]:
-    """Yield the gates of `feature_gates.txt`, which tools/generate_feature_gates.py writes."""
+@cache
+def _gates_of(release: tuple[int, int]) -> Mapping[str, FeatureGate]:
+    return {gate.name: gate for gate in _stored_gates(release) if gate.stage != _PRE_ALPHA}
+
+
+def _stored_gates(release: tuple[int, int]) -> Iterator[FeatureGate]:
+    """Yield the gates of `feature_gates.txt`, which tools/generate_feature_gates.py writes, as of a release.
+
+    The stage of those that it does not have is PREALPHA.
+    """
     for line in files(__package__).joinpath("feature_gates.txt").read_text().splitlines():
-        name, stage, default, locked, read, needs = line.split()
+        name, stage, default, locked, read, needs, history = line.split()
         needed = () if needs == "-" else tuple(needs.split(","))
+        for former in history.split(",") if release != RELEASE else ():
+            number, *spec = former.split(":")
+            if number == f"{release[0]}.{release[1]}":
+                stage, default, locked = spec
         yield FeatureGate(name, stage, default == "on", locked == "locked", read == "read", needed)
 
 
 def enabled(name: str) -> bool:
-    """Return whether a gate is enabled in this process. Raises KeyError for an unknown name."""
+    """Return whether a gate is enabled in this process. Raises KeyError for an unknown name.
+
+    A gate that the emulated release does not have is disabled.
+    """
     value = _changed.get(name)
-    return known_gates()[name].default if value is None else value
+    if value is not None:
+        return value
+    gate = known_gates().get(name)
+    if gate is None and name not in _gates_of(RELEASE):
+        raise KeyError(name)
+    return gate is not None and gate.default
 
 
 def gate_states() -> list[tuple[str, str, bool]]:
@@ -101,11 +123,12 @@ def configure(settings: Sequence[str]) -> None:
     """
     values = parse(settings)
     gates = known_gates()
+    present = _gates_of(RELEASE)
     named = {setting.partition("=")[0].strip() for setting in _settings_of_component(settings)}
     fixed = [
         name
         for name, value in sorted(values.items())
-        if gates[name].read and name not in SWITCHABLE and value != gates[name].default
+        if gates[name].read and name not in SWITCHABLE and value != present[name].default
     ]
     if rejected := [name for name in fixed if name in named]:
         text = f"Tetrapod has only the default behaviour of {', '.join(rejected)} (docs/reference/flags.md)"
@@ -113,6 +136,8 @@ def configure(settings: Sequence[str]) -> None:
     if fixed:
         switches = " and ".join(f"{switch}={_go(values[switch])}" for switch in _ALL if switch in named)
         log.warning("%s: Tetrapod has only the default behaviour of %s", switches, ", ".join(fixed))
+    if former := _other_defaults():
+        log.warning("--emulated-version: Tetrapod has the present behaviour of %s", ", ".join(former))
     for name in values:
         if gates[name].stage in ("DEPRECATED", "GA"):
             log.warning(
@@ -123,6 +148,16 @@ def configure(settings: Sequence[str]) -> None:
             )
     _changed.clear()
     _changed.update(values)
+
+
+def _other_defaults() -> list[str]:
+    """Return the gates without an effect here whose default was another one in the emulated release, sorted."""
+    gates = known_gates()
+    return [
+        name
+        for name, gate in _gates_of(RELEASE).items()
+        if gate.read and name not in SWITCHABLE and gate.default != (name in gates and gates[name].default)
+    ]
 
 
 def parse(settings: Sequence[str]) -> dict[str, bool]:
@@ -145,7 +180,7 @@ def parse(settings: Sequence[str]) -> dict[str, bool]:
     for name, value in given.items():
         gate = gates.get(name)
         if gate is None:
-            errors.append(f"unrecognized feature gate: {name}")
+            errors.append(_unknown(name, value))
             raise FeatureGateError(aggregate_errors(errors))
         if gate.locked and gate.default != value:
             text = f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.default)}"
@@ -194,6 +229,18 @@ def _missing_needs(values: Mapping[str, bool]) -> list[str]:
         if off:
             errors.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]")
     return errors
+
+
+def _unknown(name: str, value: bool) -> str:
+    """Return the error text for a gate that the emulated release does not have."""
+    if name not in _gates_of(RELEASE):
+        return f"unrecognized feature gate: {name}"
+    version = effective_version()
+    emulated, oldest = ("{}.{}".format(*release) for release in version[:2])
+    return (
+        f"cannot set feature gate {name} to {_go(value)}, feature is PreAlpha at emulated version {emulated}, "
+        f"min compatibility version {oldest}"
+    )
 
 
 def _go(value: bool) -> str:

@@ -17,16 +17,21 @@ implementation.
 """
 
 
-def version_info() -> Object:
-    """Return a new object with the content of `/version`."""
+def version_info(emulated: tuple[int, int] = RELEASE, min_compatibility: tuple[int, int] = (1, 36)) -> Object:
+    """Return a new object with the content of `/version`.
+
+    Args:
+        emulated: the release that the server emulates.
+        min_compatibility: the oldest release of the components that it coexists with.
+    """
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {
         "major": "1",
         "minor": "37",
-        "emulationMajor": "1",
-        "emulationMinor": "37",
-        "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "36",
+        "emulationMajor": str(emulated[0]),
+        "emulationMinor": str(emulated[1]),
+        "minCompatibilityMajor": str(min_compatibility[0]),
+        "minCompatibilityMinor": str(min_compatibility[1]),
         "gitVersion": GIT_VERSION,
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -7,16 +7,20 @@ pkg/server/storage/resource_config.go; pkg/controlplane/instance.go, DefaultAPIR
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.configuration.effective_version import EffectiveVersion, effective_version
+from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.generic.openapi.registered_versions import registered_versions
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.booleans import parse_bool
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource
 from tetrapod.machinery.types import groups, resource_facts
+from tetrapod.machinery.types.lifecycles import Lifecycle, lifecycle
 
 _PATTERNS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/all": re.compile("").match,
@@ -25,6 +29,7 @@ _PATTERNS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/alpha": re.compile(r"v[0-9]+alpha[0-9]+").fullmatch,
 }
 """The keys that select group-versions by their version, in the order in which they are applied."""
+_CONSIDER: Final = "Consider setting --runtime-config-emulation-forward-compatible=true"
 _FLOW_CONTROL: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
 _OFF_BY_DEFAULT: Final = {
     "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
@@ -49,6 +54,11 @@ _BEHIND_GATES: Final = {"lifecycle.k8s.io": ("v1alpha1",), "scheduling.k8s.io": 
 
 The gates are GenericWorkload and EvictionRequestAPI, which have no effect here.
 """
+_GATES: Final = {
+    ("certificates.k8s.io", "clustertrustbundles"): "ClusterTrustBundle",
+    ("certificates.k8s.io", "podcertificaterequests"): "PodCertificateRequest",
+}
+"""The feature gates of resources that are always enabled, except in former releases."""
 _FREE: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
     "admissionregistration.k8s.io": frozenset(),
@@ -125,7 +135,8 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
         RuntimeConfigError: a setting is invalid (with upstream's text) or disables a resource that the server needs.
     """
     overrides = _overrides(settings)
-    if not overrides:
+    release = effective_version()
+    if not overrides and release.emulated == RELEASE:
         return EVERYTHING
     _validate(overrides, flow_control=flow_control)
     known = [GroupVersion(group.name, version) for group in groups() for version in (*group.versions, *group.optional)]
@@ -148,7 +159,98 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
                 versions[gv] = on
     config = ResourceConfig(versions, resources)
     _check_needed(config)
-    return config
+    named = {GroupVersion(*key.split("/")[:2]) for key in overrides if key.count("/") == 1 and key not in _PATTERNS}
+    explicit = _Explicit(
+        {gv for gv in named if versions.get(gv)}, {gvr for gvr, enabled in resources.items() if enabled}
+    )
+    return ResourceConfig(versions, {**resources, **_unavailable(config, explicit, release)})
+
+
+class _Explicit(NamedTuple):
+    """The group-versions and the resources that --runtime-config enables by their names."""
+
+    versions: Collection[GroupVersion]
+    resources: Collection[GroupVersionResource]
+
+
+def _unavailable(
+    config: ResourceConfig, explicit: _Explicit, release: EffectiveVersion
+) -> dict[GroupVersionResource, bool]:
+    """Return the enabled resources that the emulated release does not have, each with the value False.
+
+    Upstream: k8s.io/apiserver/pkg/server/deleted_kinds.go, RemoveUnavailableKinds.
+
+    Args:
+        config: the configuration without regard to releases.
+        explicit: what the flag enables by name.
+        release: the effective version of the server.
+
+    Raises:
+        RuntimeConfigError: a resource or a version is enabled by name that was introduced later.
+    """
+    found: dict[GroupVersionResource, bool] = {}
+    for group in groups():
+        older: set[str] = set()  # the resources that are served in a version of less priority
+        for version in reversed((*group.versions, *group.optional)):
+            gv, newer, kept = GroupVersion(group.name, version), 0, 0
+            for facts in resource_facts(group.name, version):
+                gvr = GroupVersionResource(*gv, facts.name)
+                if not config.enabled(*gvr):
+                    continue
+                kind = lifecycle(str(GroupVersion(facts.kind.group, facts.kind.version)), facts.kind.kind)
+                gate = _GATES.get((group.name, facts.name), "")
+                off = gate and not feature_gates.enabled(gate)
+                if off or (kind.removed is not None and kind.removed <= release.emulated):
+                    found[gvr] = False
+                elif _is_newer(gvr, kind, explicit, release, lower=facts.name in older):
+                    found[gvr] = False
+                    newer += 1
+                else:
+                    kept += 1
+                    older |= set() if "alpha" in version else {facts.name}
+            if newer and not kept and gv in explicit.versions:
+                later = f"all the resources have been introduced after the current version {_release(release.emulated)}"
+                raise RuntimeConfigError(f"cannot enable version {gv} in runtime-config because {later}. {_CONSIDER}")
+    return found
+
+
+def _is_newer(
+    gvr: GroupVersionResource, kind: Lifecycle, explicit: _Explicit, release: EffectiveVersion, *, lower: bool
+) -> bool:
+    """Return whether a resource is not served because it was introduced after the emulated release.
+
+    Upstream: deleted_kinds.go, shouldServeBasedOnVersionIntroduced.
+
+    Args:
+        gvr: the resource.
+        kind: the lifecycle of its kind.
+        explicit: what --runtime-config enables by name.
+        release: the effective version of the server.
+        lower: whether a version of less priority is served.
+
+    Raises:
+        RuntimeConfigError: the resource is enabled by its name.
+    """
+    if kind.introduced is None or kind.introduced <= release.emulated:
+        return False
+    named = gvr in explicit.resources
+    if release.forward_compatible and lower:
+        return False
+    if release.runtime_config_forward_compatible and (
+        named or GroupVersion(gvr.group, gvr.version) in explicit.versions
+    ):
+        return False
+    if named:
+        shown = f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
+        later = (
+            f"it is introduced at {_release(kind.introduced)} after the current version {_release(release.emulated)}"
+        )
+        raise RuntimeConfigError(f"cannot enable resource {shown} in runtime-config because {later}. {_CONSIDER}")
+    return True
+
+
+def _release(release: tuple[int, int]) -> str:
+    return f"{release[0]}.{release[1]}"
 
 
 def _overrides(settings: Sequence[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import orjson
 
+from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
@@ -126,7 +127,9 @@ async def version(request: Request) -> Response:
     """Serve `/version` as JSON. Raises StatusError 406 if the client does not accept JSON."""
     check_route_accept(request, ("application/json",))
     return Response(
-        200, [(b"content-type", b"application/json")], orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
+        200,
+        [(b"content-type", b"application/json")],
+        orjson.dumps(version_info(*effective_version()[:2]), option=orjson.OPT_INDENT_2),
     )
 
 
