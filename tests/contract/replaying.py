@@ -27,9 +27,6 @@ FLAGS = (
     "--service-cluster-ip-range=10.0.0.0/24",
     "--service-account-issuer=https://kubernetes.default.svc",
     "--enable-aggregator-routing",
-    # The recordings are of a kube-apiserver without a controller manager.
-    "--controllers=*,-kube-apiserver-serving-clustertrustbundle-publisher-controller,-service-cidr-controller,"
-    "-storage-version-migrator-controller",
 )
 
 

@@ -29,19 +29,11 @@ _ETCD_TIMEOUT: Final = 2.0  # seconds for an etcd to respond
 _GRACE: Final = 1.0  # seconds for requests in flight at shutdown: a test suite does not wait for them
 _DEFAULTS: Final = {
     "collection-delay": 0.0,
-    "controllers": (
-        "*",
-        "-kube-apiserver-serving-clustertrustbundle-publisher-controller",
-        "-root-ca-certificate-publisher-controller",
-        "-service-cidr-controller",
-        "-serviceaccount-controller",
-        "-storage-version-migrator-controller",
-    ),
+    "controllers": ("*", "-root-ca-certificate-publisher-controller", "-serviceaccount-controller"),
     "allow-privileged": False,
 }
-"""Defaults that differ from `tetrapod up`.
-
-With these controllers there are only objects that the test suite creates, as with a kube-apiserver alone.
+"""Defaults that differ from `tetrapod up`. With these controllers a namespace contains only objects that the test suite
+creates, as with a kube-apiserver without controllers.
 """
 
 

@@ -19,7 +19,7 @@ GEARS = "/apis/migrated.example.com/v1/namespaces/default/gears"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
-    with running(tmp_path_factory.mktemp("migrating")) as server:
+    with running(tmp_path_factory.mktemp("migrating"), "--controllers=*,storage-version-migrator-controller") as server:
         yield HttpsClient(server.kubeconfig)
 
 

@@ -15,6 +15,11 @@ OFF_BY_DEFAULT: Final = frozenset(
         "bootstrap-signer-controller",
         "token-cleaner-controller",
         "selinux-warning-controller",
+        # Upstream enables these by default, for a controller manager. Here they would create or change objects that a
+        # kube-apiserver alone does not touch.
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "service-cidr-controller",
+        "storage-version-migrator-controller",
     }
 )
 """Controllers that `*` does not enable."""
@@ -66,11 +71,9 @@ KNOWN: Final = OFF_BY_DEFAULT.union(
     _ALIASES.values(),
     (
         "device-taint-eviction-controller",
-        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         "podcertificaterequest-cleaner-controller",
         "podgroup-protection-controller",
         "resourcepoolstatusrequest-controller",
-        "service-cidr-controller",
         "taint-eviction-controller",
         "validatingadmissionpolicy-status-controller",
         "volumeattributesclass-protection-controller",

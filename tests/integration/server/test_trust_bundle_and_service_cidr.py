@@ -1,4 +1,4 @@
-"""What the controllers that run by default create in a new cluster, besides the bootstrap objects."""
+"""What the controllers that publish the CA and protect ServiceCIDRs do in a new cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from support.https_client import HttpsClient
 from support.server import Server, running
 
 BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles"
+CONTROLLERS = "*,service-cidr-controller,kube-apiserver-serving-clustertrustbundle-publisher-controller"
 SIGNER = "kubernetes.io/kube-apiserver-serving"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("cluster")) as server:
+    with running(tmp_path_factory.mktemp("cluster"), f"--controllers={CONTROLLERS}") as server:
         yield server
 
 
