@@ -11,8 +11,8 @@ from typing import Any
 import hpack
 import pytest
 
-from tetrapod.generic.http2 import frames
-from tetrapod.generic.rpc import Channel, Code, RpcError, keepalive
+from tetrapod.generic.http2 import frames, keepalive
+from tetrapod.generic.rpc import Channel, Code, RpcError, connection
 
 Frame = tuple[int, int, int, bytes]
 OK = [(":status", "200"), ("content-type", "application/grpc")]
@@ -292,8 +292,8 @@ async def test_pings_are_answered() -> None:
 
 
 async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keepalive, "KEEPALIVE", 0.05)
-    monkeypatch.setattr(keepalive, "KEEPALIVE_TIMEOUT", 0.05)
+    monkeypatch.setattr(connection, "KEEPALIVE", 0.05)
+    monkeypatch.setattr(connection, "KEEPALIVE_TIMEOUT", 0.05)
 
     async def behave(peer: Peer) -> None:
         await peer.greet()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.http.h2.frame_reader import Frame, FrameReader
 from tetrapod.generic.http2 import frames
+from tetrapod.generic.http2.frame_reader import Frame, FrameReader
 
 FRAMES = st.lists(
     st.tuples(st.sampled_from([frames.DATA, frames.PING, frames.SETTINGS, 99]), st.binary(max_size=50)), max_size=20
@@ -25,7 +25,7 @@ def test_frames_do_not_depend_on_the_pieces_in_which_they_arrive(
     sent: list[tuple[int, bytes]], sizes: list[int]
 ) -> None:
     data = b"".join(frames.frame(kind, 0, 1, payload) for kind, payload in sent)
-    reader, received = FrameReader(), []
+    reader, received = FrameReader(1 << 19), []
     at = number = 0
     while at < len(data):
         size = sizes[number % len(sizes)]
@@ -37,7 +37,7 @@ def test_frames_do_not_depend_on_the_pieces_in_which_they_arrive(
 
 
 def test_a_header_block_is_joined() -> None:
-    reader = FrameReader()
+    reader = FrameReader(1 << 19)
     reader.feed(
         frames.frame(frames.HEADERS, frames.END_STREAM, 1, b"a") + frames.frame(frames.CONTINUATION, 0, 1, b"b")
     )

@@ -54,6 +54,17 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
 
 
+def header_frames(block: bytes, flags: int, stream: int, largest: int) -> bytes:
+    """Return the frames of a header block: HEADERS, and CONTINUATION as long as it exceeds `largest` bytes."""
+    if len(block) <= largest:
+        return frame(HEADERS, flags | END_HEADERS, stream, block)
+    parts = [frame(HEADERS, flags, stream, block[:largest])]
+    for start in range(largest, len(block), largest):
+        ended = END_HEADERS if start + largest >= len(block) else 0
+        parts.append(frame(CONTINUATION, ended, stream, block[start : start + largest]))
+    return b"".join(parts)
+
+
 def read_head(data: bytes, at: int) -> tuple[int, int, int, int]:
     """Return the payload size, kind, flags and stream of the frame that begins at offset `at`."""
     size_and_kind, flags, stream = _head.unpack_from(data, at)

@@ -77,7 +77,7 @@ class Channel:
         connection = Http2Connection(self._response_timeout, self._on_unresponsive)
         await self._open_transport(connection)
         try:
-            failure = await connection.greeted
+            failure = await connection.ready
         except BaseException:
             connection.close()
             raise

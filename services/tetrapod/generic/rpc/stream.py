@@ -231,8 +231,12 @@ class Call:
         elif data:
             self._wake()
 
+    def on_sent(self) -> None:
+        """Do nothing: callers do not wait until their messages are sent."""
+
     def on_reset(self, reason: int) -> None:
         """End the call with the error for a reset by the server. `reason` is the HTTP/2 error code."""
+        self.last_sent = True
         self.end(error_from_reset(reason))
 
     def end(self, error: RpcError | None) -> None:

@@ -13,17 +13,18 @@ import time
 from typing import Final
 
 from tetrapod.generic.http.client_verification import verification_result
-from tetrapod.generic.http.h2.frame_reader import Frame, FrameReader, OversizedBlock
 from tetrapod.generic.http.h2.outgoing import WRITE_BUFFER, Outgoing
 from tetrapod.generic.http.h2.session import Http2Session
 from tetrapod.generic.http.h2.settings import greeting
 from tetrapod.generic.http.h2.states import PREFACE, SESSION_CLOSED
+from tetrapod.generic.http.limits import MAX_HEAD
 from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.timeouts import HEAD_TIMEOUT, IDLE_TIMEOUT, LINGER
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT
 from tetrapod.generic.http2 import frames
+from tetrapod.generic.http2.frame_reader import Frame, FrameReader, OversizedBlock
 from tetrapod.generic.http2.frames import ProtocolError
 
 _STEP: Final = 0.005
@@ -46,7 +47,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
         super().__init__(state, loop, Outgoing(loop, CLOSED_TRANSPORT, _ignore))
         self.transport: asyncio.Transport = CLOSED_TRANSPORT
         self.incomplete_since = self.idle_since
-        self._reader = FrameReader()
+        self._reader = FrameReader(MAX_HEAD)
         self._greeted = False  # the client's preface has arrived
         self._backlog: list[bytes] = []  # what arrived while frames are processed in several steps
         self._busy = False

@@ -17,11 +17,10 @@ from typing import Final
 from tetrapod.generic.http.client_verification import VerificationResult
 from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.allowance import Allowance
-from tetrapod.generic.http.h2.frame_reader import Frame
 from tetrapod.generic.http.h2.handlers import Handlers
 from tetrapod.generic.http.h2.outgoing import Outgoing
 from tetrapod.generic.http.h2.request_head import MalformedRequest, RequestHead, parse_request, parse_trailers
-from tetrapod.generic.http.h2.settings import ClientSettings, connection_window
+from tetrapod.generic.http.h2.settings import connection_window
 from tetrapod.generic.http.h2.states import (
     DRAINING,
     HALF_CLOSED,
@@ -35,8 +34,10 @@ from tetrapod.generic.http.limits import MAX_HEAD
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http2 import frames
+from tetrapod.generic.http2.frame_reader import Frame
 from tetrapod.generic.http2.frames import ProtocolError
 from tetrapod.generic.http2.header_decoding import HeaderDecoder, OversizedHeaders
+from tetrapod.generic.http2.peer_settings import PeerSettings
 from tetrapod.machinery.status import StatusError
 
 _REMEMBERED_RESETS: Final = 256
@@ -72,7 +73,7 @@ class Http2Session:
         self.streams: dict[int, Stream] = {}
         self.idle_since = loop.time()
         self._decoder = HeaderDecoder(MAX_HEAD)
-        self._client = ClientSettings()
+        self._client = PeerSettings()
         self._last = 0  # the last stream of the client
         self._credit = connection_window(state.max_streams)  # bytes of bodies that the client may send
         self._unacknowledged = 0

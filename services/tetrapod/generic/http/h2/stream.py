@@ -245,14 +245,7 @@ class Stream(Exchange):
     def _write_headers(self, block: bytes, flags: int) -> None:
         """Write the frames of a header block."""
         outgoing = self.protocol.outgoing
-        largest = outgoing.largest_frame
-        if len(block) <= largest:
-            outgoing.write(frames.frame(frames.HEADERS, flags | frames.END_HEADERS, self.id, block))
-            return
-        outgoing.write(frames.frame(frames.HEADERS, flags, self.id, block[:largest]))
-        for start in range(largest, len(block), largest):
-            ended = frames.END_HEADERS if start + largest >= len(block) else 0
-            outgoing.write(frames.frame(frames.CONTINUATION, ended, self.id, block[start : start + largest]))
+        outgoing.write(frames.header_frames(block, flags, self.id, outgoing.largest_frame))
 
     def _start_stream(self, response: Response) -> None:
         for name, value in response.headers:

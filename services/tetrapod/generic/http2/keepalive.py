@@ -1,10 +1,8 @@
 """Detection of servers that do not respond, by pings after a time without received data.
 
-There are two uses. While calls are open and nothing is received for KEEPALIVE seconds, a ping is sent; if it is not
-answered within KEEPALIVE_TIMEOUT, the connection is dead. This is gRPC's keepalive (upstream's storage uses 30 s, and
-10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). The second use is for several servers: if
-a call waits longer than `response_timeout`, and the server does not answer a ping in that time either, another server
-is used at once.
+There are two uses. While a connection is in use and nothing is received for a time, a ping is sent. If it is not
+answered in time either, the connection is dead. The second use is for several servers: if a call waits longer than
+`response_timeout`, and the server does not answer a ping in that time either, another server is used at once.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-KEEPALIVE: Final = 10.0
-KEEPALIVE_TIMEOUT: Final = 5.0
 PING_INTERVAL: Final = 5.5
 """Seconds. etcd closes connections that send pings more often than every 5 s (its --grpc-keepalive-min-time)."""
 _GRACE: Final = 0.05
@@ -36,6 +32,8 @@ class Keepalive:
         busy: Callable[[], bool],
         lost: Callable[[], None],
         unresponsive: Callable[[], None],
+        idle: float,
+        timeout: float,
     ) -> None:
         """Create the keepalive without timers; `watch` starts them.
 
@@ -44,9 +42,12 @@ class Keepalive:
             busy: returns whether calls are open.
             lost: called when the keepalive ping was not answered: the connection is dead.
             unresponsive: called when a ping of `check_alive` was not answered.
+            idle: the seconds without received data after which a ping is sent.
+            timeout: the seconds after which the connection is dead without an answer to it.
         """
         self._loop = asyncio.get_running_loop()
         self._ping, self._busy, self._lost, self._unresponsive = ping, busy, lost, unresponsive
+        self._idle, self._timeout = idle, timeout
         self.last_received = self._loop.time()
         self.pinged = False
         self._pinged_at = -math.inf
@@ -56,7 +57,7 @@ class Keepalive:
     def watch(self) -> None:
         """Start the keepalive timer, because a call is open. Do nothing if it runs."""
         if self._keepalive_timer is None:
-            self._keepalive_timer = self._loop.call_later(KEEPALIVE, self._check_idle)
+            self._keepalive_timer = self._loop.call_later(self._idle, self._check_idle)
 
     def check_alive(self, timeout: float) -> None:
         """Ping the server, because a call has waited for `timeout` seconds.
@@ -88,11 +89,11 @@ class Keepalive:
         self._keepalive_timer = None
         if not self._busy():
             return
-        if self._loop.time() - self.last_received < KEEPALIVE:
+        if self._loop.time() - self.last_received < self._idle:
             self.watch()
             return
         self._send_ping()
-        self._keepalive_timer = self._loop.call_later(KEEPALIVE_TIMEOUT, self._unanswered)
+        self._keepalive_timer = self._loop.call_later(self._timeout, self._unanswered)
 
     def _unanswered(self) -> None:
         self._keepalive_timer = None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tetrapod.generic.http.limits import MAX_HEAD
 from tetrapod.generic.http2 import frames
 from tetrapod.generic.http2.frames import ProtocolError
 
-_MOST_CONTINUATIONS: Final = 64
-"""CONTINUATION frames of a header block. The longest permitted block takes 32 of the largest permitted size."""
+_MOST_EMPTY_CONTINUATIONS: Final = 32
+"""CONTINUATION frames of a header block beyond those that it takes if they have the size that all peers permit."""
 
 
 class Frame(NamedTuple):
@@ -41,11 +40,29 @@ class OversizedBlock(Exception):
 
 
 class FrameReader:
-    """The bytes of one connection that have not been processed."""
+    """The bytes of one connection that have not been processed.
 
-    __slots__ = ("_at", "_block", "_continuations", "_data", "_flags", "_in_data", "_missing", "_pieces", "_stream")
+    Args:
+        largest_block: the greatest size of a header block.
+        largest_frame: the greatest size of a frame's payload, which the peer has been told. The default is HTTP/2's.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_at",
+        "_block",
+        "_continuations",
+        "_data",
+        "_flags",
+        "_in_data",
+        "_largest_block",
+        "_largest_frame",
+        "_missing",
+        "_pieces",
+        "_stream",
+    )
+
+    def __init__(self, largest_block: int, largest_frame: int = frames.DEFAULT_FRAME) -> None:
+        self._largest_block, self._largest_frame = largest_block, largest_frame
         self._data = b""
         self._at = 0
         self._pieces: list[bytes] = []  # of an incomplete frame, from its beginning
@@ -93,7 +110,7 @@ class FrameReader:
                 self._keep(frames.HEAD_SIZE - (len(data) - at))
                 return None
             size, kind, flags, stream = frames.read_head(data, at)
-            if size > frames.DEFAULT_FRAME:
+            if size > self._largest_frame:
                 raise ProtocolError(frames.FRAME_SIZE_ERROR, "a frame exceeds the maximum frame size")
             end = at + frames.HEAD_SIZE + size
             if end > len(data):
@@ -127,7 +144,8 @@ class FrameReader:
             raise ProtocolError(frames.PROTOCOL_ERROR, "a header block was interrupted")
         self._continuations += 1
         self._block += payload
-        if self._continuations > _MOST_CONTINUATIONS or len(self._block) > MAX_HEAD:
+        most = self._largest_block // frames.DEFAULT_FRAME + _MOST_EMPTY_CONTINUATIONS
+        if self._continuations > most or len(self._block) > self._largest_block:
             raise OversizedBlock(stream)
         if not flags & frames.END_HEADERS:
             return None
