@@ -24,6 +24,7 @@ WATCHED: Final[Mapping[str, tuple[str, ...]]] = {
         "tetrapod.generic.http.tls._Connection",
         "tetrapod.generic.http.tls._DeferredVerificationConnection",
         "tetrapod.generic.proxy.connection.BackendConnection",
+        "tetrapod.generic.proxy.h2.exchange.Http2Exchange",
         "uvloop.loop.TCPTransport",
     ),
 }

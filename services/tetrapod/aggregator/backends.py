@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.aggregator.apiservice import service_of
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
-from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, Exchange
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.machinery.gvk import Object
@@ -145,7 +145,7 @@ class Backends:
         accept: str = "",
         etag: str = "",
         endpoint: Endpoint | None = None,
-    ) -> BackendConnection:
+    ) -> Exchange:
         """Send a GET request as the aggregator itself and return the connection once the response has begun.
 
         The caller must read the response or close the connection.

@@ -30,7 +30,7 @@ from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.proxy.balanced_pool import BalancedPool
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
 from tetrapod.machinery.golang.ip_addresses import join_host_port

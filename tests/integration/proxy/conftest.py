@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from integration.http.conftest import Client, Serve, pki, pytest_asyncio_loop_factories, serve, tls
+from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
@@ -16,6 +18,7 @@ from tetrapod.machinery.user import UserInfo
 __all__ = ["pki", "pytest_asyncio_loop_factories", "serve", "tls"]
 
 Front = Callable[[Endpoint], Awaitable[Client]]
+Context = Callable[[], ssl.SSLContext]
 
 
 def forwarding(pool: BackendPool, endpoint: Endpoint, *, redirects: bool = True) -> Handler:
@@ -29,6 +32,16 @@ def forwarding(pool: BackendPool, endpoint: Endpoint, *, redirects: bool = True)
             return Response(503, [], str(error).encode())
 
     return handler
+
+
+@pytest.fixture
+def context(pki: Pki) -> Context:
+    def make() -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*map(str, pki.serving))
+        return context
+
+    return make
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Final
 
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
-from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import parse_url
+from tetrapod.generic.proxy.exchange import Exchange
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.machinery.user import LOOPBACK
 
@@ -80,7 +80,7 @@ class PeerConnection:
             if not connection.complete:
                 connection.close()
 
-    async def _request(self, target: str, accept: str, etag: str = "") -> BackendConnection:
+    async def _request(self, target: str, accept: str, etag: str = "") -> Exchange:
         headers: HeaderList = [(b"accept", accept.encode()), *identity_headers(LOOPBACK)]
         if etag:
             headers.append((b"if-none-match", etag.encode()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin
 
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.machinery.golang.quoting import go_quote

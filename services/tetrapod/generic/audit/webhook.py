@@ -13,7 +13,7 @@ from typing import Final
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.metrics import plugin_error
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.responses import HttpResponse, header, status_error

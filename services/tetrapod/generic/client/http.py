@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
 

@@ -20,8 +20,8 @@ from typing import Final
 from tetrapod.generic.http.peers import NOT_PROCESSED
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
+from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool
 from tetrapod.generic.proxy.replicas import Address, Replicas
 from tetrapod.generic.proxy.tls import ClientTLS
@@ -87,7 +87,8 @@ class BalancedPool(BackendPool):
         length: int | None = None,
         replay: bool = False,
         new_connection: bool = False,
-    ) -> BackendConnection:
+        shared: bool = False,
+    ) -> Exchange:
         replicas = self._services.get((endpoint.host, endpoint.port))
         if replicas is None:
             return await super().exchange(
@@ -101,6 +102,7 @@ class BalancedPool(BackendPool):
                 length=length,
                 replay=replay,
                 new_connection=new_connection,
+                shared=shared,
             )
         candidates = await replicas.candidates()
         if not candidates:
@@ -122,6 +124,7 @@ class BalancedPool(BackendPool):
                     length=length,
                     replay=replay,
                     new_connection=new_connection or bool(number and single),
+                    shared=shared,
                 )
             except BackendError as error:
                 replicas.mark_unavailable(address)
@@ -151,7 +154,7 @@ class BalancedPool(BackendPool):
             return False
 
     def _close_idle(self, address: Address) -> None:
-        """Close the idle connections to a replica that is removed or not ready.
+        """Close the idle connections to a replica that is removed or not ready. Watches on shared ones go on.
 
         The replica would close them soon, and a request that is sent at that moment would be lost.
         """
@@ -161,6 +164,7 @@ class BalancedPool(BackendPool):
                     if not connection.lost:
                         connection.transport.close()
                 idle.clear()
+        self._http2.drain(address.host, address.port)
 
 
 @lru_cache(1024)
@@ -170,7 +174,7 @@ def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIA
     )
 
 
-def _was_not_executed(connection: BackendConnection) -> bool:
+def _was_not_executed(connection: Exchange) -> bool:
     """Return whether a stopping replica rejected the request, and remove the header of the response that says so."""
     if connection.status != 503:
         return False

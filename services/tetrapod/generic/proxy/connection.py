@@ -1,21 +1,16 @@
-"""One connection to a backend, which carries one exchange at a time and is parsed by httptools.
-
-The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it
-arrives. In both cases reading from the backend pauses while too much data is buffered.
-"""
+"""One HTTP/1.1 connection to a backend, which carries one exchange at a time and is parsed by httptools."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import httptools
 
 from tetrapod.generic.http.buffered_protocol import read_buffer
-from tetrapod.generic.http.request import HeaderList, StreamWriter
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT
+from tetrapod.generic.proxy.exchange import MAX_1XX, MAX_HEAD, UNASKED, BackendError, Exchange
 from tetrapod.generic.proxy.malformed_responses import (
     TOO_LARGE,
     TOO_MANY_1XX,
@@ -24,37 +19,10 @@ from tetrapod.generic.proxy.malformed_responses import (
     malformed_status,
     unsupported_encoding,
 )
-from tetrapod.machinery.failure import Failure
-
-HIGH_WATER: Final = 256 * 1024
-PIECE: Final = 256 * 1024
-"""The number of bytes that are piped before the client's writer is awaited, so that other tasks of the event loop can
-run.
-"""
-UNASKED: Final = 64 * 1024
-"""The number of bytes of a body that are read before the caller requests it."""
-MAX_HEAD: Final = 10 << 20
-"""The maximum size of a response's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
-MAX_1XX: Final = 5
-"""The maximum number of informational responses before the final one (net/http before Go 1.23: max1xxResponses)."""
 
 
-class BackendError(Exception):
-    """The backend could not be reached, the connection broke, or the response is malformed. The text is Go's.
-
-    Attributes:
-        no_response: whether no byte of a response had arrived.
-        unsent: whether nothing was sent either.
-    """
-
-    def __init__(self, message: str, *, no_response: bool = False, unsent: bool = False) -> None:
-        super().__init__(message)
-        self.no_response = no_response
-        self.unsent = unsent
-
-
-class BackendConnection(asyncio.BufferedProtocol):
-    """One connection to a backend, as an asyncio protocol. It carries one request at a time.
+class BackendConnection(Exchange, asyncio.BufferedProtocol):
+    """One HTTP/1.1 connection to a backend, as an asyncio protocol. It carries one request at a time.
 
     Args:
         on_idle: called when the connection can be used for another request.
@@ -63,13 +31,6 @@ class BackendConnection(asyncio.BufferedProtocol):
     Attributes:
         transport: the transport; None before it is connected.
         idle_since: the time of the event loop since which it has been idle.
-        used: whether it has carried an exchange before.
-        lost: whether the connection is lost.
-        sender: the task that sends the body of the request; None if no such task is running.
-        status: the status code of the response; 0 before its head has arrived.
-        headers: the headers of the response.
-        trailers: the trailers of the response.
-        complete: whether the whole response has arrived.
         upgraded: whether the response was a 101.
         upgrade_data: the data that has arrived after a 101.
     """
@@ -77,14 +38,11 @@ class BackendConnection(asyncio.BufferedProtocol):
     def __init__(
         self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]
     ) -> None:
+        super().__init__()
         self.transport: Any = None
         self.idle_since = 0.0
-        self.used = False  # whether it has carried an exchange before
-        self.lost = False
-        self.sender: asyncio.Task[None] | None = None  # the task that still sends the body of the request
         self._on_idle = on_idle
         self._on_lost = on_lost
-        self._loop = asyncio.get_running_loop()
         self._buffer = read_buffer()
         self._writable = asyncio.Event()
         self._writable.set()
@@ -93,10 +51,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._reset("")
 
     def _reset(self, method: str) -> None:
-        self.status = 0
-        self.headers: HeaderList = []
-        self.trailers: HeaderList = []
-        self.complete = False
+        self._clear()
         self.upgrade_data = b""  # the data after a 101
         self.upgraded = False
         self._method = method
@@ -105,145 +60,49 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._head_size = 0  # bytes since the last body data: the head, trailers, and the framing between chunks
         self._informational = 0  # the number of informational responses before the final one
         self._request_sent = False
+        self._chunked = False
         self._consumed = False  # whether the caller has the whole response
         self._keep_alive = False
         self._surplus = False  # whether a second response has begun, which was not requested and is ignored
         self._response_begun = False
         self._until_close = False
-        self._chunks: deque[bytes] = deque()
-        self._size = 0
-        self._paused = False
-        self._error: Failure[Exception] | None = None
-        self._writer: StreamWriter | None = None
-        self._pieces: list[bytes] = []  # of the body in the received data that is being parsed, for the writer
-        self._piped = 0  # the number of bytes since the writer was last awaited
-        self._head: asyncio.Future[None] | None = None
-        self._signal: asyncio.Future[None] | None = None
 
     # --- asking
 
-    def begin(self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True) -> None:
+    def begin(
+        self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True, chunked: bool = False
+    ) -> None:
         """Send a request, or the beginning of it. The previous one must be complete.
 
         Args:
             method: the method of the request.
             head: the encoded head.
-            body: the body, or its beginning.
-            all_sent: whether that is the whole request; otherwise `send` and `sent` follow.
+            body: the body.
+            all_sent: whether that is the whole request; otherwise `send` and `end_request` follow.
+            chunked: whether the rest is sent in chunks, because the head has no Content-Length.
         """
         self.used = self.idle_since > 0
         self._reset(method)
-        self._request_sent = all_sent
-        self._head = self._loop.create_future()
+        self._request_sent, self._chunked = all_sent, chunked
         self.transport.write(head + body)
 
     async def send(self, data: bytes) -> None:
-        """Send a part of the request body, and wait while the transport's buffer is full.
-
-        Do nothing if the connection is lost.
-        """
         if not self.lost:
-            self.transport.write(data)
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
             await self._writable.wait()
 
-    def sent(self) -> None:
-        """Mark the request as completely sent, so that the connection can be used again."""
+    def end_request(self) -> None:
+        if self._chunked and not self.lost:
+            self.transport.write(b"0\r\n\r\n")
         self._request_sent = True
         self._maybe_idle()
 
-    async def wait_for_head(self) -> None:
-        """Wait until `status` and `headers` of the response are set.
-
-        Raises:
-            BackendError: the connection broke or the response is malformed.
-            Exception: reading the body of the request failed with this error.
-        """
-        assert self._head is not None
-        await self._head
-        if self.status == 0:
-            raise self._error.error() if self._error is not None else BackendError("no answer")
-
-    async def read(self, limit: int = 1 << 30) -> bytes:
-        """Return the whole body, or the rest of it.
-
-        Raises:
-            BackendError: the connection broke, or the body is larger than `limit` bytes.
-        """
-        pieces: list[bytes] = []
-        size = 0
-        while piece := await self.chunk():
-            size += len(piece)
-            if size > limit:
-                self.close()
-                raise BackendError(f"the answer is larger than {limit} bytes")
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    async def chunk(self) -> bytes:
-        """Wait for the next piece of the body and return it; b"" at its end.
-
-        Raises:
-            BackendError: the connection broke.
-        """
-        while not self._chunks:
-            if self.complete:
-                self._release()
-                return b""
-            if self._error is not None:
-                raise self._error.error()
-            self._resume()
-            await self._wait()
-        data = self._chunks.popleft()
-        self._size -= len(data)
-        return data
-
-    def complete_body(self) -> bytes | None:
-        """Return the body, or what the caller has not read of it, if its end has arrived; otherwise None.
-
-        The body is then read to its end, so the connection may carry another request.
-        """
-        if not self.complete:
-            return None
-        data = b"".join(self._chunks)
-        self._chunks.clear()
-        self._release()
-        return data
-
-    async def pipe(self, writer: StreamWriter) -> None:
-        """Write the body to `writer` as it arrives, and return at its end.
-
-        Reading from the backend pauses while the writer's buffer is full.
-
-        Raises:
-            BackendError: the connection broke.
-        """
-        if self._chunks:
-            writer.write(b"".join(self._chunks))
-            self._chunks.clear()
-        self._size = 0
-        self._writer = writer
-        while not self.complete:
-            if self._error is not None:
-                raise self._error.error()
-            if self._paused:
-                self._piped = 0
-                await writer.drain()
-                self._resume()
-            else:
-                await self._wait()
-        self._release()
-
     def fail_request_body(self, error: Exception) -> None:
-        """Abort the connection because the rest of the request body cannot be read.
-
-        `wait_for_head` then raises `error`; after the head, reading the response raises a BackendError.
-        """
         if self._active:
             self._fail(BackendError(str(error)) if self.status else error)
         self.transport.abort()
 
     def close(self) -> None:
-        """Abort the connection. The response can no longer be read."""
         self._active = False
         if self.sender is not None:
             self.sender.cancel()
@@ -251,7 +110,6 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def detach(self, protocol: asyncio.Protocol) -> None:
-        """Connect `protocol` to the transport after a 101. It first receives the data that has already arrived."""
         self._active = False
         self.lost = True
         self._on_lost(self)
@@ -262,15 +120,6 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.upgrade_data = b""
         self._resume()
         self.transport, self._parser = CLOSED_TRANSPORT, None  # they refer back to this object
-
-    async def _wait(self) -> None:
-        self._signal = self._loop.create_future()
-        await self._signal
-
-    def _wake(self) -> None:
-        signal, self._signal = self._signal, None
-        if signal is not None and not signal.done():
-            signal.set_result(None)
 
     def _pause(self) -> None:
         if not self._paused and not self.lost:
@@ -345,10 +194,7 @@ class BackendConnection(asyncio.BufferedProtocol):
 
     def _fail(self, error: Exception) -> None:
         self._active = False
-        self._error = Failure(error)
-        if self._head is not None and not self._head.done():
-            self._head.set_result(None)
-        self._wake()
+        super()._fail(error)
 
     # --- the parser's side
 
@@ -405,32 +251,12 @@ class BackendConnection(asyncio.BufferedProtocol):
         elif not framed and status not in (204, 304):
             self._until_close = True
             self._keep_alive = False
-        if self._head is not None and not self._head.done():
-            self._head.set_result(None)
+        self._head_arrived()
 
     def on_body(self, body: bytes) -> None:
         self._head_size = 0
-        if self.complete:
-            return
-        if self._writer is not None:
-            self._pieces.append(body)
-            return
-        self._chunks.append(body)
-        self._size += len(body)
-        if self._size >= UNASKED:
-            self._pause()
-        self._wake()
-
-    def _write_pieces(self) -> None:
-        """Write the body in the received data at once, however many chunks it came in."""
-        assert self._writer is not None
-        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._writer.write(body)
-        self._piped += len(body)
-        if self._piped > PIECE or self._writer.buffered() > HIGH_WATER:
-            self._pause()
-            self._wake()
+        if not self.complete:
+            self._add_body(body)
 
     def on_message_complete(self) -> None:
         if self.status >= 200 and not self.complete:

@@ -16,10 +16,13 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.http.buffered_protocol import Buffered
+from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.exchange import BackendError
+from tetrapod.generic.proxy.h2.connection import Http2Connection
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
@@ -29,15 +32,36 @@ _NOT_TLS: Final = frozenset(
 )
 _UNKNOWN_AUTHORITY: Final = "x509: certificate signed by unknown authority"
 
-P = TypeVar("P", bound=asyncio.BaseProtocol)
+Connection = BackendConnection | Http2Connection
 
 
-async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
-    """Connect to an endpoint, with a TLS handshake if it has TLS, and return the connected protocol.
+class _Negotiated(asyncio.Protocol):
+    """The protocol of a connection until its TLS handshake is complete. It then makes the one of its HTTP version."""
+
+    def __init__(self, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]) -> None:
+        self._http1, self._http2 = http1, http2
+        self.connection: Connection | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        ssl_object = transport.get_extra_info("ssl_object")
+        if ssl_object is not None and ssl_object.selected_alpn_protocol() == "h2":
+            self.connection = self._http2()
+            protocol: asyncio.BaseProtocol = Buffered(self.connection)
+        else:
+            protocol = self.connection = self._http1()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+
+async def dial(
+    endpoint: Endpoint, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]
+) -> Connection:
+    """Connect to an endpoint, with a TLS handshake if it has TLS, and return the connection.
 
     Args:
         endpoint: the endpoint.
-        protocol: creates the protocol.
+        http1: creates a connection for HTTP/1.1.
+        http2: creates a connection for HTTP/2, which is used if the endpoint permits it and the backend chooses it.
 
     Raises:
         BackendError: the connection failed; the text is Go's. Its `no_response` is set.
@@ -49,10 +73,15 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
         raise BackendError(f"unable to use the TLS configuration: {error}", no_response=True) from error
     try:
         async with asyncio.timeout(endpoint.dial_timeout):
-            _, connected = await asyncio.get_running_loop().create_connection(
-                protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
+            _, negotiated = await asyncio.get_running_loop().create_connection(
+                lambda: _Negotiated(http1, http2),
+                endpoint.host,
+                endpoint.port,
+                ssl=context,
+                server_hostname=server_name(endpoint),
             )
-            return connected
+            assert negotiated.connection is not None
+            return negotiated.connection
     except TimeoutError:
         raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", no_response=True) from None
     except ssl.SSLCertVerificationError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
@@ -33,9 +33,18 @@ class Endpoint:
     tls: ClientTLS | None = None
     dial_timeout: float = field(default=DIAL_TIMEOUT, compare=False)
     authority: str = field(init=False, compare=False)
+    _offering_http2: Endpoint | None = field(init=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "authority", join_host_port(self.host, self.port))
+
+    def offering_http2(self) -> Endpoint:
+        """Return this endpoint, which has TLS, with HTTP/2 offered beside HTTP/1.1. Each call returns one object."""
+        if self._offering_http2 is None:
+            assert self.tls is not None
+            object.__setattr__(self, "_offering_http2", replace(self, tls=replace(self.tls, http2=True)))
+        assert self._offering_http2 is not None
+        return self._offering_http2
 
     def __hash__(self) -> int:
         """Hash host and port only.

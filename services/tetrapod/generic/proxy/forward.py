@@ -24,8 +24,8 @@ from tetrapod.generic.http.request import (
     UpgradeResponse,
 )
 from tetrapod.generic.http.response_head import render
-from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.headers import (
     DROPPED_FROM_BACKENDS,
     DROPPED_FROM_PEERS,
@@ -98,6 +98,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
     request_body: BodyReader | bytes = request.body
     if length is not None and length <= WHOLE:
         request_body = await request.body.read(length) if length else b""
+    watch = request.info is not None and request.info.verb == "watch"
     connection = await pool.exchange(
         endpoint,
         request.method,
@@ -107,6 +108,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         host=host,
         upgrade=upgrade,
         length=length,
+        shared=watch,
     )
     if upgrade and only_upgraded and connection.status != 101 and connection.status < 400:
         connection.close()
@@ -145,14 +147,12 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
                 connection.close()
         passed_trailers.extend(returned_trailers(trailers))
 
-    stream = StreamResponse(
-        connection.status, response_headers, run, endless=request.info is not None and request.info.verb == "watch"
-    )
+    stream = StreamResponse(connection.status, response_headers, run, endless=watch)
     stream.trailers = passed_trailers
     return stream
 
 
-def _error_response(connection: BackendConnection, code: int, text: str) -> Response:
+def _error_response(connection: Exchange, code: int, text: str) -> Response:
     connection.close()
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     if code == 503:
@@ -175,7 +175,7 @@ def _length(headers: HeaderList) -> int | None:
     return length
 
 
-def _switch(connection: BackendConnection, *, from_peer: bool) -> UpgradeResponse:
+def _switch(connection: Exchange, *, from_peer: bool) -> UpgradeResponse:
     """Return the response of an upgrade. Its `headers` are those of a peer service (`from_peer`) for this server."""
     shown = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
 

@@ -26,8 +26,8 @@ from tetrapod.generic.http.websocket import (
     handshake_response,
 )
 from tetrapod.generic.metrics.collectors import Counter
-from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
@@ -129,9 +129,7 @@ def _send_status(client_end: PipeEnd, status: Object) -> None:
 class _Translation:
     """The translation between a connected client and a connected kubelet. Creating it opens the SPDY streams."""
 
-    def __init__(
-        self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: BackendConnection, streams: Streams
-    ) -> None:
+    def __init__(self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: Exchange, streams: Streams) -> None:
         self._client_end, self._kubelet_end = client_end, kubelet_end
         self._messages = Messages()
         self._session = Session(kubelet_end.write, self._from_kubelet)
@@ -205,7 +203,7 @@ class _Translation:
             self._session.send(self._stream_of[channel], b"", last=True)
 
 
-async def _upgrade_error(connection: BackendConnection) -> Object:
+async def _upgrade_error(connection: Exchange) -> Object:
     """Return the status for the client if the kubelet did not switch protocols.
 
     It is the Status in the kubelet's response, or a 500 with its text.

@@ -14,8 +14,8 @@ from urllib.parse import urljoin, urlsplit
 
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
-from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS

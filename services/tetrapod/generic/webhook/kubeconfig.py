@@ -19,8 +19,8 @@ from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.configuration.loading import check, not_registered
 from tetrapod.generic.configuration.schemas import base64_bytes, boolean, kind, list_of, raw, string, struct
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.webhook.client_config import NO_CREDENTIALS, Credentials
 from tetrapod.machinery.error_aggregate import aggregate_errors

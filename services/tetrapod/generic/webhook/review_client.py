@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.http.request import HeaderList
-from tetrapod.generic.proxy.connection import BackendError
+from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.responses import CallFailed, Expected, HttpResponse, decode, header

@@ -13,7 +13,7 @@ from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.metrics.collectors import Counter
-from tetrapod.generic.proxy import BackendConnection, BackendError
+from tetrapod.generic.proxy import BackendError, Exchange
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery import field, status
@@ -80,7 +80,7 @@ class LogRest(Rest):
         return _log_response(connection)
 
 
-def _log_response(connection: BackendConnection) -> Response:
+def _log_response(connection: Exchange) -> Response:
     """Return the kubelet's response as text/plain: whole if its body has arrived completely, else streamed."""
     whole = connection.complete_body()
     if whole is not None:

@@ -1,0 +1,3 @@
+module http2server
+
+go 1.24
