@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import ssl
 import time
 
 from contract import golden
-from support.http2_connection import Http2Connection
+from support.http2_connection import Http2Connection, http2_context
 from support.http2_streams import Stream
 
 
@@ -20,8 +19,7 @@ class Http2Server(golden.Server):
     def __init__(self, url: str, ca: str, tokens: str, timeout: float) -> None:
         super().__init__(url, ca, tokens, timeout)
         self.http2: Http2Connection | None = None
-        self._context = ssl.create_default_context(cafile=ca)
-        self._context.set_alpn_protocols(["h2"])
+        self._context = http2_context(ca)
 
     def request(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, events: int = 0

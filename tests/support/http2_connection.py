@@ -7,15 +7,23 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from support.http2_streams import Http2Streams, Stream
+
+
+def http2_context(ca: str | Path) -> ssl.SSLContext:
+    """Return a context for a server whose certificate a CA bundle verifies. It offers HTTP/2 only."""
+    context = ssl.create_default_context(cafile=str(ca))
+    context.set_alpn_protocols(["h2"])
+    return context
 
 
 class Http2Connection:
     """A connection to a server that chooses HTTP/2 by ALPN.
 
     Args:
-        context: it must offer HTTP/2 only.
+        context: as `http2_context` returns it.
         timeout: seconds without a byte of the server after which a response is given up.
     """
 

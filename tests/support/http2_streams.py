@@ -14,7 +14,7 @@ import hpack
 
 from tetrapod.generic.http2 import frames
 
-HOP_BY_HOP: Final = frozenset({"connection", "host", "keep-alive", "transfer-encoding"})
+HOP_BY_HOP: Final = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "upgrade"})
 """Headers of HTTP/1.1 that HTTP/2 does not have."""
 
 
@@ -22,12 +22,13 @@ class StreamReset(ConnectionError):
     """The server has reset a stream, or has closed the connection before the response was complete.
 
     Attributes:
-        refused: whether the server has not processed the request.
+        code: the HTTP/2 error code; None for a connection that was closed. With REFUSED_STREAM the server has not
+            processed the request.
     """
 
-    def __init__(self, text: str, *, refused: bool = False) -> None:
+    def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
-        self.refused = refused
+        self.code = code
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Stream:
     body: bytearray = field(default_factory=bytearray)
     ended: bool = False
     error: StreamReset | None = None
+    neglected: bool = False
 
     @property
     def over(self) -> bool:
@@ -50,7 +52,7 @@ class Stream:
     def check(self) -> None:
         """Raise the error of a stream whose response will not be complete."""
         if self.error is not None:
-            raise StreamReset(str(self.error), refused=self.error.refused)
+            raise StreamReset(str(self.error), self.error.code)
 
 
 class Http2Streams:
@@ -82,7 +84,9 @@ class Http2Streams:
         authority = next((value for name, value in headers if name.lower() == "host"), self._authority)
         fields = [(":method", method), (":scheme", "https"), (":authority", authority), (":path", path)]
         fields += [(name.lower(), value) for name, value in headers if name.lower() not in HOP_BY_HOP]
-        block = self._encoder.encode([(name.encode(), value.encode("latin-1")) for name, value in fields])
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in fields]
+        huffman = sum(len(value) for _, value in encoded) < 4096  # hpack's time is quadratic
+        block = self._encoder.encode(encoded, huffman=huffman)
         pieces = [block[at : at + self._largest_frame] for at in range(0, len(block), self._largest_frame)]
         for number, piece in enumerate(pieces):
             flags = frames.END_HEADERS if number == len(pieces) - 1 else 0
@@ -101,6 +105,10 @@ class Http2Streams:
         """Reset a stream whose response is not complete, and forget it."""
         if self.streams.pop(stream.number, None) is not None:
             self.outgoing += frames.reset(stream.number, frames.CANCEL)
+
+    def neglect(self, stream: Stream) -> None:
+        """Do not widen the window of a stream any more."""
+        stream.neglected = True
 
     def receive(self, data: bytes) -> None:
         """Process bytes of the server. No bytes mean that it has closed the connection."""
@@ -130,8 +138,7 @@ class Http2Streams:
         elif kind == frames.RST_STREAM:
             if stream is not None:
                 code = frames.read_number(payload)
-                error = StreamReset(f"reset with error code {code}", refused=code == frames.REFUSED_STREAM)
-                self._fail(stream, error)
+                self._fail(stream, StreamReset(f"reset with error code {code}", code))
         elif kind == frames.SETTINGS:
             if not flags & frames.ACK:
                 self._settings(frames.read_settings(payload))
@@ -178,7 +185,7 @@ class Http2Streams:
             return
         stream.body += frames.unpadded(flags, payload)
         self._end_if(stream, flags)
-        if payload and not stream.ended:
+        if payload and not stream.ended and not stream.neglected:
             self.outgoing += frames.window_update(stream.number, len(payload))
 
     def _end_if(self, stream: Stream, flags: int) -> None:
@@ -204,7 +211,7 @@ class Http2Streams:
     def _goaway(self, last: int, code: int, text: bytes) -> None:
         self.draining = True
         for stream in [found for found in self.streams.values() if found.number > last]:
-            self._fail(stream, StreamReset(f"GOAWAY with error code {code} {text!r}", refused=True))
+            self._fail(stream, StreamReset(f"GOAWAY with error code {code} {text!r}", frames.REFUSED_STREAM))
 
     def _send_bodies(self) -> None:
         """Send as much of each body as the windows permit."""

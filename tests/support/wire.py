@@ -1,4 +1,7 @@
-"""HTTP clients that send requests as given, malformed ones included, for tests of how a server handles bad clients."""
+"""HTTP clients that send requests as given, malformed ones included, for tests of how a server handles bad clients.
+
+`Client` speaks HTTP/1.1 or HTTP/2. The functions below it send bytes of HTTP/1.1.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+from support.http2_connection import Http2Connection, http2_context
+from support.http2_streams import StreamReset
+from tetrapod.generic.http2 import frames
 
 http.client._MAXHEADERS = 1000  # type: ignore[attr-defined]  # 4,096 characters of warnings may be 200 headers
 
@@ -62,11 +69,12 @@ def is_accidental_error(answer: Answer) -> bool:
 class Client:
     """An HTTP client with one connection, which it opens again after the server has closed it."""
 
-    def __init__(self, server: Target, token: str = "admin-token", timeout: float = 20) -> None:
+    def __init__(self, server: Target, token: str = "admin-token", timeout: float = 20, *, http2: bool = False) -> None:
         self._address = urlsplit(server.url)
-        self._context = ssl.create_default_context(cafile=str(server.ca))
+        self._context = http2_context(server.ca) if http2 else ssl.create_default_context(cafile=str(server.ca))
         self._token, self._timeout = token, timeout
-        self._connection: http.client.HTTPSConnection | None = None
+        self._http2 = http2
+        self._connection: http.client.HTTPSConnection | Http2Connection | None = None
 
     def __call__(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         """Send a request. A body of bytes is sent as it is, any other is encoded as JSON."""
@@ -78,7 +86,7 @@ class Client:
         sent.update(headers or {})
         for last in (False, True):
             try:
-                return self._send(method, path, body, sent)
+                return (self._send_http2 if self._http2 else self._send)(method, path, body, sent)
             except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
                 self.close()
                 if last:
@@ -91,21 +99,40 @@ class Client:
             self._connection = http.client.HTTPSConnection(
                 self._address.hostname, self._address.port, context=self._context, timeout=self._timeout
             )
-        self._connection.putrequest(method, path, skip_accept_encoding=True)
+        connection = self._connection
+        assert isinstance(connection, http.client.HTTPSConnection)
+        connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
-            self._connection.putheader(name, value)
+            connection.putheader(name, value)
         if body is not None:
-            self._connection.putheader("Content-Length", str(len(body)))
-        self._connection.endheaders()
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
         if body is not None:
             # the server may have answered before it has read the whole body
             with contextlib.suppress(ConnectionError, ssl.SSLError):
-                self._connection.send(body)
-        response = self._connection.getresponse()
+                connection.send(body)
+        response = connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         if response.will_close:
             self.close()
         return answer
+
+    def _send_http2(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """Send a request. A stream that is reset as malformed counts as a response with status 400."""
+        connection = self._connection
+        if not isinstance(connection, Http2Connection) or not connection.usable:
+            self.close()
+            assert self._address.hostname is not None
+            assert self._address.port is not None
+            connection = Http2Connection(self._address.hostname, self._address.port, self._context, self._timeout)
+            self._connection = connection
+        try:
+            stream = connection.request(method, path, headers.items(), body)
+        except StreamReset as error:
+            if error.code != frames.PROTOCOL_ERROR:
+                raise
+            return Answer(400, {}, b"")
+        return Answer(stream.status, dict(stream.headers), connection.read(stream))
 
     def __enter__(self) -> Client:
         return self

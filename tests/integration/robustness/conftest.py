@@ -21,9 +21,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session", params=[False, True], ids=["HTTP/1.1", "HTTP/2"])
+def http2(request: pytest.FixtureRequest) -> bool:
+    """Run a test over both versions of HTTP."""
+    return bool(request.param)
+
+
 @pytest.fixture(scope="session")
-def client(server: Server) -> Iterator[Client]:
-    with Client(server) as client:
+def client(server: Server, http2: bool) -> Iterator[Client]:
+    with Client(server, http2=http2) as client:
         yield client
 
 

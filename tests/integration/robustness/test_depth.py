@@ -45,7 +45,7 @@ deeper.
 
 @pytest.fixture(scope="module")
 def things(client: Client) -> Iterator[None]:
-    assert client("POST", DEFINITIONS, DEFINITION).status == 201
+    until(lambda: client("POST", DEFINITIONS, DEFINITION).status == 201, timeout=20)
     until(lambda: client("GET", THINGS).status == 200, timeout=20)
     yield
     client("DELETE", f"{DEFINITIONS}/things.deep.example.com")

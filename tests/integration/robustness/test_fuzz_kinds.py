@@ -1,7 +1,7 @@
 """Every kind in the server's own OpenAPI: objects of their types with odd content are written, patched and read back.
 
-There must be no 500 and no hang. FUZZ_SECONDS is the duration (`make fuzz`: half an hour), and FUZZ_SEED selects the
-content; `make fuzz` uses another seed each time.
+There must be no 500 and no hang. FUZZ_SECONDS is the duration of both versions of HTTP (`make fuzz`: half an hour), and
+FUZZ_SEED selects the content; `make fuzz` uses another seed each time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from support.server import Server
 from support.wire import Answer, Client, is_accidental_error
 
-SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45"))
+SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45")) / 2
 SEED: Final = int(os.environ.get("FUZZ_SEED") or 1)
 pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS + 180)]
 
@@ -172,9 +172,9 @@ class Maker:
 
 
 @pytest.fixture(scope="module")
-def quick(server: Server) -> Iterator[Client]:
+def quick(server: Server, http2: bool) -> Iterator[Client]:
     """A request that takes longer than this is a hang."""
-    with Client(server, timeout=float(os.environ.get("FUZZ_PATIENCE", "15"))) as client:
+    with Client(server, timeout=float(os.environ.get("FUZZ_PATIENCE", "15")), http2=http2) as client:
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "kinds"}})
         yield client
 
