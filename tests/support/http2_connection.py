@@ -54,6 +54,18 @@ class Http2Connection:
             stream.check()
         return stream
 
+    def begin(self, requests: Iterable[tuple[str, str, Iterable[tuple[str, str]]]]) -> list[Stream]:
+        """Send requests without a body at once: method, path and headers. `receive_all` receives the responses."""
+        streams = [self._streams.request(*request) for request in requests]
+        self._send()
+        return streams
+
+    def receive_all(self, streams: Iterable[Stream]) -> None:
+        """Receive until all these streams are over."""
+        for stream in streams:
+            while not stream.over:
+                self._exchange(self._timeout)
+
     def read(self, stream: Stream) -> bytes:
         """Return the rest of a body.
 
