@@ -9,6 +9,7 @@ import pytest
 
 from support.goprogram import build_go_program
 from support.kubectl import Kubectl, wait_established
+from support.server import running
 
 SOURCE = Path(__file__).parent / "goclient"
 
@@ -37,4 +38,26 @@ def test_informers_lists_watches_and_writes(program: Path, kubectl: Kubectl, adm
         "listed 1 5 2",
         "widget ADDED blue",
         "done",
+    ]
+
+
+@pytest.mark.timeout(900)
+def test_two_hundred_informers_share_one_connection(program: Path, tmp_path: Path) -> None:
+    with running(tmp_path / "data", "--http2-max-streams-per-connection=300") as server:
+        kubectl = Kubectl(tmp_path, server.kubeconfig)
+        done = subprocess.run(
+            [program, "default", "200"],
+            env=kubectl.env(),
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "synced 200",
+        "ADDED 200",
+        "MODIFIED 200",
+        "DELETED 200",
+        "connections 1",
     ]

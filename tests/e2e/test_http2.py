@@ -1,18 +1,21 @@
-"""Real clients over HTTP/2: kubectl, curl and httpx; and upgrades, which stay on HTTP/1.1."""
+"""Real clients over HTTP/2: kubectl, Helm, curl, httpx and Node; test_go_client.py has client-go."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import shutil
 import ssl
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from e2e.conftest import Target
+from support.helm import run as helm
 from support.identity import identity_of
 from support.kubectl import Kubectl
 
@@ -113,3 +116,28 @@ def test_an_object_beyond_the_limit_is_rejected_before_it_has_arrived(
     pytest.importorskip("h2")
     with httpx.Client(verify=context, http2=True, timeout=60) as client:
         assert client.post(url, content=large, headers={"content-type": "application/json"}).status_code == 413
+
+
+def test_node_watches_and_writes_on_one_session(server: Target, identity: tuple[Path, Path], kubectl: Kubectl) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("Node is not on this machine (tools/prepare.sh)")
+    program = Path(__file__).parent / "node_client.mjs"
+    command = ["node", program, server.url, server.ca, *identity, kubectl.namespace]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [
+        "201 200 300000 b 200",
+        "ADDED from-node",
+        "MODIFIED from-node",
+        "DELETED from-node",
+        "404 NotFound h2",
+    ]
+
+
+def test_helm_speaks_http_2(kubectl: Kubectl) -> None:
+    traced = replace(kubectl, environment={**kubectl.environment, "GODEBUG": "http2debug=1"})
+    done = helm("install", "shop", str(Path(__file__).parent / "charts/shop"), kubectl=traced)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'http2: Transport encoding header ":method" = "POST"', done.stderr)
+    assert "STATUS: deployed" in done.stdout
+    assert helm("uninstall", "shop", kubectl=kubectl).returncode == 0

@@ -1,11 +1,13 @@
 // A program as operators are written in Go: client-go's typed clients (protobuf), shared informers, dynamic client, discovery.
 // It does its work in the namespace of its first argument, against $KUBECONFIG, and prints one line for each thing that it saw.
+// With a number as second argument it runs as many informers instead.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -51,6 +53,12 @@ func main() {
 	defer cancel()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	must(err)
+	if len(os.Args) > 2 {
+		count, err := strconv.Atoi(os.Args[2])
+		must(err)
+		manyInformers(config, namespace, count)
+		return
+	}
 	client, err := kubernetes.NewForConfig(config)
 	must(err)
 	version, err := client.Discovery().ServerVersion()
