@@ -122,7 +122,7 @@ def test_node_watches_and_writes_on_one_session(server: Target, identity: tuple[
     if shutil.which("node") is None:
         pytest.skip("Node is not on this machine (tools/prepare.sh)")
     program = Path(__file__).parent / "node_client.mjs"
-    command = ["node", program, server.url, server.ca, *identity, kubectl.namespace]
+    command: list[str | Path] = ["node", program, server.url, server.ca, *identity, kubectl.namespace]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [

@@ -74,7 +74,8 @@ class Client:
         self._context = http2_context(server.ca) if http2 else ssl.create_default_context(cafile=str(server.ca))
         self._token, self._timeout = token, timeout
         self._http2 = http2
-        self._connection: http.client.HTTPSConnection | Http2Connection | None = None
+        self._connection: http.client.HTTPSConnection | None = None
+        self._http2_connection: Http2Connection | None = None
 
     def __call__(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         """Send a request. A body of bytes is sent as it is, any other is encoded as JSON."""
@@ -100,7 +101,6 @@ class Client:
                 self._address.hostname, self._address.port, context=self._context, timeout=self._timeout
             )
         connection = self._connection
-        assert isinstance(connection, http.client.HTTPSConnection)
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name, value)
@@ -119,13 +119,13 @@ class Client:
 
     def _send_http2(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """Send a request. A stream that is reset as malformed counts as a response with status 400."""
-        connection = self._connection
-        if not isinstance(connection, Http2Connection) or not connection.usable:
+        connection = self._http2_connection
+        if connection is None or not connection.usable:
             self.close()
             assert self._address.hostname is not None
             assert self._address.port is not None
             connection = Http2Connection(self._address.hostname, self._address.port, self._context, self._timeout)
-            self._connection = connection
+            self._http2_connection = connection
         try:
             stream = connection.request(method, path, headers.items(), body)
         except StreamReset as error:
@@ -144,6 +144,9 @@ class Client:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        if self._http2_connection is not None:
+            self._http2_connection.close()
+            self._http2_connection = None
 
 
 @contextmanager
