@@ -5,7 +5,7 @@
 MODULES holds the module k8s.io/api as the Go module cache lays it out. The output,
 `services/tetrapod/machinery/types/data/lifecycles.txt`, has a line for each kind in the files
 `zz_generated.prerelease-lifecycle.go` and `lifecycle.go`: apiVersion, kind, the three releases, and the group-version
-and kind of the replacement; `-` where there is none. Lists are left out.
+and kind of the replacement; `-` for a value that upstream does not give. Lists are left out.
 """
 
 from __future__ import annotations

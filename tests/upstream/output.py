@@ -18,7 +18,7 @@ _LENGTH: Final = 240
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a test came to. `message` is the last message of a test that did not pass."""
+    """The result of a test. `message` is the last message of a test that did not pass."""
 
     state: str
     message: str = ""

@@ -1,7 +1,7 @@
 """The directory in which upstream's suites are built: patched copies of two modules, and the test programs.
 
-It is in the cache directory. Its name contains a digest of the patches, so that a change builds anew. Files of the
-copies are links to the module cache, but for the patched ones.
+It is in the cache directory. Its name contains a digest of the patches, so that a changed patch leads to
+another directory. Files of the copies are links to the module cache, except for the patched ones.
 """
 
 from __future__ import annotations

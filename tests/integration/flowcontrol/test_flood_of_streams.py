@@ -1,4 +1,4 @@
-"""A flood of one user over HTTP/2, a thousand streams of one connection, and the requests of another user meanwhile.
+"""A user sends a flood of a thousand HTTP/2 streams on one connection, while another user sends single requests.
 
 Nothing is timed. The audit log shows in which order the server received and answered the requests.
 """
@@ -24,7 +24,7 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 STREAMS = 1000
 MOST = 20
 """Requests of the flood that may be answered from the moment when a request of the other user is received until it is
-answered. There are none to two.
+answered. Measured: at most two.
 """
 
 

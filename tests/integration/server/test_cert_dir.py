@@ -1,4 +1,4 @@
-"""--cert-dir: the server writes its serving certificate there if there is none, as kube-apiserver does."""
+"""--cert-dir: the server writes its serving certificate there if the directory has none, as kube-apiserver does."""
 
 from __future__ import annotations
 

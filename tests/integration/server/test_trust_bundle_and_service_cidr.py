@@ -1,4 +1,4 @@
-"""What the controllers that publish the CA and protect ServiceCIDRs do in a new cluster."""
+"""The controllers that publish the CA and protect ServiceCIDRs, in a new cluster."""
 
 from __future__ import annotations
 

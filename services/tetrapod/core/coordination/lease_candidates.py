@@ -1,4 +1,4 @@
-"""LeaseCandidates, by which processes stand for a coordinated leader election.
+"""LeaseCandidates: each offers a process as candidate of a coordinated leader election.
 
 Upstream: pkg/registry/coordination/leasecandidate/strategy.go and pkg/apis/coordination/validation.
 """

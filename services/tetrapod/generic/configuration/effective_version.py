@@ -92,7 +92,7 @@ def configure(
 
 
 def _release(settings: Sequence[str]) -> Release | None:
-    """Return the release that the values of a flag set, or None if there are none.
+    """Return the release that the values of a flag set, or None without values.
 
     Raises:
         EffectiveVersionError: a value is invalid; the text is upstream's.

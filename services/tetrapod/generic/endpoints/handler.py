@@ -68,7 +68,7 @@ class _Deprecation:
         self._removed = removed[1] if removed else ""
 
     def record(self, request: Request, info: RequestInfo) -> None:
-        """Add the warning to a request, its audit event and the metric; do nothing if there is none."""
+        """Add the warning to a request, its audit event and the metric; do nothing without a warning."""
         if self._warning:
             request.warnings.append(self._warning)
             request.annotations["k8s.io/deprecated"] = "true"

@@ -44,7 +44,7 @@ class FrameReader:
 
     Args:
         largest_block: the greatest size of a header block.
-        largest_frame: the greatest size of a frame's payload, which the peer has been told. The default is HTTP/2's.
+        largest_frame: the greatest size of a frame's payload, as announced to the peer. The default is HTTP/2's.
     """
 
     __slots__ = (

@@ -42,7 +42,7 @@ class HeaderDecoder:
 
     Args:
         limit: the greatest size of a header list, where each header counts 32 bytes more than its name and value.
-        table_size: the greatest size of the dynamic table, which the peer has been told. The default is HTTP/2's.
+        table_size: the greatest size of the dynamic table, as announced to the peer. The default is HTTP/2's.
     """
 
     def __init__(self, limit: int, table_size: int = TABLE_SIZE) -> None:

@@ -222,7 +222,7 @@ class GaugeFunction(Metric):
         self.read = read
 
     def _values(self) -> Iterable[tuple[tuple[str, ...], float]]:
-        """Return the values by allowed label values. Of several that are "unexpected", the last one is shown."""
+        """Return the values by allowed label values. If several are "unexpected", the last one is shown."""
         return {constrained(self.name, self.labels, labels): value for labels, value in self.read()}.items()
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:

@@ -32,8 +32,8 @@ class BackendError(Exception):
 
     Attributes:
         no_response: whether no byte of a response had arrived.
-        unsent: whether the request can be sent again whatever its method: nothing was sent, or the backend has declared
-            that it did not process the request and the whole body is still there.
+        unsent: whether a request of any method can be sent again: nothing was sent, or the backend has declared that it
+            did not process the request and the whole body is still there.
     """
 
     def __init__(self, message: str, *, no_response: bool = False, unsent: bool = False) -> None:

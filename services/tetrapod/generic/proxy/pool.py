@@ -192,7 +192,7 @@ class BackendPool:
     # --- connections
 
     def _take(self, endpoint: Endpoint, *, shared: bool) -> Connection | None:
-        """Return an existing connection for another request, or None if there is none."""
+        """Return an existing connection for another request, or None if another one must be made."""
         if shared and endpoint.tls is not None:
             offered = endpoint.offering_http2()
             connection = self._http2.take(offered)

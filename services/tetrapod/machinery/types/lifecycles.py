@@ -14,7 +14,7 @@ Release = tuple[int, int]
 
 
 class Lifecycle(NamedTuple):
-    """The lifecycle of a kind in one group-version. Releases are major and minor version; None if there is none.
+    """The lifecycle of a kind in one group-version. Releases are major and minor version; None if unknown.
 
     Attributes:
         introduced: the first release that serves it.
