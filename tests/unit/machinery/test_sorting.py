@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tetrapod.machinery import sorting
+from tetrapod.machinery.fieldmanager.pathelement import order
 from tetrapod.machinery.sorting import sort_large
 
-SIZES = (0, 1, sorting.AT_ONCE, sorting.AT_ONCE + 1, 100_000, 200_001)
+SIZES = (0, 1, sorting.KEYED_AT_ONCE + 1, sorting.AT_ONCE, sorting.AT_ONCE + 1, 100_000, 200_001)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -22,7 +23,10 @@ def test_the_result_is_that_of_sorted(size: int) -> None:
     assert sort_large(pairs, key=lambda pair: pair[0]) == sorted(pairs, key=lambda pair: pair[0])
 
 
-def test_no_call_sorts_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("key", "most"), [(None, sorting.AT_ONCE), (order, sorting.KEYED_AT_ONCE)], ids=["values", "path elements"]
+)
+def test_no_call_sorts_many_values(monkeypatch: pytest.MonkeyPatch, key: Any, most: int) -> None:
     sizes = []
 
     def recording(values: list[Any], **options: Any) -> Iterable[Any]:
@@ -30,7 +34,8 @@ def test_no_call_sorts_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
         return sorted(values, **options)
 
     monkeypatch.setattr(sorting, "sorted", recording, raising=False)
-    values = [f"k{i}" for i in range(100_000)]
+    monkeypatch.setattr(sorting, "random", random.Random(0))
+    values = [f'k:{{"name":"{i}"}}' for i in range(100_000)]
     random.Random(0).shuffle(values)
-    assert sort_large(values) == sorted(values)
-    assert max(sizes) <= 2 * sorting.AT_ONCE
+    assert sort_large(values, key) == sorted(values, key=key)
+    assert max(sizes) <= 2 * most
