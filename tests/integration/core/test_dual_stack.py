@@ -334,6 +334,47 @@ def test_external_name_releases_both_addresses(dual: Server) -> None:
     dual.client.delete("v1", "Service", "e")
 
 
+def test_delete_succeeds_although_the_release_of_an_address_is_rejected(dual: Server) -> None:
+    admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "keep"}}
+    rule = {
+        "apiGroups": ["networking.k8s.io"],
+        "apiVersions": ["*"],
+        "operations": ["DELETE"],
+        "resources": ["ipaddresses"],
+    }
+    validation = {"expression": "!oldObject.metadata.name.startsWith('10.')"}
+    dual.client.create(
+        {
+            **admission,
+            "kind": "ValidatingAdmissionPolicy",
+            "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]},
+        }
+    )
+    dual.client.create(
+        {
+            **admission,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": "keep", "validationActions": ["Deny"]},
+        }
+    )
+    client = HttpsClient(dual.kubeconfig)
+    probe = {"resource": "services", "namespace": "default", "name": "probe"}
+    address = {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "10.0.0.99"}}
+    dual.client.create({**address, "spec": {"parentRef": probe}})
+    path = "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.99?dryRun=All"
+    client.until(lambda reply: reply.status == 422, "DELETE", path)  # the policy has its effect
+    port = [{"port": 80, "nodePort": 32123}]
+    dual.client.create(service("k", ipFamilyPolicy=REQUIRE, type="NodePort", ports=port))
+    try:
+        assert client.call("DELETE", "/api/v1/namespaces/default/services/k").status == 200
+        assert list(addresses_of(dual, "k").values()) == ["IPv4"]
+        dual.client.create(service("l", type="NodePort", ports=port))
+    finally:
+        dual.client.delete("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "keep")
+        dual.client.delete("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "keep")
+    dual.client.delete("v1", "Service", "l")
+
+
 def test_service_keeps_its_families_when_other_fields_change(dual: Server) -> None:
     both = dual.client.create(service("p", ipFamilyPolicy=PREFER))["spec"]
     changed = change(dual, "p", selector={"foo": "bar"})

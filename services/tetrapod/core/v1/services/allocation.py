@@ -9,6 +9,7 @@ Upstream: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any, Final
 
 from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs, RangeFullError
@@ -24,9 +25,12 @@ from tetrapod.core.v1.services.changes import (
 )
 from tetrapod.core.v1.services.dry_run_ports import DryRunPorts
 from tetrapod.core.v1.services.ip_families import is_unchanged_dual_stack
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, internal_error, invalid
+
+log = logging.getLogger(__name__)
 
 KIND: Final = GroupKind("", "Service")
 _PORTS_AT_ONCE: Final = 1000
@@ -259,11 +263,20 @@ class Allocation:
 
 
 async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[str], free_ports: list[int]) -> None:
-    """Release `free_addresses` and `free_ports`, which may be empty, in the two allocators."""
+    """Release `free_addresses` and `free_ports`, which may be empty, in the two allocators.
+
+    Errors are logged, as upstream: the write of the Service has its own result, and the repairs release the rest.
+    """
     for address in free_addresses:
-        await addresses.release(address)
+        try:
+            await addresses.release(address)
+        except (StatusError, Unavailable) as error:
+            log.error("error releasing cluster IP %s: %s", address, error)
     if free_ports:
-        await ports.release(free_ports)
+        try:
+            await ports.release(free_ports)
+        except (StatusError, Unavailable) as error:
+            log.error("error releasing node ports %s: %s", free_ports, error)
 
 
 def _makes_ports(spec: Object) -> bool:
