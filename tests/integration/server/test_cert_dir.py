@@ -7,6 +7,9 @@ import stat
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from integration.server.test_invalid_configuration import complaint
 from support.https_client import HttpsClient
 from support.server import running
 from tetrapod.generic.certificates.cert_dir import publish_serving
@@ -43,3 +46,24 @@ def test_given_files_are_kept(tmp_path: Path) -> None:
     key.write_text("given")
     assert publish_serving(pki, str(tmp_path)) == (certificate, key)
     assert certificate.read_text() == key.read_text() == "given"
+
+
+@pytest.mark.parametrize(("given", "missing"), [("apiserver.key", "apiserver.crt"), ("apiserver.crt", "apiserver.key")])
+def test_half_of_a_given_pair_is_kept_and_prevents_the_start(tmp_path: Path, given: str, missing: str) -> None:
+    (tmp_path / "certs").mkdir()
+    file = tmp_path / "certs" / given
+    file.write_text("given")
+    text = f"error reading {tmp_path}/certs/{missing}, certificate and key must be supplied as a pair"
+    assert text in complaint(tmp_path / "data", f"--cert-dir={file.parent}")
+    assert file.read_text() == "given"
+    assert [path.name for path in file.parent.iterdir()] == [given]
+
+
+def test_a_pair_that_was_written_in_part_is_completed(tmp_path: Path) -> None:
+    pki = write_pki(tmp_path / "pki", ["localhost"])
+    certificate, key = publish_serving(pki, str(tmp_path / "certs"))
+    for file in (certificate, key):
+        content = file.read_bytes()
+        file.unlink()
+        publish_serving(pki, str(tmp_path / "certs"))
+        assert file.read_bytes() == content

@@ -13,10 +13,11 @@ from tetrapod.generic.certificates.pki import PRIVATE, PUBLIC, Pki, write_file
 def publish_serving(pki: Pki, directory: str) -> tuple[Path, Path]:
     """Return the paths of `apiserver.crt` and `apiserver.key` in a directory.
 
-    If one of them is missing, both are written: the server's own certificate with that of its CA, which clients trust,
-    and its key. Files that were written so are replaced once the certificate has been renewed; others are kept.
+    If both are missing, they are written: the server's own certificate with that of its CA, which clients trust, and
+    its key. Files that were written so are replaced once the certificate has been renewed; others are kept.
 
     Raises:
+        ValueError: one of the files is missing, and the other is not the server's own. The text is upstream's.
         OSError: the files cannot be read or written.
     """
     target = Path(directory, "apiserver.crt"), Path(directory, "apiserver.key")
@@ -27,7 +28,11 @@ def publish_serving(pki: Pki, directory: str) -> tuple[Path, Path]:
         present = target[0].read_bytes()
         if present == chain or not present.endswith(authority):
             return target
+    own = (chain, key.read_bytes())
+    for file, content, other in zip(target, own, reversed(target), strict=True):
+        if file.is_file() and not other.is_file() and file.read_bytes() != content:
+            raise ValueError(f"error reading {other}, certificate and key must be supplied as a pair")
     target[0].parent.mkdir(parents=True, exist_ok=True)
-    write_file(target[1], key.read_bytes(), PRIVATE)
+    write_file(target[1], own[1], PRIVATE)
     write_file(target[0], chain, PUBLIC)
     return target
