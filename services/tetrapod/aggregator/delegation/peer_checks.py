@@ -64,15 +64,17 @@ class PeerChecks:
     async def results(self, endpoint: str) -> Mapping[str, str | None]:
         """Run the checks of an endpoint, and return by name the reason of the failure, or None.
 
-        Concurrent calls share a request. All known checks of a service that cannot be reached fail. /livez leaves out a
-        service that has not been reached since the start: a post-start hook, to which the grace period applies,
-        reports it.
+        Concurrent calls share a request. All known checks of a service that cannot be reached fail, and so do those of
+        a service that responds with another status than that of health checks. /livez leaves out a service that has not
+        been reached since the start: a post-start hook, to which the grace period applies, reports it.
         """
         return await self._calls[endpoint]()
 
     async def _fetch(self, endpoint: str) -> Mapping[str, str | None]:
         try:
-            _, _, body = await self._connection.get(f"/{endpoint}?verbose", "*/*")
+            status, _, body = await self._connection.get(f"/{endpoint}?verbose", "*/*")
+            if status not in (200, 500):
+                raise BackendError(f"status {status} of /{endpoint}")
         except (BackendError, TimeoutError):
             if endpoint == "livez" and not self.known:
                 return {}
