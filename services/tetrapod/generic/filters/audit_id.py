@@ -5,16 +5,11 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit_init.go
 
 from __future__ import annotations
 
-import random
 from typing import Final
 
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.observability.logs import AUDIT_ID
-
-_bits: Final = random.Random().getrandbits
-"""Audit IDs need not be unpredictable, and reading random bytes from the kernel for each costs more than generating
-it.
-"""
+from tetrapod.machinery.random_bits import random_bits
 
 
 def with_audit_id(handler: Handler) -> Handler:
@@ -35,7 +30,7 @@ def with_audit_id(handler: Handler) -> Handler:
 
 def new_audit_id() -> str:
     """Return a random UUID (version 4)."""
-    text = f"{_bits(128):032x}"
+    text = f"{random_bits(128):032x}"
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
 
 

@@ -8,13 +8,13 @@ k8s.io/apiserver/pkg/endpoints/filters/traces.go, WithTracing (public endpoint)
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.propagation import carried, extract
 from tetrapod.generic.observability.tracing.spans import Span, Trace
+from tetrapod.machinery.random_bits import random_bits
 from tetrapod.machinery.user import SYSTEM_MASTERS
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _PRIVILEGED: Final = frozenset({SYSTEM_MASTERS, "system:monitoring"})
 _CANDIDATE: Final = "trace id by chance"
-_bits: Final = random.Random().getrandbits
 
 
 class Tracing:
@@ -41,7 +40,7 @@ class Tracing:
         The sampling decision is stored in the request for `decide`.
         """
         if self._bound:
-            trace_id = _bits(128)
+            trace_id = random_bits(128)
             if (trace_id & ((1 << 64) - 1)) >> 1 < self._bound:
                 request.state[_CANDIDATE] = trace_id
                 return True

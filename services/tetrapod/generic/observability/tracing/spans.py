@@ -11,13 +11,14 @@ has the span.
 from __future__ import annotations
 
 import functools
-import random
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
+
+from tetrapod.machinery.random_bits import random_bits
 
 MOST_SPANS: Final = 2000
 """The most spans of one trace. A request that does something for each of many objects exceeds it; the trace then says
@@ -32,7 +33,6 @@ Attributes: TypeAlias = dict[str, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_bits: Final = random.Random().getrandbits
 _current: ContextVar[Span | None] = ContextVar("tetrapod span", default=None)
 current: Final = _current.get
 """Return the current span, or None if the request is not traced."""
@@ -56,7 +56,7 @@ class Trace:
     """
 
     def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
-        self.trace_id = trace_id or _bits(128) or 1
+        self.trace_id = trace_id or random_bits(128) or 1
         self.detailed, self.sampled = detailed, sampled
         self.granted = False
         self.carried: list[tuple[bytes, bytes]] = []
@@ -108,7 +108,7 @@ class Span:
         self, trace: Trace, name: str, parent_id: int = 0, kind: int = INTERNAL, scope: str = COMPONENT
     ) -> None:
         self.trace, self.name, self.parent_id, self.kind, self.scope = trace, name, parent_id, kind, scope
-        self.span_id = _bits(64) or 1
+        self.span_id = random_bits(64) or 1
         self.attributes: Attributes = {}
         self.events: list[tuple[float, str]] = []
         self.children: list[Span] = []

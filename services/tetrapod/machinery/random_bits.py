@@ -1,0 +1,16 @@
+"""Random numbers that need not be unpredictable, such as audit IDs.
+
+Reading random bytes from the kernel for each costs more than generating them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Final
+
+_random: Final = random.Random()
+os.register_at_fork(after_in_child=_random.seed)  # otherwise the workers of a server would generate the same numbers
+
+random_bits: Final = _random.getrandbits
+"""A function that returns a random integer with the given number of bits."""
