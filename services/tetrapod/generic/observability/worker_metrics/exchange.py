@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import struct
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +51,7 @@ class WorkerMetrics:
         self._directory, self._index, self._count = directory, index, count
         self._server: asyncio.Server | None = None
         self._inherited: dict[str, list[Family]] = {}
+        self._writing = threading.Lock()  # of the files: simultaneous scrapes write in several threads
 
     async def start(self) -> None:
         """Take over the counters of the process that this one replaces, and answer the other workers.
@@ -91,12 +93,15 @@ class WorkerMetrics:
 
     def _combine(self, page: str, own: bytes, pages: dict[int, bytes]) -> list[Metric]:
         workers = [families.decode(own)]
+        answered = float(self._count)
         for index, answer in pages.items():
-            with contextlib.suppress(ValueError):
-                workers.append(families.decode(answer) if answer else families.counted(self._kept(page, index)))
+            try:
+                workers.append(families.decode(answer))
+            except ValueError:  # there is no answer, or it is incomplete
+                workers.append(families.counted(self._kept(page, index)))
+                answered -= 1
         combined = families.combine(workers)
         if page == PAGE:
-            answered = 1.0 + sum(map(bool, pages.values()))
             combined.append(families.gauge("tetrapod_workers", "Workers whose metrics are on this page.", answered))
         return families.as_metrics(combined)
 
@@ -109,13 +114,14 @@ class WorkerMetrics:
         return await asyncio.to_thread(self._write, page, metrics, others, inherited)
 
     def _write(self, page: str, metrics: Sequence[Metric], others: Sequence[Any], inherited: bytes) -> bytes:
-        present = families.read_families(metrics, others)
-        data = families.encode(families.combine((present, families.decode(inherited))))
         path = self._file(page, self._index)
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        with contextlib.suppress(OSError):
-            temporary.write_bytes(data)
-            temporary.replace(path)
+        with self._writing:
+            present = families.read_families(metrics, others)
+            data = families.encode(families.combine((present, families.decode(inherited))))
+            with contextlib.suppress(OSError):
+                temporary.write_bytes(data)
+                temporary.replace(path)
         return data
 
     def _reset(self, page: str) -> None:
@@ -133,7 +139,7 @@ class WorkerMetrics:
                 if not _of_same_user(writer.get_extra_info("socket")):
                     return
                 words = (await reader.read(_REQUEST_SIZE)).decode("ascii", "replace").split()
-                if words[:1] == [RESET]:
+                if words in ([RESET, PAGE], [RESET, SLIS]):
                     self._reset(words[-1])
                 elif words and words[0] in (PAGE, SLIS):
                     writer.write(await self._own(words[0], native_histograms=_NATIVE in words))
