@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,6 +26,11 @@ pytestmark = pytest.mark.timeout(300)
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
+
+
+def is_zombie(pid: int) -> bool:
+    """Return whether all threads of a process have ended, so that its files are closed."""
+    return ") Z " in Path(f"/proc/{pid}/stat").read_text() and len(list(Path(f"/proc/{pid}/task").iterdir())) == 1
 
 
 def test_connections_are_distributed_evenly_among_workers(server: WorkerServer) -> None:
@@ -91,6 +99,25 @@ def test_worker_that_is_terminated_alone_is_replaced_and_the_server_stays_an_end
         server.wait_for_replacement(terminated)
         with server.client() as client:
             assert addresses(client) == ["198.51.100.1"]
+
+
+def test_connection_that_waits_for_a_worker_is_open_in_one_process(server: WorkerServer) -> None:
+    supervisor, killed = server.server.process.pid, server.pids()
+    address = urlsplit(server.url)
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        connection = socket.create_connection((address.hostname, address.port), 20)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: all(map(is_zombie, killed)))
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    with connection, ssl._create_unverified_context().wrap_socket(connection) as client:
+        client.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n")
+        assert client.recv(4096).startswith(b"HTTP/1.1 ")
+        pids = until(server.pids, lambda pids: len(pids) == COUNT and not {*killed} & {*pids})
+        assert sum(server.has_connection(pid, client.getsockname()[1]) for pid in (supervisor, *pids)) == 1
+    until(lambda: server.value("tetrapod_workers"), lambda value: value == COUNT)
 
 
 def test_server_has_one_identity_lease(server: WorkerServer) -> None:

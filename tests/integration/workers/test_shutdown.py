@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,42 @@ def test_sigterm_ends_the_watches_of_all_workers_properly(server: WorkerServer) 
         assert [read_to_end(connection)[-5:] for connection in connections] == [b"0\r\n\r\n"] * COUNT
     assert server.server.process.wait(30) == 0
     assert all(map(ended, pids))
+
+
+def test_directory_of_workers_is_private_and_removed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with worker_server(tmp_path) as server:
+        (directory,) = tmp_path.glob("tetrapod-workers-*")
+        assert directory.stat().st_mode & 0o777 == 0o700
+        before = set(directory.iterdir())
+        for index in range(COUNT):
+            with socket.socket(socket.AF_UNIX) as worker:
+                worker.connect(str(directory / f"{index}.sock"))
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    worker.sendall(b"reset ../../data" + b"x" * 10_000_000)
+        assert server.value("tetrapod_workers") == COUNT
+        assert before <= set(directory.iterdir())
+    assert not directory.exists()
+
+
+def test_supervisor_is_idle_while_the_server_shuts_down(tmp_path: Path) -> None:
+    def cpu_seconds(pid: int) -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    with worker_server(tmp_path, ("--shutdown-delay-duration=6s",)) as server:
+        process = server.server.process
+        killed = server.pids()[0]
+        process.send_signal(signal.SIGTERM)
+        time.sleep(1)
+        os.kill(killed, signal.SIGKILL)  # it is not replaced any more
+        until(lambda: ended(killed))
+        used = cpu_seconds(process.pid)
+        time.sleep(3)
+        assert cpu_seconds(process.pid) - used < 0.5
+        assert process.wait(30) == 0
 
 
 def test_workers_end_if_their_supervisor_is_killed(server: WorkerServer) -> None:

@@ -43,6 +43,10 @@ class WorkerServer:
         """Return how many clients a process has connections of."""
         return len(_sockets_of(urlsplit(self.url).port or 0) & _sockets_in(pid))
 
+    def has_connection(self, pid: int, port: int) -> bool:
+        """Return whether a process has the connection of a client's port open."""
+        return bool(_sockets_of(urlsplit(self.url).port or 0, port) & _sockets_in(pid))
+
     @contextmanager
     def of_each(
         self, connect: Callable[[], AbstractContextManager[T]], port_of: Callable[[T], int]

@@ -76,7 +76,7 @@ class _Slot:
 
     Attributes:
         index: the number of the worker.
-        child: the process; None if there is none.
+        child: the process; None while none runs.
         failures: how many processes ended in a row before they were stable.
         due: when to start the next process, by the monotonic clock.
     """
@@ -139,7 +139,8 @@ class Supervisor:
         """Return the seconds until something must be done without an event."""
         now = time.monotonic()
         times = [now + messages.REPORT_INTERVAL]
-        times += [slot.due for slot in self._slots if slot.child is None and self._listening]
+        if self._listening and not self._stopping:
+            times += [slot.due for slot in self._slots if slot.child is None]
         if self._manager.interval and self._announced:
             times.append(self._heartbeat_due)
         if self._listening and not self._accepting and any(child.state >= State.LISTENING for child in self._children):
@@ -244,6 +245,8 @@ class Supervisor:
         address: tuple[Any, ...] = self._listener.getsockname()
         self._listener.close()
         self._selector.close()
+        if self._waiting is not None:
+            self._waiting.close()  # otherwise this worker would keep a connection open that another one serves
         for child in self._children:
             child.channel.close()
         try:
