@@ -74,6 +74,7 @@ ODD: Final[dict[str, bytes]] = {
     "endpointslices/default/odd": _object("EndpointSlice", _NAMED, endpoints=[{}]),
     "ipaddresses/odd": _object("IPAddress", {"name": "odd"}),
     "servicecidrs/odd": _object("ServiceCIDR", {"name": "odd"}),
+    "servicecidrs/no-network": _object("ServiceCIDR", {"name": "no-network"}, spec={"cidrs": ["x", 5]}),
     "leases/kube-system/odd": _object("Lease", {"name": "odd", "namespace": "kube-system"}),
     "events/default/odd": _object("Event", _NAMED),
     "certificatesigningrequests/odd": _object("CertificateSigningRequest", {"name": "odd"}),
@@ -150,3 +151,12 @@ def test_no_background_task_ends(client: HttpsClient, server: Server) -> None:
 def test_an_odd_object_can_be_deleted(client: HttpsClient, path: str) -> None:
     assert client.call("DELETE", path).status == 200
     client.until(lambda reply: reply.status == 404, "GET", path)
+
+
+def test_services_get_addresses(client: HttpsClient) -> None:
+    body = {"metadata": {"name": "new"}, "spec": {"ports": [{"port": 80}]}}
+    client.until(lambda reply: reply.status == 200, "GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+    reply = client.call("POST", "/api/v1/namespaces/default/services", body)
+    assert reply.status == 201, reply.body
+    assert reply.body["spec"]["clusterIP"].startswith("10.0.0.")
+    assert client.call("GET", "/metrics").status == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final, TypeAlias
 
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -21,8 +22,13 @@ _MANAGED_LABEL: Final = "ipaddress.kubernetes.io/managed-by"
 
 
 def networks_of(service_cidr: Object) -> list[Network]:
-    """Return the networks in the spec of a ServiceCIDR, in its order."""
-    return [ipaddress.ip_network(cidr) for cidr in (service_cidr.get("spec") or {}).get("cidrs") or ()]
+    """Return the networks in the spec of a ServiceCIDR, in its order.
+
+    Invalid ones, which another program has stored, are skipped: they must not stop allocation from other ServiceCIDRs.
+    """
+    texts = (service_cidr.get("spec") or {}).get("cidrs") or ()
+    parsed = (parse_cidr_sloppy(text) for text in texts if isinstance(text, str))
+    return [cidr[1] for cidr in parsed if cidr is not None]
 
 
 def is_ready(service_cidr: Object) -> bool:
