@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -132,3 +133,20 @@ async def test_small_chunks_are_decoded_in_steps_between_which_others_are_served
     assert sum(decoded) == connections * size
     assert max(decoded) <= 2 * MOST_CHUNKS
     assert not server.state.parsing
+
+
+async def test_a_client_that_closes_its_side_after_many_chunks_gets_the_response(serve: Serve) -> None:
+    size = 43_000
+
+    async def length(request: Request) -> Response:
+        return Response(200, [], b"%d" % len(await request.body.read(1 << 20)))
+
+    server = await serve(length)
+    for _ in range(8):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * size)
+        await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        writer.write_eof()
+        assert (await reader.read()).endswith(b"\r\n\r\n%d" % size)
+        writer.close()

@@ -250,6 +250,11 @@ class HttpProtocol(HttpToolsProtocol):
         self.connection_state = OPEN
         data, self.backlog = self.backlog, b""
         self.data_received(data)
+        if self.connection_state is OPEN:
+            # The handler runs first. A client that has closed its side after the request would otherwise be gone.
+            self.loop.call_soon(self._resume_after_decoding)
+
+    def _resume_after_decoding(self) -> None:
         receiving = self.exchange
         if self.connection_state is OPEN and not self.waiting and (receiving is None or receiving.accepts_more()):
             self.flow.resume_reading()
