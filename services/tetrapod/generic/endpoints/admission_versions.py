@@ -64,7 +64,7 @@ class AdmissionVersions:
         if not self._converts:
             return obj
         conversion, _ = self._converter(kind)
-        if conversion.identity:
+        if conversion.holds(obj):
             return obj
         return await conversion.from_stored(await in_thread(copy_large, obj) if large else copy_object(obj))
 

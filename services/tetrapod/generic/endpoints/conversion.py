@@ -113,7 +113,15 @@ class Conversion:
 
     def peek(self, entry: Entry) -> Object:
         """Return the object in this version. It may be shared and must not be modified."""
-        return entry.peek() if self.identity else self.object(entry)
+        obj = entry.peek()
+        return obj if self.holds(obj) else self.object(entry)
+
+    def holds(self, obj: Object) -> bool:
+        """Return whether a stored object is in this version.
+
+        It is not if a former release stored it in another version than the storage version.
+        """
+        return self.identity and obj.get("apiVersion") == self.api_version
 
     def _convert_object(self, obj: Object) -> Object:
         if obj.get("apiVersion") == self.api_version:

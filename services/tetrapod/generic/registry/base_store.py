@@ -9,7 +9,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ResourceStorage
-from tetrapod.machinery.gvk import GroupKind, GroupResource
+from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, Object
 from tetrapod.machinery.schema_node import SchemaNode
 
 
@@ -31,6 +31,10 @@ class Declared(Protocol):
     @property
     def storage_version(self) -> str: ...
     @property
+    def storage_group(self) -> str | None: ...
+    @property
+    def convert(self) -> Callable[[Object, str], Object] | None: ...
+    @property
     def schema(self) -> Callable[[str], SchemaNode]: ...
 
 
@@ -49,11 +53,24 @@ class BaseStore:
         self.strategy = definition.strategy
         self.namespaced = definition.namespaced
         self.resource, self.kind = definition.group_resource, definition.group_kind
+        group = self.kind.group if definition.storage_group is None else definition.storage_group
+        self._stored = "" if definition.custom else str(GroupVersion(group, definition.storage_version))
         strategy = type(self.strategy)
         self.allocates_on_create = (
             strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
         )
         """Whether the strategy allocates something (an address, a port) before an object is stored."""
+
+    def in_storage_version(self, obj: Object) -> Object:
+        """Return a stored object in the storage version, without modifying it.
+
+        A former release may have stored an object of a built-in kind in another version.
+        """
+        if not self._stored or obj.get("apiVersion") == self._stored:
+            return obj
+        if self.definition.convert is not None:
+            return self.definition.convert(obj, self.definition.storage_version)
+        return {**obj, "apiVersion": self._stored}
 
     def key(self, ctx: Context, name: str) -> str:
         """Return the storage key of the object `name` in the request's namespace.

@@ -121,7 +121,7 @@ class _Update:
             return await self._create()
         self.created = False
         self.ctx.large = self.ctx.large or len(entry.item) >= LARGE
-        old = await peeked(entry)
+        current, old = self.store.in_storage_version(current), self.store.in_storage_version(await peeked(entry))
         self.ctx.discard(old)
         new = await self.transform(current)
         self._check_version(new, entry.revision)

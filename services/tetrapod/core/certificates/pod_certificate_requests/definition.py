@@ -58,11 +58,14 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
 def convert(obj: Object, version: str) -> Object:
     """Return a copy of a PodCertificateRequest in `version`, which may share nested objects.
 
-    v1 lacks the older way to prove possession of the key.
+    v1 lacks the older way to prove possession of the key. v1beta1 never omits its fields.
     """
     converted = {**obj, "apiVersion": f"{GROUP}/{version}"}
-    if version == "v1" and isinstance(spec := obj.get("spec"), dict):
-        converted["spec"] = {key: value for key, value in spec.items() if key not in pod_certificates.ONLY_V1BETA1}
+    if isinstance(spec := obj.get("spec"), dict):
+        if version == "v1":
+            converted["spec"] = {key: value for key, value in spec.items() if key not in pod_certificates.ONLY_V1BETA1}
+        else:
+            converted["spec"] = {**spec, **{key: spec.get(key) for key in pod_certificates.ONLY_V1BETA1}}
     return converted
 
 
