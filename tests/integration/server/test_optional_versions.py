@@ -16,6 +16,7 @@ import pytest
 from integration.server.test_invalid_configuration import complaint
 from support.https_client import APPLY, MERGE, HttpsClient
 from support.server import running
+from support.services import NAMES, running_services
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups
 
@@ -430,3 +431,15 @@ def test_an_emulated_release_has_its_own_versions(tmp_path: Path) -> None:
 
 def test_a_release_that_cannot_be_emulated_prevents_the_start(tmp_path: Path) -> None:
     assert "emulation version 1.30 is not between [1.34, 1.37.0]" in complaint(tmp_path, "--emulated-version=1.30")
+
+
+def test_four_services_serve_enabled_versions(tmp_path: Path) -> None:
+    with running_services(tmp_path, **dict.fromkeys(NAMES, (FLAGS,))) as services:
+        client = HttpsClient(services.kubeconfig)
+        groups_served = {group["name"]: group for group in client.call("GET", "/apis").body["groups"]}
+        versions = [version["version"] for version in groups_served["resource.k8s.io"]["versions"]]
+        assert versions == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
+        listed = client.call("GET", "/apis/resource.k8s.io/v1beta1/resourceslices").body
+        assert listed["apiVersion"] == "resource.k8s.io/v1beta1"
+        assert client.call("GET", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions").status == 200
+        assert "apis/resource.k8s.io/v1beta1" in client.call("GET", "/openapi/v3").body["paths"]
