@@ -80,6 +80,16 @@ async def test_watches_share_one_connection_and_each_gets_its_events(
     assert await exchanges[49].chunk() == b"on"
 
 
+async def test_names_of_headers_are_sent_in_lower_case(serve: Serve, tls: ServingTLS, pool: BackendPool) -> None:
+    async def names(request: Request) -> Response:
+        return Response(200, [], b" ".join(name for name, _ in request.headers))
+
+    endpoint = endpoint_of(await serve(names, tls))
+    headers = [(b"x-remote-extra-example.com%2Fid", b"1"), (b"X-Remote-User", b"alice")]
+    exchange = await pool.exchange(endpoint, "GET", "/", headers, b"", shared=True)
+    assert await exchange.chunk() == b"host x-remote-extra-example.com%2fid x-remote-user"
+
+
 async def test_other_requests_and_upgrades_use_http_1(serve: Serve, tls: ServingTLS, pool: BackendPool) -> None:
     endpoint = endpoint_of(await serve(version, tls))
     assert await (await watch(pool, endpoint)).read() == b"2.0"

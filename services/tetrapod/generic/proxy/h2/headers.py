@@ -43,7 +43,7 @@ def encode_request(method: str, authority: str, target: str, headers: HeaderList
         method: the method.
         authority: host and port, as in a Host header.
         target: path and query.
-        headers: the headers, with lower-case names.
+        headers: the headers. Names with an escaped character have upper-case letters, as `x-remote-extra-a%2Fb`.
         length: the value of Content-Length; None for none.
 
     Raises:
@@ -138,7 +138,8 @@ def _permitted_name(name: bytes) -> bool:
 
 @bounded(count=1024, size=256 << 10, largest=512)
 def _prefix(name: bytes) -> bytes:
-    """Return the encoded name of a header, or b"" if it is left out."""
+    """Return the encoded name of a header in lower case, as HTTP/2 has it, or b"" if it is left out."""
+    name = name.lower()
     if not _NAME.fullmatch(name):
         raise _unsendable(f"invalid HTTP header name {go_quote(name.decode('latin-1'))}")
     return b"" if name in _CONNECTION_SPECIFIC else name_prefix(name)
