@@ -15,8 +15,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from integration.workers.worker_server import COUNT, WorkerServer, certificate_of, created, worker_server
+from integration.workers.worker_server import COUNT, WorkerServer, certificates_of_each, created, worker_server
 from support.server import command, environment, free_port
 from support.waiting import until
 from support.wire import Client
@@ -134,19 +136,20 @@ def test_both_workers_load_a_renewed_certificate(tmp_path: Path) -> None:
     authority = Authority.create("test")
     pair = tmp_path / "tls.crt", tmp_path / "tls.key"
 
-    def write() -> None:
+    def write() -> bytes:
+        """Write a new certificate, and return it in DER."""
         certificate, key = authority.issue_server("server", ["127.0.0.1"])
         for path, content in zip(pair, (certificate, key), strict=True):
             path.with_suffix(".new").write_bytes(content)
             path.with_suffix(".new").rename(path)
+        return x509.load_pem_x509_certificate(certificate).public_bytes(Encoding.DER)
 
-    write()
+    former = write()
     flags = [f"--tls-cert-file={pair[0]}", f"--tls-private-key-file={pair[1]}"]
     with worker_server(tmp_path, flags) as server:
-        former = certificate_of(server)
-        write()
-        until(lambda: {certificate_of(server) for _ in range(2 * COUNT)}, lambda found: former not in found)
-        assert len({certificate_of(server) for _ in range(2 * COUNT)}) == 1
+        assert certificates_of_each(server) == [former] * COUNT
+        renewed = write()
+        until(lambda: certificates_of_each(server), lambda found: found == [renewed] * COUNT)
 
 
 def test_sqlite_is_rejected_for_several_workers(tmp_path: Path) -> None:

@@ -148,15 +148,21 @@ def server_over(etcd: Etcd, directory: Path, flags: Sequence[str] = (), workers:
         yield WorkerServer(server)
 
 
-def certificate_of(server: WorkerServer) -> bytes:
-    """Return the certificate that a new connection gets, in DER."""
+def certificates_of_each(server: WorkerServer) -> list[bytes]:
+    """Return the certificates that new connections to the workers get, in DER."""
     address = urlsplit(server.url)
     context = ssl._create_unverified_context()
-    with (
-        socket.create_connection((address.hostname, address.port), 20) as plain,
-        context.wrap_socket(plain) as connection,
-    ):
-        return connection.getpeercert(binary_form=True) or b""
+
+    @contextmanager
+    def connect() -> Iterator[ssl.SSLSocket]:
+        with (
+            socket.create_connection((address.hostname, address.port), 20) as plain,
+            context.wrap_socket(plain) as connection,
+        ):
+            yield connection
+
+    with server.of_each(connect, lambda connection: int(connection.getsockname()[1])) as connections:
+        return [connection.getpeercert(binary_form=True) or b"" for connection in connections]
 
 
 def created(answer: Answer) -> Answer:
