@@ -84,6 +84,7 @@ _RETURNED = {
     "resource.k8s.io/deviceclasses",
     "resource.k8s.io/resourceclaims",
     "resource.k8s.io/resourceclaimtemplates",
+    "resource.k8s.io/resourcepoolstatusrequests",
     "resource.k8s.io/resourceslices",
     "storage.k8s.io/csidrivers",
     "storage.k8s.io/csinodes",
