@@ -55,7 +55,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicy and compile its expressions. A reserved name is allowed."""
+    """Validate an updated MutatingAdmissionPolicy and compile its expressions.
+
+    A name with the suffix of manifest files is allowed, as upstream.
+    """
     return _validate_mutating(new, old)
 
 

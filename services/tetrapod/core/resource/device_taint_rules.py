@@ -44,7 +44,10 @@ def definition() -> ResourceDefinition:
 
 
 class DeviceTaintRuleStrategy(KindStrategy):
-    """The strategy of DeviceTaintRules, which is more permissive in the versions before v1."""
+    """The strategy of DeviceTaintRules, which differs between its versions.
+
+    Versions before v1 allow updates without a resourceVersion, and their DELETE returns the object.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         """Set timeAdded of the taint to the current time if the effect changes and the client keeps the time."""

@@ -50,7 +50,8 @@ class Spec:
 
     Attributes:
         version: the name of the first version.
-        schema: {"openAPIV3Schema": …} if all versions have the same, else None. So are the fields that follow it.
+        schema: {"openAPIV3Schema": …} if all versions have the same, else None. `subresources`, `columns` and
+            `selectable` too have the value that is common to all versions, or are empty.
         null_versions: whether spec.versions is not set, which errors print differently from an empty list.
     """
 

@@ -19,9 +19,14 @@ STATE_KEY: Final = "large objects"
 
 
 def set_large(context: Context, request: Request, *, large: bool) -> None:
-    """Set whether the body of a request is large, and prepare to free the objects that `context.discard` gets.
+    """Set `context.large`, by which a request's objects are processed in threads, and a list for discarded objects.
 
-    The request can still become large: the stored object may be.
+    `context.discard` adds to the list, and `free` frees its objects in a thread.
+
+    Args:
+        context: the context of the request.
+        request: the request.
+        large: whether its body is large. It becomes true later if the stored object is large.
     """
     context.large = large
     context.discarded = request.state[STATE_KEY] = []

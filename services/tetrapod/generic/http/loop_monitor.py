@@ -221,7 +221,9 @@ class _Ticks:
 
 
 class RunDelay:
-    """The time for which the creating thread was ready to run while the kernel ran other threads. A read takes 1.1 µs.
+    """The seconds in which the creating thread was ready to run while the kernel ran other threads.
+
+    A read takes 1.1 µs.
 
     On a busy host most of a lag is such a delay, which no request caused. It is 0 where the kernel does not count it.
     """

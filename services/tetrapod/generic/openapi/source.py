@@ -78,7 +78,7 @@ class BuiltinSource(SinglePartSource):
         return self._index[1]
 
     async def document(self, name: str) -> Object | None:
-        """Build the document of this name in a thread. Return None if it does not exist."""
+        """Build the OpenAPI v3 document of this name (`apis/apps/v1`) in a thread; return None for unknown names."""
         build = self._builders().get(name)
         return None if build is None else await asyncio.to_thread(build)
 

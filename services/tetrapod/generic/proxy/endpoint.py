@@ -39,7 +39,7 @@ class Endpoint:
         object.__setattr__(self, "authority", join_host_port(self.host, self.port))
 
     def offering_http2(self) -> Endpoint:
-        """Return this endpoint, which has TLS, with HTTP/2 offered beside HTTP/1.1. Each call returns one object."""
+        """Return this endpoint, which has TLS, with HTTP/2 offered beside HTTP/1.1. It is always the same object."""
         if self._offering_http2 is None:
             assert self.tls is not None
             object.__setattr__(self, "_offering_http2", replace(self, tls=replace(self.tls, http2=True)))

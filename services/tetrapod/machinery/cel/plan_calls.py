@@ -143,7 +143,7 @@ def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
         run: the implementation, which is called with the values of the arguments.
         args: evaluate the receiver, if there is one, and the arguments.
         cost: the cost of the call without its arguments, or a function that computes it from their values and the
-            result. After a failure, the function gets a placeholder for each value that is missing.
+            result. In place of the value of an argument or of a result that could not be computed it gets `_FAILED`.
     """
     if isinstance(cost, int):
         return _called_fixed(run, args, cost)

@@ -61,7 +61,7 @@ def _lifecycles() -> Mapping[tuple[str, str], Lifecycle]:
 
 
 def forget_lifecycles() -> None:
-    """Clear the cache of the file, once all definitions are built."""
+    """Drop the lifecycles that were read from data/lifecycles.txt. Called once all definitions are built."""
     _lifecycles.cache_clear()
 
 

@@ -119,7 +119,12 @@ def _foreign(value: Any) -> GoValue | None:
 
 
 def _native(converted: Any, value: Any) -> Any:
-    """Return `converted`, the JSON of the CEL value `value`, with each part replaced that `_foreign` converts."""
+    """Return the JSON of a CEL value, with a `GoValue` for each part that JSON cannot represent, such as a timestamp.
+
+    Args:
+        converted: the value as JSON.
+        value: the value.
+    """
     if (foreign := _foreign(value)) is not None:
         return foreign
     if isinstance(converted, list):

@@ -111,7 +111,11 @@ class Outgoing:
             self._schedule()
 
     def may_send(self, size: int) -> bool:
-        """Return whether a frame with `size` bytes of data may be written now."""
+        """Return whether a frame with `size` bytes of data may be written now.
+
+        It may if it fits into the connection's window and the largest frame, the transport takes data, and no stream
+        waits to send. The window of the stream is not checked.
+        """
         return (
             size <= self.window
             and size <= self.largest_frame

@@ -63,7 +63,7 @@ def _events(seconds: float) -> Iterator[dict[str, Any]]:
 
 
 def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
-    """Return the name and place of the functions on a stack, the outermost first, without all but the innermost 64."""
+    """Return the name and place of the functions on a stack, the outermost first, at most the outermost 64."""
     functions: list[tuple[str, str]] = []
     while frame is not None:
         code = frame.f_code

@@ -19,7 +19,10 @@ _TRIES: Final = 5
 
 
 class PeerLeases:
-    """The keys of all running aggregators in the store."""
+    """The registration of running aggregators in the store: a key for each, named by its IP address, which expires.
+
+    It registers an aggregator, removes it, and lists the addresses of all.
+    """
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         """Create the accessor without reading the store. `prefix` is the common prefix of all keys (--etcd-prefix)."""
