@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,15 @@ from tetrapod.generic.audit.context import Audit
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.policy_file import policy_of
 from tetrapod.generic.filters.audit import with_audit, with_rejection_audit
-from tetrapod.generic.http.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.http.request import (
+    ClientGone,
+    Handler,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import StatusError, forbidden
@@ -172,3 +180,30 @@ async def test_a_request_fails_if_its_first_event_cannot_be_stored() -> None:
     response = await audited(raising(AssertionError("never asked")), kept)(request(query="x=<"))
     text = b'Internal Server Error: "/api/v1/namespaces/a/pods/b?x=&lt;": failed to store audit event\n'
     assert (response.status, response.body) == (500, text)
+
+
+async def test_a_client_that_leaves_after_a_large_response_leaves_its_event_whole() -> None:
+    class Leaving:
+        """A client that disconnects when it has received everything, which cancels the exchange."""
+
+        def write(self, data: bytes) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+
+    async def run(writer: Any) -> None:
+        writer.write(b'{"kind":"List","apiVersion":"v1","items":["%b"]}' % (b"x" * 100_000))
+
+    async def handler(asked: Request) -> Response:
+        response = StreamResponse(200, [(b"content-type", b"application/json")], run)
+        assert asked.audit is not None
+        await asked.audit.answer(response)
+        return response
+
+    kept = Kept()
+    response = await audited(handler, kept)(request())
+    assert isinstance(response, StreamResponse)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(response.run(cast(StreamWriter, Leaving())))
+    assert kept.documents[-1]["stage"] == "ResponseComplete"
+    assert "responseObject" in kept.documents[-1]

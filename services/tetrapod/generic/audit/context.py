@@ -22,7 +22,7 @@ from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_o
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
-from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
+from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded, to_the_end
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.user import UserInfo
@@ -138,7 +138,7 @@ class AuditContext:
         async def run(writer: StreamWriter) -> None:
             copying = _Copying(writer)
             await inner(copying)
-            await self._keep(response, b"".join(copying.pieces))
+            await to_the_end(self._keep(response, b"".join(copying.pieces)))
 
         response.run = run
 
@@ -171,7 +171,12 @@ class AuditContext:
         EVENT_TOTAL.add()
         event = Event(self._document(stage))
         if self.large:
-            await in_thread(event.item)  # the backends get the encoded event
+            return await to_the_end(self._process_large(event))
+        return await self.sink.process((event,))
+
+    async def _process_large(self, event: Event) -> bool:
+        assert self.sink is not None
+        await in_thread(event.item)  # the backends get the encoded event
         return await self.sink.process((event,))
 
     def _document(self, stage: str) -> Object:

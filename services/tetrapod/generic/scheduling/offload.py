@@ -12,10 +12,10 @@ import contextvars
 import gc
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 LARGE: Final = 32 * 1024
 """Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5
@@ -140,3 +140,16 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function and return its result: in a thread (`in_thread`) if it is `large` work, else directly."""
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
+
+
+async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await a coroutine, and return its result. If the caller is cancelled, `work` ends first.
+
+    It is for work that must not be lost when a client leaves, such as the last audit event of its request.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise
