@@ -149,7 +149,8 @@ async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
     """
     task = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(task)
+        await asyncio.wait((task,))
     except asyncio.CancelledError:
         await asyncio.wait((task,))
         raise
+    return await task
