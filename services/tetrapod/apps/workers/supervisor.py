@@ -182,12 +182,12 @@ class Supervisor:
 
     # --- messages of workers
 
-    def _read(self, slot: _Slot, child: Child) -> None:
-        if not child.read(lambda child, message: self._on_message(slot, child, message)):
+    def _read(self, child: Child) -> None:
+        if not child.read(self._on_message):
             self._selector.unregister(child.channel)
             child.state = State.CLOSING
 
-    def _on_message(self, slot: _Slot, child: Child, message: bytes) -> None:
+    def _on_message(self, child: Child, message: bytes) -> None:
         kind, _, rest = message.partition(b"\n")
         if kind == messages.LISTENING and child.state is State.STARTING:
             child.state = State.LISTENING
@@ -236,7 +236,7 @@ class Supervisor:
             os._exit(self._run_worker(slot.index, theirs))
         theirs.close()
         child = slot.child = Child(pid, ours)
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._read(slot, child))
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._read(child))
 
     def _run_worker(self, index: int, channel: socket.socket) -> int:
         """Run a worker in a new process, and return its exit code."""
