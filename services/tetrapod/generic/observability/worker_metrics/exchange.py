@@ -97,7 +97,7 @@ class WorkerMetrics:
         for index, answer in pages.items():
             try:
                 workers.append(families.decode(answer))
-            except ValueError:  # there is no answer, or it is incomplete
+            except ValueError:  # no answer, or a part of one
                 workers.append(families.counted(self._kept(page, index)))
                 answered -= 1
         combined = families.combine(workers)
