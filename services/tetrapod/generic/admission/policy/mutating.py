@@ -175,18 +175,13 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     from tetrapod.generic.admission.policy.patches import MutationError
 
     attributes, kind = request.attributes, invocation.matched_kind.kind
-    current = await request.object(kind)
-    schema = request.versions.schema(kind)
     names = invocation.policy.name, invocation.binding.name
     started = time.perf_counter()
+    bindings = await _bindings(invocation, request)
+    current, schema = bindings["object"], request.versions.schema(kind)
     try:
         changed = await invocation.evaluator.mutate(
-            mutation,
-            current,
-            schema,
-            await _bindings(invocation, request),
-            request.authorizer_variables,
-            large=attributes.large,
+            mutation, current, schema, bindings, request.authorizer_variables, large=attributes.large
         )
     except MutationError as error:
         mutated(*names, error_type(str(error)), time.perf_counter() - started)
