@@ -16,7 +16,7 @@ import orjson
 import tetrapod.generic.storage.encryption.metrics  # noqa: F401 - which are there whether or not anything is encrypted
 from tetrapod.apps.options.generic import MetricsFlags
 from tetrapod.generic.configuration.files import read
-from tetrapod.generic.configuration.version import KUBERNETES
+from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.generic.metrics.allowed_labels import allow_labels
 from tetrapod.generic.metrics.collectors import disable_metrics
 from tetrapod.machinery.golang.quoting import go_quote
@@ -53,8 +53,8 @@ def configure_metrics(flags: MetricsFlags) -> None:
 
 
 def _check_version(version: str) -> None:
-    major, minor = KUBERNETES.split(".")[:2]
-    previous = f"{major}.{int(minor) - 1}"
+    major, minor = RELEASE
+    previous = f"{major}.{minor - 1}"
     if version not in ("", previous):
         text = f"must be omitted or have the value '{previous}'; only the previous minor version is allowed"
         raise _invalid("showHiddenMetricsForVersion", version, text)

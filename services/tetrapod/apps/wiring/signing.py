@@ -13,6 +13,7 @@ import click
 from tetrapod.apps.options.signing import SigningFlags
 from tetrapod.core.certificates.kubelet_requests import API_CLIENT, KUBELET_CLIENT, KUBELET_SERVING, LEGACY
 from tetrapod.core.controllers.certificate_requests import SigningKeys
+from tetrapod.machinery.error_aggregate import aggregate_errors
 
 
 def signing_keys(flags: SigningFlags) -> SigningKeys:
@@ -39,7 +40,7 @@ def signing_keys(flags: SigningFlags) -> SigningKeys:
             "cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time"
         )
     if errors:
-        raise click.ClickException(f"[{', '.join(errors)}]" if len(errors) > 1 else errors[0])
+        raise click.ClickException(aggregate_errors(errors))
     if flags.cert_file and flags.key_file:
         chosen = dict.fromkeys(specific, (flags.cert_file, flags.key_file))
     files = {signer: (Path(cert), Path(key)) for signer, (cert, key) in chosen.items()}
