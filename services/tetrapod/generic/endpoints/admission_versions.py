@@ -14,8 +14,7 @@ from tetrapod.generic.admission.interface import Equivalent
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fields
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
-from tetrapod.generic.scheduling.offload import in_thread, offloaded
-from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.generic.scheduling.offload import copy_of, offloaded
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, invalid
@@ -66,7 +65,7 @@ class AdmissionVersions:
         conversion, _ = self._converter(kind)
         if conversion.holds(obj):
             return obj
-        return await conversion.from_stored(await in_thread(copy_large, obj) if large else copy_object(obj))
+        return await conversion.from_stored(await copy_of(obj, large=large))
 
     async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
         if not self._converts:

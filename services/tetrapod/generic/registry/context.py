@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec
 
 from tetrapod.generic.observability.tracing.spans import traced
-from tetrapod.generic.scheduling.offload import in_thread
-from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.generic.scheduling.offload import copy_of, in_thread
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.user import LOOPBACK, UserInfo
@@ -50,7 +49,7 @@ class Context:
 
     async def copy(self, obj: Object) -> Object:
         """Return a deep copy of an object, which is made in a thread if the request is large."""
-        return await in_thread(copy_large, obj) if self.large else copy_object(obj)
+        return await copy_of(obj, large=self.large)
 
 
 _P = ParamSpec("_P")

@@ -17,6 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final, ParamSpec, TypeVar
 
+from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.gvk import Object
+
 LARGE: Final = 32 * 1024
 """Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5
 ms for each kB.
@@ -140,6 +143,11 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function and return its result: in a thread (`in_thread`) if it is `large` work, else directly."""
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
+
+
+async def copy_of(obj: Object, *, large: bool) -> Object:
+    """Return a deep copy of an object. A large one is copied in a thread."""
+    return await in_thread(copy_large, obj) if large else copy_object(obj)
 
 
 async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:

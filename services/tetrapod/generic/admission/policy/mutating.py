@@ -20,9 +20,8 @@ from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.observability.tracing.spans import traced
-from tetrapod.generic.scheduling.offload import in_thread, offloaded
+from tetrapod.generic.scheduling.offload import copy_of, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
-from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 
@@ -133,7 +132,8 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             await self._invoke_one(invocation, request)
         if attributes.reinvoke:  # as upstream, policies that made the change themselves are applied again too
             reinvocation.require()
-        reinvocation.output = await _copy(attributes, attributes.object) if attributes.object is not None else None
+        obj = attributes.object
+        reinvocation.output = None if obj is None else await copy_of(obj, large=attributes.large)
 
     @traced(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
     async def _invoke_one(self, invocation: Invocation[Mutator], request: _Request) -> None:
@@ -167,10 +167,6 @@ async def _differ(attributes: Attributes, obj: Object | None) -> bool:
     return different
 
 
-async def _copy(attributes: Attributes, obj: Object) -> Object:
-    return await in_thread(copy_large, obj) if attributes.large else copy_object(obj)
-
-
 async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: _Request) -> None:
     from tetrapod.generic.admission.policy.patches import MutationError
 
@@ -193,7 +189,7 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
         return
     try:
         attributes.object = await request.versions.accept(
-            await _copy(attributes, changed), kind, strict=mutation.patches, large=attributes.large
+            await copy_of(changed, large=attributes.large), kind, strict=mutation.patches, large=attributes.large
         )
     except ValueError as error:
         raise internal_error(str(error)) from None
