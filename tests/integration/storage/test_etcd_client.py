@@ -22,7 +22,7 @@ from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Compacted
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.etcd.connection import progress_reliable
-from tetrapod.generic.storage.etcd.shared_call import SharedCall
+from tetrapod.machinery.shared_call import SharedCall
 
 
 def make_certificates(directory: Path) -> None:

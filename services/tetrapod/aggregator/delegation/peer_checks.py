@@ -13,7 +13,7 @@ import orjson
 from tetrapod.aggregator.delegation.connection import PeerConnection
 from tetrapod.generic.lifecycle import ENDPOINTS
 from tetrapod.generic.proxy import BackendError
-from tetrapod.generic.storage.etcd.shared_call import SharedCall
+from tetrapod.machinery.shared_call import SharedCall
 
 _LINE: Final = re.compile(r"\[([+-])\](\S+) ")
 _LISTED: Final = ("/.well-known/", "/openid/", *(f"/{endpoint}/" for endpoint in ENDPOINTS))

@@ -20,8 +20,8 @@ from tetrapod.generic.storage.etcd.compactor import Compactor
 from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
 from tetrapod.generic.storage.etcd.history import read_history
-from tetrapod.generic.storage.etcd.shared_call import SharedCall
 from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
+from tetrapod.machinery.shared_call import SharedCall
 
 COMPACTION_SECONDS: Final = 300.0
 TIMEOUT: Final = 5.0
