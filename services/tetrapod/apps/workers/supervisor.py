@@ -274,7 +274,7 @@ class Supervisor:
                 self._on_end(slot, child, code)
 
     def _forget(self, child: Child) -> None:
-        if child.channel in {key.fileobj for key in self._selector.get_map().values()}:
+        if child.channel in self._selector.get_map():
             self._selector.unregister(child.channel)
         child.channel.close()
 
