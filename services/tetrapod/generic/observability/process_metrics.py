@@ -15,9 +15,11 @@ from typing import Any, Final
 from tetrapod.generic.configuration.feature_gates import gate_states
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.metrics.collectors import (
+    BEFORE_SCRAPE,
     DISABLED,
     CounterFunction,
     GaugeFunction,
+    Metric,
     every,
     hidden_names,
     stability,
@@ -42,6 +44,14 @@ def collectors() -> list[Any]:
     from prometheus_client import PlatformCollector, ProcessCollector
 
     return [ProcessCollector(registry=None), PlatformCollector(registry=None)]
+
+
+async def scraped() -> tuple[list[Metric], list[Any]]:
+    """Return the metrics of `/metrics`, once those are known that must be asked for, and `collectors()`."""
+    register(asyncio.get_running_loop())
+    for ask in BEFORE_SCRAPE:
+        await ask()
+    return every(), collectors()
 
 
 def _tasks() -> float:

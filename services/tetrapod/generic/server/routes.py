@@ -138,16 +138,14 @@ async def metrics(request: Request) -> Response:
 
     DELETE resets the metrics, any other method returns them in the format that the client accepts.
     """
-    from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, every, reset
+    from tetrapod.generic.metrics.collectors import reset
     from tetrapod.generic.observability import process_metrics
 
     process_metrics.register(asyncio.get_running_loop())
     if request.method == "DELETE":
         reset()
         return metrics_reset()
-    for ask in BEFORE_SCRAPE:
-        await ask()
-    return await metrics_response(request, every(), process_metrics.collectors())
+    return await metrics_response(request, *await process_metrics.scraped())
 
 
 async def slis(request: Request) -> Response:

@@ -195,13 +195,12 @@ def _of_same_user(connection: socket.socket) -> bool:
 
 async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric], list[Any]]:
     """Return the metrics of a page in this process, and the collectors of prometheus-client."""
+    metrics: list[Metric]
+    others: list[Any]
     if page == SLIS:
         metrics, others = list(collectors.SLIS), []
     else:
-        process_metrics.register(asyncio.get_running_loop())
-        for ask in collectors.BEFORE_SCRAPE:
-            await ask()
-        metrics, others = collectors.every(), process_metrics.collectors()
+        metrics, others = await process_metrics.scraped()
     if native_histograms:
         native.begin(metrics)
     return metrics, others
