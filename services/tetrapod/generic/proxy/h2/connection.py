@@ -109,31 +109,31 @@ class Http2Connection(ClientConnection[Http2Exchange]):
 
     def close(self) -> None:
         """Abort the connection and fail its exchanges."""
-        self._abort(BackendError("http2: client connection force closed via ClientConn.Close"))
+        self._abort("http2: client connection force closed via ClientConn.Close")
 
     def _finish(self) -> None:
         self.write(frames.goaway(frames.NO_ERROR))
         self.close_transport()
 
-    def _abort(self, error: BackendError) -> None:
-        self._fail_all(error)
+    def _abort(self, text: str) -> None:
+        self._fail_all(text)
         if self.transport is not None:
             self.transport.abort()
 
-    def _fail_all(self, error: BackendError) -> None:
+    def _fail_all(self, text: str) -> None:
         self.closing = True
         for exchange in list(self.streams.values()):
-            exchange.end(BackendError(str(error), no_response=not exchange.status))
+            exchange.end(BackendError(text, no_response=not exchange.status))
 
     def _unresponsive(self) -> None:
-        self._abort(BackendError("http2: client connection lost"))
+        self._abort("http2: client connection lost")
 
     # --- the server's side
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._keepalive.end()
         self.transport = None  # it refers back to this object
-        self._fail_all(BackendError(f"connection lost: {exc}" if exc else self._goaway or "unexpected EOF"))
+        self._fail_all(f"connection lost: {exc}" if exc else self._goaway or "unexpected EOF")
         self._on_lost(self)
 
     def on_settings(self) -> None:
@@ -160,7 +160,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
             self._finish()
 
     def on_violation(self, error: ProtocolError) -> None:
-        self._fail_all(BackendError(f"connection error: {code_name(error.code)}"))
+        self._fail_all(f"connection error: {code_name(error.code)}")
 
 
 def _ignore() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.http2.header_encoding import indexed, literal, name_prefix, string
 from tetrapod.generic.proxy.exchange import BackendError
@@ -26,9 +27,7 @@ _CONTROLS: Final = bytes((*range(9), *range(10, 32), 127))
 """The bytes that a header value must not contain."""
 _NOT_IN_TARGET: Final = _CONTROLS + b"\t #"
 _NOT_IN_AUTHORITY: Final = _NOT_IN_TARGET + b'/\\?@"<>^`{|}'
-_CONNECTION_SPECIFIC: Final = frozenset(
-    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade", b"host", b"content-length"}
-)
+_LEFT_OUT: Final = CONNECTION_SPECIFIC | {b"host", b"content-length"}
 """Headers of a request that HTTP/2 forbids (RFC 9113, 8.2.2), or expresses otherwise."""
 
 
@@ -142,4 +141,4 @@ def _prefix(name: bytes) -> bytes:
     name = name.lower()
     if not _NAME.fullmatch(name):
         raise _unsendable(f"invalid HTTP header name {go_quote(name.decode('latin-1'))}")
-    return b"" if name in _CONNECTION_SPECIFIC else name_prefix(name)
+    return b"" if name in _LEFT_OUT else name_prefix(name)
