@@ -13,7 +13,7 @@ import orjson
 
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import Entry
-from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 
 
@@ -44,8 +44,7 @@ class Conversion:
         self.definition = definition
         self.version = version
         self.api_version = definition.gvk(version).api_version
-        group = definition.group if definition.storage_group is None else definition.storage_group
-        self.stored = str(GroupVersion(group, definition.storage_version))
+        self.stored = definition.stored_api_version
         self.identity = self.api_version == self.stored
         self._convert = definition.convert
         self._convert_many = None if self.identity else definition.convert_many

@@ -9,7 +9,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ResourceStorage
-from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, Object
+from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 from tetrapod.machinery.schema_node import SchemaNode
 
 
@@ -31,7 +31,7 @@ class Declared(Protocol):
     @property
     def storage_version(self) -> str: ...
     @property
-    def storage_group(self) -> str | None: ...
+    def stored_api_version(self) -> str: ...
     @property
     def convert(self) -> Callable[[Object, str], Object] | None: ...
     @property
@@ -53,8 +53,7 @@ class BaseStore:
         self.strategy = definition.strategy
         self.namespaced = definition.namespaced
         self.resource, self.kind = definition.group_resource, definition.group_kind
-        group = self.kind.group if definition.storage_group is None else definition.storage_group
-        self._stored = "" if definition.custom else str(GroupVersion(group, definition.storage_version))
+        self._stored = "" if definition.custom else definition.stored_api_version
         strategy = type(self.strategy)
         self.allocates_on_create = (
             strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create

@@ -9,7 +9,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ResourceStorage
-from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
+from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import TableConvertor
 
@@ -108,6 +108,11 @@ class ResourceDefinition:
     def group_kind(self) -> GroupKind:
         """The group and the kind, as error texts of validation use them."""
         return GroupKind(self.group, self.kind)
+
+    @property
+    def stored_api_version(self) -> str:
+        """The apiVersion of stored objects."""
+        return str(GroupVersion(self.group if self.storage_group is None else self.storage_group, self.storage_version))
 
     @property
     def served_versions(self) -> list[str]:
