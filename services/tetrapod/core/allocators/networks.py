@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final, TypeAlias
 
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
@@ -36,9 +37,8 @@ def is_ready(service_cidr: Object) -> bool:
 
     As upstream, a ServiceCIDR without the condition counts as ready, in case its controller does not run.
     """
-    conditions = (service_cidr.get("status") or {}).get("conditions") or ()
-    ready: str = next((c.get("status") or "" for c in conditions if c.get("type") == "Ready"), "True")
-    return ready == "True" and not service_cidr["metadata"].get("deletionTimestamp")
+    ready = find_condition(service_cidr, "Ready")
+    return (ready is None or ready.get("status") == "True") and not service_cidr["metadata"].get("deletionTimestamp")
 
 
 def contains(network: Network, address: Address) -> bool:

@@ -13,6 +13,7 @@ from tetrapod.core.allocators.networks import DEFAULT, SERVICE_CIDRS
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -93,8 +94,7 @@ class DefaultServiceCIDR:
             )
             await self._warn_once(stored, "KubernetesDefaultServiceCIDRInconsistent", note)
             return
-        conditions = (stored.get("status") or {}).get("conditions") or ()
-        ready: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
+        ready = find_condition(stored, "Ready") or {}
         if ready.get("status") == "False":
             note = f"Configuration matches, but {ready.get('message') or ''}"
             await self._warn_once(stored, ready.get("reason") or "NotReady", note)

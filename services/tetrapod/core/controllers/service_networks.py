@@ -14,6 +14,7 @@ from tetrapod.core.allocators.networks import IP_ADDRESSES, MANAGED_BY, SERVICE_
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339, parse
@@ -129,8 +130,7 @@ class ServiceNetworks:
             network: the stored ServiceCIDR.
             wanted: the condition Ready, without lastTransitionTime.
         """
-        conditions = (network.get("status") or {}).get("conditions") or ()
-        existing: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
+        existing = find_condition(network, "Ready") or {}
         if all((existing.get(key) or "") == wanted[key] for key in ("status", "reason", "message")):
             return
         name = network["metadata"]["name"]
