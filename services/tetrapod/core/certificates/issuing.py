@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from tetrapod.core.certificates.kubelet_requests import alternative_names
+
 if TYPE_CHECKING:
     from cryptography import x509
 
@@ -98,22 +100,23 @@ def issue(
     if moment >= end:
         text = "refusing to sign a certificate that expired in the past"
         raise IssueError(f"{text}: NotAfter={end:%Y-%m-%d %H:%M:%S +0000 UTC}")
+    subject = _subject(request.subject)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(_subject(request.subject))
+        .subject_name(subject)
         .issuer_name(certificate.subject)
         .public_key(request.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(begin)
         .not_valid_after(min(end, moment + life if life < _SHORT else begin + life))
     )
-    for extension, critical in _extensions(request, certificate, usages):
+    for extension, critical in _extensions(request, subject, certificate, usages):
         builder = builder.add_extension(extension, critical)
     return builder.sign(key, _hash(key)).public_bytes(Encoding.PEM)
 
 
 def _extensions(
-    request: x509.CertificateSigningRequest, authority: x509.Certificate, usages: Sequence[str]
+    request: x509.CertificateSigningRequest, subject: x509.Name, authority: x509.Certificate, usages: Sequence[str]
 ) -> list[tuple[x509.ExtensionType, bool]]:
     """Return the extensions of a certificate in Go's order, and whether each is critical."""
     from cryptography import x509
@@ -135,21 +138,9 @@ def _extensions(
         extensions.append((key_identifier, False))
     except x509.ExtensionNotFound:
         pass
-    if names := _alternative_names(request):
-        extensions.append((x509.SubjectAlternativeName(names), not list(_subject(request.subject))))
+    if names := [name for listed in alternative_names(request).values() for name in listed]:
+        extensions.append((x509.SubjectAlternativeName(names), not list(subject)))
     return extensions
-
-
-def _alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    """Return the alternative names of the kinds that Go keeps, in its order."""
-    from cryptography import x509
-
-    try:
-        names = list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        return []
-    kinds = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
-    return [name for kind in kinds for name in names if isinstance(name, kind)]
 
 
 def _subject(name: x509.Name) -> x509.Name:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from cryptography.x509 import CertificateSigningRequest
+    from cryptography.x509 import CertificateSigningRequest, GeneralName
 
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -31,7 +31,7 @@ def signer_error(request: CertificateSigningRequest, usages: Collection[str], si
 
 def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
     """Return why a request is not one for the serving certificate of a kubelet, or ""."""
-    names = _alternative_names(request)
+    names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"
     if not names["DNS"] and not names["IP"]:
@@ -44,7 +44,7 @@ def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -
 
 def client_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
     """Return why a request is not one for the client certificate of a kubelet, or ""."""
-    names = _alternative_names(request)
+    names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"
     for kind in ("DNS", "Email", "IP", "URI"):
@@ -56,6 +56,23 @@ def client_error(request: CertificateSigningRequest, usages: Collection[str]) ->
 def common_name(request: CertificateSigningRequest) -> str:
     """Return the common name of a request's subject; "" if it has none. The last of several counts, as in Go."""
     return (["", *_subject(request, "CN")])[-1]
+
+
+def alternative_names(request: CertificateSigningRequest) -> dict[str, list[GeneralName]]:
+    """Return the alternative names of a request of the kinds that Go keeps: DNS, Email, IP and URI, in Go's order."""
+    from cryptography import x509
+
+    kinds: dict[str, type[GeneralName]] = {
+        "DNS": x509.DNSName,
+        "Email": x509.RFC822Name,
+        "IP": x509.IPAddress,
+        "URI": x509.UniformResourceIdentifier,
+    }
+    try:
+        names = list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+    except x509.ExtensionNotFound:
+        names = []
+    return {kind: [name for name in names if isinstance(name, type_)] for kind, type_ in kinds.items()}
 
 
 def _api_client_error(usages: Collection[str]) -> str:
@@ -82,14 +99,3 @@ def _subject(request: CertificateSigningRequest, attribute: str) -> list[str]:
 
     oid = {"O": NameOID.ORGANIZATION_NAME, "CN": NameOID.COMMON_NAME}[attribute]
     return [str(name.value) for name in request.subject.get_attributes_for_oid(oid)]
-
-
-def _alternative_names(request: CertificateSigningRequest) -> dict[str, list[object]]:
-    from cryptography import x509
-
-    kinds = {"DNS": x509.DNSName, "Email": x509.RFC822Name, "IP": x509.IPAddress, "URI": x509.UniformResourceIdentifier}
-    try:
-        names = list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        names = []
-    return {kind: [name for name in names if isinstance(name, type_)] for kind, type_ in kinds.items()}
