@@ -13,6 +13,7 @@ from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
+from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.user import UserInfo
 
 __all__ = ["pki", "pytest_asyncio_loop_factories", "serve", "tls"]
@@ -32,6 +33,17 @@ def forwarding(pool: BackendPool, endpoint: Endpoint, *, redirects: bool = True)
             return Response(503, [], str(error).encode())
 
     return handler
+
+
+async def watching_client(serve: Serve, pool: BackendPool, endpoint: Endpoint) -> Client:
+    """Return a client of a server that forwards each request as a watch."""
+    handler = forwarding(pool, endpoint)
+
+    async def watching(request: Request) -> Response:
+        request.info = RequestInfo(is_resource_request=True, path=request.path, verb="watch")
+        return await handler(request)
+
+    return await Client.connect(await serve(watching))
 
 
 @pytest.fixture

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from integration.http.conftest import Client, Serve
-from integration.proxy.conftest import Context, forwarding
+from integration.http.conftest import Serve
+from integration.proxy.conftest import Context, watching_client
 from support.http2_backend import OK, Http2Backend, Http2Peer
-from tetrapod.generic.http.request import HeaderList, Request, Response
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.http2 import frames
 from tetrapod.generic.http2.header_encoding import literal
 from tetrapod.generic.proxy import BackendError, BackendPool
 from tetrapod.generic.proxy.h2.connection import Http2Connection
 from tetrapod.generic.proxy.h2.exchange import STREAM_WINDOW
-from tetrapod.machinery.requestinfo import RequestInfo
 
 Behaviour = Callable[[Http2Peer, int], None]
 
@@ -89,7 +88,7 @@ CONNECTION_ERRORS = {
 }
 
 
-def behaving(behaviour: Behaviour) -> Callable[[Http2Peer], object]:
+def behaving(behaviour: Behaviour) -> Callable[[Http2Peer], Awaitable[None]]:
     async def serve(peer: Http2Peer) -> None:
         await peer.greet()
         while True:
@@ -107,7 +106,7 @@ async def test_a_malformed_response_fails_its_stream_and_no_other(
     context: Context, pool: BackendPool, case: str
 ) -> None:
     behaviour, text = STREAM_ERRORS[case]
-    async with Http2Backend(behaving(behaviour), context()) as backend:  # type: ignore[arg-type]
+    async with Http2Backend(behaving(behaviour), context()) as backend:
         with pytest.raises(BackendError, match="stream error: stream ID 1; PROTOCOL_ERROR") as raised:
             await pool.exchange(backend.endpoint, "POST", "/bad", [], shared=True)
         assert text in str(raised.value)
@@ -121,7 +120,7 @@ async def test_a_broken_body_is_an_error_and_never_a_short_response(
     context: Context, pool: BackendPool, case: str
 ) -> None:
     behaviour, text = BROKEN_BODIES[case]
-    async with Http2Backend(behaving(behaviour), context()) as backend:  # type: ignore[arg-type]
+    async with Http2Backend(behaving(behaviour), context()) as backend:
         with pytest.raises(BackendError) as raised:
             await (await pool.exchange(backend.endpoint, "POST", "/bad", [], shared=True)).read()
         assert text in str(raised.value)
@@ -134,7 +133,7 @@ async def test_a_broken_body_is_an_error_and_never_a_short_response(
 async def test_a_violation_ends_the_connection_and_the_next_request_makes_another(
     context: Context, pool: BackendPool, case: str
 ) -> None:
-    async with Http2Backend(behaving(CONNECTION_ERRORS[case]), context()) as backend:  # type: ignore[arg-type]
+    async with Http2Backend(behaving(CONNECTION_ERRORS[case]), context()) as backend:
         with pytest.raises(BackendError, match="connection error: "):
             await pool.exchange(backend.endpoint, "POST", "/bad", [], shared=True)
         well = await pool.exchange(backend.endpoint, "GET", "/well", [], shared=True)
@@ -144,7 +143,7 @@ async def test_a_violation_ends_the_connection_and_the_next_request_makes_anothe
 
 async def test_a_backend_that_ignores_the_window_is_reset(context: Context, pool: BackendPool) -> None:
     behaviour = then(head(), *[data(b"x" * 16384)] * (2 * STREAM_WINDOW // 16384))
-    async with Http2Backend(behaving(behaviour), context()) as backend:  # type: ignore[arg-type]
+    async with Http2Backend(behaving(behaviour), context()) as backend:
         exchange = await pool.exchange(backend.endpoint, "GET", "/bad", [], shared=True)
         with pytest.raises(BackendError, match="FLOW_CONTROL_ERROR"):
             while True:
@@ -236,7 +235,7 @@ async def test_headers_of_an_http1_connection_do_not_reach_an_http2_backend(
         await peer.reader.read()
 
     async with Http2Backend(backend_serves, context()) as backend:
-        client = await watching_client(serve, pool, backend)
+        client = await watching_client(serve, pool, backend.endpoint)
         client.get(
             "/watch?a=b",
             "Connection: keep-alive, x-secret\r\nX-Secret: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: close\r\n"
@@ -272,22 +271,11 @@ async def test_headers_of_a_connection_in_an_http2_response_do_not_reach_an_http
         ),
         data(b"0\r\n\r\n", end=True),
     )
-    async with Http2Backend(behaving(behaviour), context()) as backend:  # type: ignore[arg-type]
-        client = await watching_client(serve, pool, backend)
+    async with Http2Backend(behaving(behaviour), context()) as backend:
+        client = await watching_client(serve, pool, backend.endpoint)
         client.get("/watch")
         status, headers, body = await client.answer()
         assert (status, body) == (200, b"0\r\n\r\n")
         del headers["date"]
         assert headers == {"x-kept": "1", "content-length": "5"}
         await client.close()
-
-
-async def watching_client(serve: Serve, pool: BackendPool, backend: Http2Backend) -> Client:
-    """Return a client of a server that forwards each request as a watch."""
-    handler = forwarding(pool, backend.endpoint)
-
-    async def watching(request: Request) -> Response:
-        request.info = RequestInfo(is_resource_request=True, path=request.path, verb="watch")
-        return await handler(request)
-
-    return await Client.connect(await serve(watching))

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from integration.http.conftest import Client, Serve
-from integration.proxy.conftest import Context, forwarding
+from integration.http.conftest import Serve
+from integration.proxy.conftest import Context, watching_client
 from support.http2_backend import OK, Http2Backend, Http2Peer
 from support.waiting import eventually
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
@@ -22,7 +22,6 @@ from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.proxy.exchange import Exchange
 from tetrapod.generic.proxy.h2 import connection as connections
 from tetrapod.generic.proxy.h2.exchange import STREAM_WINDOW
-from tetrapod.machinery.requestinfo import RequestInfo
 
 
 def endpoint_of(server: HttpServer) -> Endpoint:
@@ -391,13 +390,7 @@ async def test_a_client_gets_a_watch_of_an_http2_backend_with_its_trailers(
         await peer.reader.read()
 
     async with Http2Backend(backend_serves, context()) as backend:
-        handler = forwarding(pool, backend.endpoint)
-
-        async def watching(request: Request) -> Response:
-            request.info = RequestInfo(is_resource_request=True, path="/watch", verb="watch")
-            return await handler(request)
-
-        client = await Client.connect(await serve(watching))
+        client = await watching_client(serve, pool, backend.endpoint)
         client.get("/watch", "X-Remote-User: eve\r\nTE: trailers\r\n")
         assert (await client.reader.readuntil(b"0\r\n")).endswith(b"6\r\nonetwo\r\n0\r\n")
         assert (await client.reader.readuntil(b"\r\n\r\n")).lower() == b"x-sum: 7\r\n\r\n"
