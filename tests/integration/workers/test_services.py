@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.workers.worker_server import COUNT, TOKENS
+from integration.workers.worker_server import COUNT, TOKENS, WATCH, children_of
 from support.services import Services, running_services
 from support.waiting import until
 from support.wire import Client, raw_connection, read_to_end
@@ -18,10 +18,6 @@ from support.wire import Client, raw_connection, read_to_end
 pytestmark = pytest.mark.timeout(300)
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-WATCH = (
-    b"GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n"
-    b"Connection: close\r\n\r\n"
-)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +29,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 def workers(services: Services) -> list[int]:
-    supervisor = services.processes["core"].pid
-    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text()
-    return [int(pid) for pid in children.split()]
+    return children_of(services.processes["core"].pid)
 
 
 def test_requests_succeed_while_a_worker_of_core_is_terminated_and_replaced(services: Services) -> None:

@@ -12,16 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from integration.workers.worker_server import COUNT, WorkerServer, own_etcd, server_over, worker_server
+from integration.workers.worker_server import COUNT, WATCH, WorkerServer, own_etcd, server_over, worker_server
 from support.waiting import until
 from support.wire import raw_connection, read_to_end
 
 pytestmark = pytest.mark.timeout(300)
-
-WATCH = (
-    b"GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n"
-    b"Connection: close\r\n\r\n"
-)
 
 
 @pytest.fixture

@@ -23,6 +23,17 @@ COUNT: Final = 2
 _ESTABLISHED: Final = "01"
 
 
+WATCH: Final = (
+    b"GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin-token\r\n"
+    b"Connection: close\r\n\r\n"
+)
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the child processes of a process, in the order in which they were started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 class WorkerServer:
     """A running `tetrapod up --workers=2`."""
 
@@ -32,9 +43,7 @@ class WorkerServer:
 
     def pids(self) -> list[int]:
         """Return the processes of the workers, in the order in which they were started."""
-        supervisor = self.server.process.pid
-        children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text()
-        return [int(pid) for pid in children.split()]
+        return children_of(self.server.process.pid)
 
     def client(self) -> Client:
         return Client(self)
