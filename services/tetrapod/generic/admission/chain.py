@@ -16,13 +16,13 @@ from tetrapod.generic.observability.tracing.spans import NOTHING, current, detai
 
 
 class _Step(NamedTuple):
-    """One plugin in one phase (mutating or validating).
+    """A plugin in one of the two phases, mutating or validating.
 
     Attributes:
         name: the name of the plugin.
-        operations: the operations that it handles, such as CREATE.
-        handles: returns whether it handles a request with such an operation.
-        call: its method `admit` or `validate`.
+        operations: the operations that the plugin handles, such as CREATE.
+        handles: returns whether the plugin handles a request that has one of these operations.
+        call: the plugin's method `admit` or `validate`.
     """
 
     name: str
@@ -34,7 +34,11 @@ class _Step(NamedTuple):
 class Chain:
     """The implementation of `AdmissionChain`. A plugin is called only in the phases for which it has a method.
 
-    `names` are those of the plugins, in order.
+    Args:
+        plugins: the plugins, in the order in which they are called.
+
+    Attributes:
+        names: the names of the plugins, in the same order.
     """
 
     def __init__(self, plugins: Sequence[Plugin | MutatingPlugin | ValidatingPlugin]) -> None:
@@ -44,7 +48,7 @@ class Chain:
         self._operations = frozenset[str]().union(*(plugin.operations for plugin in plugins))
 
     def handles(self, operation: str) -> bool:
-        """Return whether any plugin handles the operation ("CREATE", …), so that calling the chain is of use."""
+        """Return whether any plugin handles the operation ("CREATE", …). If not, the caller need not run the chain."""
         return operation in self._operations
 
     async def admit(self, attributes: Attributes) -> None:

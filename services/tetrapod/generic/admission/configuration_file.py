@@ -25,9 +25,10 @@ _LEGACY: Final = {"ImagePolicyWebhook": "imagePolicy", "PodNodeSelector": "podNo
 
 
 def read_configuration(path: str) -> PluginConfiguration:
-    """Read the file, and return the configurations of the plugins.
+    """Read the file of --admission-control-config-file, and return the configurations of the plugins.
 
-    A file from before AdmissionConfiguration is the configuration of ImagePolicyWebhook and PodNodeSelector.
+    A file in the format that preceded AdmissionConfiguration (with `imagePolicy` or `podNodeSelectorPluginConfig`) is
+    passed as it is to ImagePolicyWebhook and PodNodeSelector.
 
     Raises:
         Unconfigurable: the file cannot be read or decoded; with upstream's text.

@@ -27,7 +27,7 @@ class Equivalent(NamedTuple):
 
 
 class Versions(Protocol):
-    """Converts the objects of a request to the version that a plugin needs, and modified ones back.
+    """Converts the objects of a request to the version that a plugin needs, and objects that it modified back.
 
     Upstream: admission.ObjectInterfaces
     """
@@ -51,11 +51,13 @@ class Versions(Protocol):
         ...
 
     async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
-        """Convert a modified object of `kind` back to the form of `Attributes.object`, decoded and defaulted.
+        """Convert an object that a plugin received as `kind` and modified back to the version of `Attributes.object`.
 
-        The argument may be modified.
+        The result is decoded and has defaults. `obj` may be modified.
 
         Args:
+            obj: the modified object.
+            kind: the kind and version of `obj`.
             strict: reject unknown fields instead of removing them.
             large: whether the object is decoded in a thread.
 
@@ -163,7 +165,7 @@ class Plugin:
     operations: frozenset[str] = ALL_OPERATIONS
 
     def handles(self, attributes: Attributes) -> bool:
-        """Return whether the plugin is called for this request. It is asked only for its `operations`."""
+        """Return whether the plugin is called for this request. Only requests with one of `operations` are passed."""
         return True
 
 

@@ -52,7 +52,10 @@ VIRTUAL: Final = frozenset(
 
 
 def exempt_from_webhooks(attributes: Attributes) -> bool:
-    """Return whether no webhook is called: for webhook configurations, admission policies, their bindings, and reviews.
+    """Return whether no webhook is called for the request, because of its resource.
+
+    That is so for webhook configurations, admission policies and their bindings, and for reviews (TokenReview,
+    SubjectAccessReview and so on).
 
     Upstream: plugin/webhook/predicates/rules/rules.go, IsExemptAdmissionConfigurationResource.
     """
@@ -63,9 +66,10 @@ def exempt_from_webhooks(attributes: Attributes) -> bool:
 
 
 def exempt_from_policies(attributes: Attributes) -> bool:
-    """Return whether no admission policy is evaluated: for admission policies, their bindings, and reviews.
+    """Return whether no admission policy is evaluated for the request, because of its resource.
 
-    Policies apply to webhook configurations.
+    That is so for admission policies and their bindings, and for reviews (TokenReview, SubjectAccessReview and so on).
+    Unlike webhooks, policies also apply to webhook configurations.
 
     Upstream: plugin/policy/generic/plugin.go, Plugin.Dispatch.
     """
@@ -112,8 +116,9 @@ class Rule(NamedTuple):
         """Return whether the rule matches the request.
 
         Args:
-            resource: compared instead of the request's resource: the same, or another version or group that serves the
-                same objects.
+            attributes: the request.
+            resource: the resource to compare with the rule instead of the request's resource. It is the same resource,
+                or another version or group that serves the same objects.
         """
         return (
             _listed(self.operations, attributes.operation)
@@ -140,10 +145,15 @@ def _listed(items: frozenset[str], requested: str) -> bool:
 
 
 def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> Equivalent | None:
-    """Return the resource and kind in which the first matching rule wants the request, or None if no rule matches.
+    """Return the resource and kind under which the first matching rule matches the request, or None if no rule matches.
+
+    They are those of the request if a rule names its group-version. The webhook or policy receives the objects as this
+    kind.
 
     Args:
-        equivalent: whether rules for other group-versions of the same objects match too (matchPolicy Equivalent).
+        rules: the rules of a webhook or policy.
+        attributes: the request.
+        equivalent: whether a rule may name another group-version of the same objects (matchPolicy Equivalent).
     """
     own = attributes.resource
     for rule in rules:
@@ -160,7 +170,7 @@ def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> 
 
 
 class ParsedSelector:
-    """A parsed LabelSelector. An invalid one raises its error at the first use, not here.
+    """A parsed LabelSelector. If the selector is invalid, `parsed` raises the error, not the constructor.
 
     Args:
         selector: the LabelSelector object; None selects nothing, and an empty one everything.
@@ -186,7 +196,7 @@ class ParsedSelector:
 
 
 class Namespaces:
-    """The namespaces of requests, read from storage, which every service can read.
+    """Reads the namespaces of requests from the storage, to which every service has access.
 
     Args:
         storages: provides the storage of Namespaces.
@@ -228,7 +238,7 @@ class Namespaces:
 
 
 def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
-    """Return whether the selector matches the labels of the new or the old object. An empty one matches everything.
+    """Return whether the selector matches the labels of the new or of the old object. An empty selector always matches.
 
     Raises:
         StatusError: 500, the selector is invalid.

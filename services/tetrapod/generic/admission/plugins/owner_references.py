@@ -66,10 +66,10 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             raise forbidden(attributes, f"{prefix}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
-        """Return whether the user may update the finalizers of all objects.
+        """Return whether the user may update the finalizers of all objects of all resources.
 
-        It is checked first, because the check for one owner needs discovery to find its resource, which may be
-        unavailable.
+        This permission is checked first. The check for a single owner needs discovery, to find the resource of the
+        owner's kind, and discovery may be unavailable.
         """
         check = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
         return (await self._authorizer.authorize(check)).decision is Decision.ALLOW

@@ -16,10 +16,13 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 class Change(Protocol):
-    """The effect of one write on the usage of quotas.
+    """The effect that one write has on the usage of quotas.
 
-    `resource` is the resource of the object, and `new` the object that will be stored. A `Usage` maps resource names
-    of quotas (such as `requests.cpu`) to quantities.
+    A `Usage` maps resource names of quotas (such as `requests.cpu`) to quantities.
+
+    Attributes:
+        resource: the resource of the object.
+        new: the object that will be stored.
     """
 
     @property
@@ -30,24 +33,27 @@ class Change(Protocol):
 
     @property
     def used(self) -> Usage:
-        """The whole usage of the new object, including what the old object used already."""
+        """The whole usage of the new object, including the part that the stored object already uses."""
         ...
 
     @property
     def alone(self) -> Usage:
-        """The usage that the write adds, computed without regard to a quota's scopes; used if no quota matches."""
+        """The usage that the write adds if the scopes of quotas are ignored.
+
+        The plugin uses it only to decide whether limitedResources apply to a write that no quota matches.
+        """
         ...
 
     def names(self, quota: Object) -> list[str]:
-        """Return the resource names that the quota limits for this object; empty if the object is not in its scope."""
+        """Return the resource names by which the quota limits the object; [] if the quota's scopes exclude it."""
         ...
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
-        """Return which of these resources the object must specify but does not, separated by commas, or ""."""
+        """Return, as an error text, which resources in `names` the object must specify but does not; "" if none."""
         ...
 
     def delta(self, quota: Object) -> Usage:
-        """Return the usage that the write adds to a quota that matches; empty if none."""
+        """Return the usage that the write adds to a quota that limits the object; {} if it adds nothing."""
         ...
 
 
@@ -55,7 +61,7 @@ class Evaluator(Protocol):
     """Computes the effect of writes on usage, for the kinds of one service."""
 
     def updates(self, attributes: Attributes) -> bool:
-        """Return whether this update may increase the usage; if not, quotas ignore it."""
+        """Return whether an update of this resource or subresource can change usage; else ResourceQuota ignores it."""
         ...
 
     async def change(self, attributes: Attributes) -> Change | None:
@@ -65,12 +71,12 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The effect of creating one object of a kind of which only the number counts.
+    """The `Change` for the creation of one object of a kind whose objects quotas only count.
 
     Attributes:
-        resource: the kind's resource.
+        resource: the resource of the object.
         new: the new object.
-        used: the quota that it uses, by the resource names of quotas.
+        used: the usage: a quantity of 1 for the name `count/RESOURCE.GROUP`.
     """
 
     resource: GroupResource
@@ -82,9 +88,9 @@ class Created:
         return self.used
 
     def names(self, quota: Object) -> list[str]:
-        """Return the resource names in the quota that limit this object.
+        """Return the resource names by which the quota limits this object.
 
-        A quota with scopes limits nothing here, because scopes select only pods and claims.
+        The result is [] for a quota with scopes, because scopes select only pods and claims.
         """
         hard = (quota.get("status") or {}).get("hard") or {}
         return [] if scopes_of(quota) else [name for name in self.used if name in hard]
@@ -97,7 +103,7 @@ class Created:
 
 
 class ObjectCounts:
-    """The evaluator of kinds of which only the number counts, by the resource name `count/RESOURCE.GROUP`."""
+    """The evaluator of kinds whose objects quotas only count, under the resource name `count/RESOURCE.GROUP`."""
 
     def updates(self, attributes: Attributes) -> bool:
         return False

@@ -42,7 +42,16 @@ class Limited(Protocol):
         ...
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """Return the scopes of the object that require a quota but have none, as Go prints them, or ""."""
+        """Return the scopes in limitedResources that select the object but that no quota in the namespace has.
+
+        Args:
+            resource: the resource of the object.
+            obj: the object.
+            quotas: the ResourceQuotas of the namespace.
+
+        Returns:
+            The scopes as Go prints a list, for an error text; "" if there are none.
+        """
         ...
 
 

@@ -29,11 +29,11 @@ class _DecisionNeeded(Interrupt):
 
 
 class AuthorizerVariables:
-    """The authorizer variables of one request, and the decisions that its expressions have requested.
+    """The CEL variables `authorizer` and `authorizer.requestResource` of one request, and the results of their checks.
 
     Args:
-        authorizer: makes the decisions.
-        attributes: the request, whose user and resource the variables have.
+        authorizer: makes the authorization checks of the expressions.
+        attributes: the request, which determines the user and the requestResource.
     """
 
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
@@ -57,7 +57,12 @@ class AuthorizerVariables:
         return Decision(result.decision is AuthorizationDecision.ALLOW, result.reason, result.error)
 
     async def settle(self, interrupt: Interrupt) -> None:
-        """Request and cache the decision that interrupted an expression, so that it can be evaluated again.
+        """Make the authorization check for which an expression was interrupted, and keep its result for the request.
+
+        The caller then evaluates the expression again.
+
+        Args:
+            interrupt: the exception that the evaluation of the expression raised.
 
         Raises:
             StatusError: 503, a service that the decision depends on is unavailable.

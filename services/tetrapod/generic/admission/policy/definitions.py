@@ -41,7 +41,7 @@ class Match:
         self._objects = ParsedSelector(constraints.get("objectSelector"))
 
     async def find(self, attributes: Attributes, namespaces: Namespaces) -> Equivalent | None:
-        """Return the resource and kind in which the request matches, or None if it does not.
+        """Return the resource and kind under which the rules match the request, or None if it does not match.
 
         Raises:
             StatusError: the rules match, but the namespace does not exist or a selector is invalid.
@@ -92,7 +92,7 @@ class Policy:
 
     @classmethod
     def of(cls, entry: Entry) -> Policy:
-        """Parse a stored policy. The result refers to the entry's shared object."""
+        """Parse a stored policy. The result contains parts of the cached object, which must not be modified."""
         obj = entry.peek()
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
@@ -126,7 +126,7 @@ class Binding:
 
     @classmethod
     def of(cls, entry: Entry) -> Binding:
-        """Parse a stored binding. The result refers to the entry's shared object."""
+        """Parse a stored binding. The result contains parts of the cached object, which must not be modified."""
         spec = entry.peek().get("spec") or {}
         match = spec.get("matchResources")
         return cls(

@@ -118,9 +118,12 @@ def typed_environment(object_type: DeclType | None, params: bool, params_type: D
 
 
 def with_variables(environment: Environment, fields: Mapping[str, DeclType]) -> Environment:
-    """Return the environment extended by the variable `variables`, which has these fields.
+    """Return the environment extended by the CEL variable `variables`.
 
-    Fields that are added to the mapping later are seen by later compilations.
+    Args:
+        environment: the environment to extend.
+        fields: the types of the fields of `variables`, by name. Fields that the caller adds to this mapping later are
+            known in later compilations.
     """
     return environment.extend({"variables": object_decl(VARIABLES, fields)})
 
@@ -142,9 +145,13 @@ _KEPT: Final = frozenset(
 
 
 def variable_type(expression_type: CelType | None) -> DeclType:
-    """Return the type of a composed variable from that of its expression (None: it has none).
+    """Return the declared type of a composed variable, given the type of its expression.
 
-    Types other than basic types, lists and maps become dyn (upstream: convertCelTypeToDeclType).
+    Basic types, and lists and maps of them, are kept. All other types become dyn, as does None (upstream:
+    convertCelTypeToDeclType).
+
+    Args:
+        expression_type: the type of the compiled expression; None if it could not be compiled.
     """
     if expression_type in _KEPT:
         return DeclType(expression_type.name, expression_type, 0)

@@ -27,13 +27,14 @@ JSON_PATCH: Final[Returns] = (types.list_of(types.object_type("JSONPatch")),)
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A CEL expression with its program, or with the error because of which it has none.
+    """A CEL expression with its program, or with the error for which it has no program.
 
     Attributes:
-        expression: the text.
-        program: the program; None if it cannot be compiled.
+        expression: the text of the expression.
+        program: the program; None if there is an error.
         error: the text of the compile error; "" if there is a program.
-        is_internal: whether the expression is valid, but no program can be built because its constant part fails.
+        is_internal: whether the expression has no type error, but its program cannot be built, because evaluating its
+            constant part fails.
     """
 
     expression: str

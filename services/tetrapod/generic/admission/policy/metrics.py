@@ -40,9 +40,14 @@ _MUTATION_SECONDS: Final = Histogram(
 
 
 def error_type(text: str) -> str:
-    """Return the metric label for a false or failed expression, from its error text or message.
+    """Return the value of the metric label `error_type` for a validation that is false or failed, from its error text.
 
-    Upstream: ErrorType, which does not distinguish the two.
+    Args:
+        text: the error text of a failed expression, or the message of a false one. Like upstream's ErrorType, this
+            function does not distinguish the two.
+
+    Returns:
+        "compile_error", "out_of_budget" or "invalid_error".
     """
     if text.startswith("compilation"):
         return "compile_error"

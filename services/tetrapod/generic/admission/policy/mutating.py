@@ -44,11 +44,12 @@ def _compile(policy: Policy) -> Mutator:
 
 @dataclass(slots=True)
 class _Reinvocation:
-    """The state that the first invocation of the plugin leaves for the second (upstream: policyReinvokeContext).
+    """The state that the first invocation of the plugin keeps for the second (upstream: policyReinvokeContext).
 
-    - `output` is a copy of the object after the invocation.
-    - `invoked` are the policies applied since the last change that may be applied again.
-    - `again` are those to apply in the second invocation.
+    Attributes:
+        output: a copy of the object after the first invocation.
+        invoked: the policies with reinvocationPolicy IfNeeded that were applied since the last change of the object.
+        again: the policies to apply in the second invocation.
     """
 
     output: Object | None = None
@@ -56,7 +57,7 @@ class _Reinvocation:
     again: set[Key] = field(default_factory=set)
 
     def require(self) -> None:
-        """Record a change of the object: the policies that were applied before it are to be applied again."""
+        """Record that the object has changed: the policies in `invoked` move to `again`."""
         self.again |= self.invoked
         self.invoked = set()
 

@@ -36,7 +36,7 @@ class _Followed(NamedTuple):
 
 
 class Params:
-    """The informers of the kinds of parameters.
+    """The parameter objects of policies, read by one informer for each kind of parameters (paramKind).
 
     Args:
         client: reads the parameters.
@@ -49,7 +49,7 @@ class Params:
         self._followed: dict[GroupVersionKind, _Followed] = {}
 
     def keep(self, kinds: Iterable[GroupVersionKind]) -> None:
-        """Stop the informers of all kinds but these."""
+        """Stop the informers of all kinds that are not in `kinds`."""
         for kind in self._followed.keys() - set(kinds):
             task = self._followed.pop(kind).task
             if isinstance(task, asyncio.Task):
@@ -72,16 +72,16 @@ class Params:
             self._followed[kind] = _Followed(mapping, informer, task)
 
     async def collect(self, kind: GroupVersionKind | None, ref: Object | None, namespace: str) -> list[Object | None]:
-        """Return the parameters of a binding for a request in `namespace` ("" for cluster-scoped objects).
+        """Return the parameter objects that a binding selects for a request.
 
         They are shallow copies with apiVersion and kind. The result is [None] if the policy has no paramKind or the
-        binding has no paramRef. It is empty if no parameter matches and the binding allows that.
+        binding has no paramRef. It is [] if no parameter matches and parameterNotFoundAction is not Deny.
 
         Args:
-            kind: the paramKind of the policy, which `add_kind` must have added; None if the policy has none.
+            kind: the paramKind of the policy, which must have been passed to `add_kind`; None if the policy has none.
             ref: the paramRef of the binding; None if the binding has none.
-            namespace: the namespace of the request. It is used if the paramKind is namespaced and `ref` has no
-                namespace.
+            namespace: the namespace of the request, "" for cluster-scoped objects. It is used if the paramKind is
+                namespaced and `ref` has no namespace.
 
         Raises:
             ConfigurationError: the paramRef is invalid, its parameters are missing and it requires them, or the

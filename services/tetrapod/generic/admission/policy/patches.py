@@ -99,9 +99,10 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 
 def _foreign(value: Any) -> GoValue | None:
-    """Return the Go value into which upstream converts a CEL value that JSON cannot represent, or None for others.
+    """Return the Go value that upstream makes of a CEL value that JSON cannot represent (bytes, a timestamp, …).
 
-    No field accepts such a value, so that validation fails with upstream's text.
+    Return None for a value that JSON can represent. No field accepts such a Go value, so validation of the
+    configuration fails with upstream's text.
     """
     match value:
         case None:
@@ -119,11 +120,12 @@ def _foreign(value: Any) -> GoValue | None:
 
 
 def _native(converted: Any, value: Any) -> Any:
-    """Return the JSON of a CEL value, with a `GoValue` for each part that JSON cannot represent, such as a timestamp.
+    """Return a CEL value as JSON, with a `GoValue` for each part that JSON cannot represent, such as a timestamp.
 
     Args:
-        converted: the value as JSON.
-        value: the value.
+        converted: `value` converted to JSON, with the same structure. The parts that JSON can represent are taken from
+            it.
+        value: the CEL value.
     """
     if (foreign := _foreign(value)) is not None:
         return foreign

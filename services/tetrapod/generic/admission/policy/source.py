@@ -73,7 +73,7 @@ class PolicySource(Generic[E]):
 
     @property
     def synced(self) -> bool:
-        """Whether policies and bindings have been read. The first access starts to follow them."""
+        """Whether policies and bindings have been read. The first access starts the watches of both."""
         if not self._started:
             self._started = True
             self._background(f"informer/{self._names[0]}", self._policies.run())

@@ -148,12 +148,12 @@ def _deny_misconfigured(match: Misconfigured, request: _Request) -> None:
 
 
 def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request) -> None:
-    """Apply the actions of a binding (Deny, Warn, Audit) to each failed validation, and record the metrics.
+    """Apply the actions of a binding (Deny, Warn, Audit) to each failed validation of a policy, and record the metrics.
 
     Args:
         verdict: the results of the policy's validations.
         policy: the policy.
-        binding: its binding, which has the actions.
+        binding: the binding with the actions.
         request: the state of the request, to which denials, warnings and failures to audit are added.
     """
     for i, decision in enumerate(verdict.decisions):

@@ -97,7 +97,7 @@ class WebhookPlugin(Plugin):
         return self._hooks.all
 
     async def _match(self, hook: Hook, attributes: Attributes) -> Equivalent | None:
-        """Return the resource and kind in which the webhook wants the request, or None if it does not match.
+        """Return the resource and kind under which the webhook matches the request, or None if it does not match.
 
         Raises:
             StatusError: a selector is invalid, the namespace does not exist, or match conditions cannot be evaluated.

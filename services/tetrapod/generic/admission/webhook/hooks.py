@@ -80,11 +80,11 @@ def hooks_of(entry: Entry) -> list[Hook]:
 
 
 class Hooks:
-    """All webhooks of one type (mutating or validating), followed from the first request on.
+    """All webhooks of one type (mutating or validating), kept current by a watch from the first call of `ready` on.
 
     Args:
-        storages: provides the storage of the configurations.
-        config: the place of the configurations in the store.
+        storages: provides the storage of the webhook configurations.
+        config: the storage configuration of the webhook configurations.
         background: starts a coroutine that runs until the server stops.
     """
 
@@ -97,9 +97,9 @@ class Hooks:
         self._all: list[Hook] | None = None
 
     async def ready(self) -> bool:
-        """Start following the configurations, if necessary, and wait up to ten seconds until they are read.
+        """Start the watch of the webhook configurations, if necessary, and wait up to ten seconds until they are read.
 
-        Return False if that takes longer.
+        Return False if that takes longer, else True.
         """
         if not self._started:
             self._started = True
