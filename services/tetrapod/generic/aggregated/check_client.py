@@ -56,12 +56,12 @@ class CheckResponse:
 
 @dataclass(frozen=True, slots=True)
 class CheckClient:
-    """A client of one server.
+    """A blocking HTTPS client of the API server under test, which opens a connection for each request.
 
     Attributes:
         url: `https://HOST:PORT` of the server.
         certificate: the file with the front proxy's client certificate, which the server must trust.
-        key: the file with its key.
+        key: the file with the key of that certificate.
         ca: the file with the CA of the server certificate; None accepts any certificate.
         timeout: the timeout of each request in seconds.
     """
@@ -73,7 +73,7 @@ class CheckClient:
     timeout: float = 10.0
 
     def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> CheckResponse:
-        """Send a request for a user, as the aggregator does: with the front proxy's certificate and identity headers.
+        """Send a request in the way of the aggregator: with the front proxy's certificate and identity headers.
 
         Args:
             path: the path and the query.

@@ -43,7 +43,7 @@ _HEADER_NAMES: Final = (
 
 
 class Trust(NamedTuple):
-    """The trust configuration that the cluster publishes for aggregated API servers.
+    """The CAs and header names that the cluster publishes in the ConfigMap `extension-apiserver-authentication`.
 
     Attributes:
         client_ca: the CA of client certificates in PEM; "" for none.
@@ -59,7 +59,10 @@ class Trust(NamedTuple):
 
 
 async def read_trust(client: Client) -> Trust:
-    """Return the published trust configuration. Retry every second while it cannot be read, and log the reason."""
+    """Return the content of the ConfigMap `kube-system/extension-apiserver-authentication`.
+
+    While it cannot be read, log the reason and retry every second, without end.
+    """
     while True:
         try:
             config_map = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
@@ -93,9 +96,10 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
 
 def authorizer(client: Client) -> Authorizer:
-    """Return an authorizer that asks the cluster by SubjectAccessReview and caches each decision for `REVIEW_SECONDS`.
+    """Return an authorizer that creates a SubjectAccessReview in the cluster for each request.
 
-    Health checks, and all requests of system:masters, are allowed without a review.
+    It caches each decision for `REVIEW_SECONDS`. Health checks, and all requests of system:masters, are allowed without
+    a review.
     """
     reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

@@ -239,9 +239,10 @@ class AuditContext:
     # --- between servers
 
     def requested_level(self) -> str:
-        """Return the header value by which the peer service is asked for audit data: the level, and an option.
+        """Return the value of the request header that asks a peer service for audit data.
 
-        The level is at most Request, because this server sees the response itself.
+        It is the audit level, followed by a suffix if managed fields are to be omitted. The level is at most Request,
+        because this server sees the response itself.
         """
         return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (
             AUDIT_OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
@@ -278,7 +279,7 @@ _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 def _bounded(status: Object) -> Object:
-    """Return a copy of a Status with only the fields whose size is limited."""
+    """Return the responseStatus of an event for a Status: its fields of bounded size, with empty metadata."""
     return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
 
 

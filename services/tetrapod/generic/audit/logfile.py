@@ -98,7 +98,8 @@ def open_writer(path: str, rotation: RotationConfig, tidying: ProcessLock | None
     Args:
         path: the file, or `-` for standard output.
         rotation: the limits of rotation. A `max_bytes` of 0 means that the file is never rotated.
-        tidying: the lock that permits to compress and remove rotated files; None for the only process.
+        tidying: the lock that a process holds while it compresses and removes rotated files; None if only one process
+            writes the log.
 
     Raises:
         OSError: the file cannot be created or written.

@@ -24,7 +24,12 @@ _NOTHING: Final = GroupVersionKind("", "v1", "")
 
 
 def is_costly(response: Response, body: bytes) -> bool:
-    """Return whether `response_object` is called in a thread for this body, which may be compressed."""
+    """Return whether `response_object` takes so long for this response that the caller must run it in a thread.
+
+    Args:
+        response: the response, whose headers give the media type and the encoding of the body.
+        body: the body as sent, which may be compressed.
+    """
     return len(body) >= (LARGE if _media_type(response) == "application/json" else LARGE // 8) or (
         len(body) >= LARGE // 8 and _is_compressed(response)
     )
@@ -97,7 +102,7 @@ def may_be_status(response: Response) -> bool:
 
 
 def status_in(response: Response, body: bytes) -> Object | None:
-    """Return the Status in a response, or None if the response is another object or longer than a Status."""
+    """Return the v1 Status in a response, or None if the body is another object or longer than 64 KiB."""
     if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
         return None
     kind = _media_type(response)

@@ -39,7 +39,7 @@ def request_header(audit: Auditor) -> HeaderList:
 
 
 def parse_request_header(text: str) -> Auditing | None:
-    """Return what the request header asks for, or None if it is malformed."""
+    """Return the audit level and options that the value of the request header asks for, or None if it is malformed."""
     level = LEVELS.get(text.removesuffix(AUDIT_OMIT_MANAGED_FIELDS))
     return None if level is None else Auditing(level, omit_managed_fields=text.endswith(AUDIT_OMIT_MANAGED_FIELDS))
 

@@ -50,7 +50,8 @@ class RotatingFile:
     Args:
         path: the file; rotated files are in the same directory.
         config: the limits of rotation.
-        tidying: the lock that permits to compress and remove rotated files, if several processes write the file.
+        tidying: the lock that a process holds while it compresses and removes rotated files; None if only one process
+            writes the file.
     """
 
     def __init__(self, path: Path, config: RotationConfig, tidying: ProcessLock | None = None) -> None:

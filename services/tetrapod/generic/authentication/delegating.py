@@ -28,14 +28,16 @@ class TokenReviewer:
 
     It returns None if the token is not authenticated and the review has no error.
 
+    Upstream's kube-apiserver checks tokens itself, so a client never gets a 401 because a service is unavailable. A 401
+    would make clients give up or discard their credentials; this authenticator therefore raises a 503 instead.
+
     Args:
         client: the client of the auth service.
 
     Raises:
         InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
             status below 500).
-        StatusError: 503, the auth service is unavailable. Upstream's kube-apiserver checks tokens itself, so its
-            clients never get a 401 for this reason; they would give up or discard their credentials.
+        StatusError: 503, the auth service is unavailable.
     """
 
     def __init__(self, client: Client) -> None:

@@ -120,10 +120,13 @@ class RequestHeaderAuthenticator:
 
 
 def extra_key(encoded: str) -> str:
-    """Return the key of an extra value from the end of its header's name, `encoded`.
+    """Return the key of an extra value, given the name of its header without the prefix.
 
     The name is converted to lower case and then percent-decoded, so encoded upper-case letters are kept.
     Upstream: unescapeExtraKey, which does not decode a name with malformed escapes
+
+    Args:
+        encoded: the rest of the header name after a prefix such as `X-Remote-Extra-`.
     """
     return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
 

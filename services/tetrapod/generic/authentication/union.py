@@ -27,8 +27,8 @@ class UnionAuthenticator:
     """A request authenticator that returns the result of the first of `authenticators` that accepts the request.
 
     The accepted user joins system:authenticated. If no authenticator accepts the request and one rejected a credential,
-    the first error is raised (401 for `REJECTED`). A request without credentials is anonymous, or the result is None if
-    that is not allowed.
+    the first error is raised (401 for `REJECTED`). A request without credentials is anonymous. If anonymous requests
+    are not allowed, the result for it is None.
 
     Args:
         authenticators: tried in this order.

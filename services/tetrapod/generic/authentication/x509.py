@@ -36,13 +36,13 @@ _EXPIRATION: Final = Histogram(
 class X509Authenticator:
     """The authenticator of client certificates. Users are cached by certificate.
 
-    It returns None without a certificate or if it has no common name, and `REJECTED` if it is not trusted or its uid is
-    invalid.
+    It returns None for a request without a certificate and for a certificate without a common name. It returns
+    `REJECTED` if the certificate is not trusted or its uid is invalid.
 
     Args:
         pool: the CAs of client certificates.
-        reserved_groups: groups that certificates cannot grant: an aggregator that users connect to reserves
-            SERVICES_GROUP.
+        reserved_groups: groups that are removed from the user. A server to which users connect passes SERVICES_GROUP,
+            so that no certificate makes a user a peer service.
     """
 
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
@@ -77,7 +77,8 @@ def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()
     """Return the user that the subject of a certificate names.
 
     The name is the last common name, or "" if the subject has no common name. The groups are the organizations without
-    `reserved_groups`. The extra value of the credential id is the SHA-256 fingerprint of the certificate.
+    `reserved_groups`. The extra value of the credential id is the SHA-256 fingerprint of the certificate. The uid is
+    read only if the feature gate AllowParsingUserUIDFromCertAuth is enabled.
 
     Raises:
         ValueError: the subject has several uids or an empty one.

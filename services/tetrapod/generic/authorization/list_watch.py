@@ -50,8 +50,8 @@ class StorageReflector:
 
     Attributes:
         revision: the follower has received every change up to this revision. Bookmarks advance it too.
-        changed: the revision of the last list or change that the follower received. A second process has seen as much
-            if its own `changed` or `revision` is not lower.
+        changed: the revision of the last list or change that the follower received. If the reflector of another process
+            has a `changed` or `revision` that is not lower, its follower has received the same changes.
         synced: set while the watch runs, after the first list.
     """
 
