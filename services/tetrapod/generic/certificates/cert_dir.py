@@ -11,10 +11,15 @@ from tetrapod.generic.certificates.pki import PRIVATE, PUBLIC, Pki, write_file
 
 
 def publish_serving(pki: Pki, directory: str) -> tuple[Path, Path]:
-    """Return the paths of `apiserver.crt` and `apiserver.key` in a directory.
+    """Return the paths of `apiserver.crt` and `apiserver.key` in a directory, after writing these files if necessary.
 
-    If both are missing, they are written: the server's own certificate with that of its CA, which clients trust, and
-    its key. Files that were written so are replaced once the certificate has been renewed; others are kept.
+    If both files are missing, the server's own certificate, followed by the CA certificate, and its key are written.
+    Files that this function wrote earlier are replaced once the server's certificate has been renewed. Files of the
+    user are kept.
+
+    Args:
+        pki: the server's own certificates.
+        directory: the value of --cert-dir.
 
     Raises:
         ValueError: one of the files is missing, and the other is not the server's own. The text is upstream's.

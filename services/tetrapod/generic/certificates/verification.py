@@ -25,13 +25,12 @@ def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def verified_chain(connection: Any) -> tuple[bytes, ...]:
-    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor.
+    """Return the verified certificate chain of the peer as DER, from the peer's own certificate to the trust anchor.
 
-    The chain is empty if the peer sent no certificate, and only the peer's own certificate in a resumed session.
+    The chain is empty if the peer sent no certificate. In a resumed session it has only the peer's own certificate.
 
     Args:
-        connection: an SSLObject after its handshake. Before Python 3.13 the method is only available on the private
-            object.
+        connection: an SSLObject after its handshake.
     """
     own: bytes | None = connection.getpeercert(True)
     if own is None:

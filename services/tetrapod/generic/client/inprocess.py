@@ -27,7 +27,8 @@ class InProcessTransport:
     """A `Transport` to a handler in this process.
 
     Args:
-        handler: receives the requests below the filters, so `user` is neither authenticated nor authorized.
+        handler: receives the requests. It is the handler behind the filters, so `user` is neither authenticated nor
+            authorized.
         user: the user of the requests.
     """
 

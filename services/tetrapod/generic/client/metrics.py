@@ -53,13 +53,10 @@ def register(queue: Queue) -> None:
 
 
 def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
-    """Return one row for each queue name: the sum of `value_of` over the queues with this name.
+    """Return the rows of a gauge of work queues: the queue name as label, and the sum over the queues with this name.
 
     Args:
         value_of: returns the value of a `Queue`.
-
-    Returns:
-        The rows of a gauge: label values and value.
     """
     values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):

@@ -59,9 +59,9 @@ def periodic_hook(
 ) -> Hook:
     """Return a post-start hook that calls `work`, and keeps calling it in the background.
 
-    The hook returns once the first call has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`. If
-    the store or another service does not respond, the hook raises the error. The lifecycle then calls it again, and the
-    server is not ready until then. Failed calls in the background are repeated with backoff.
+    The hook returns once the first call has succeeded, was rejected, or has taken longer than `FIRST_ATTEMPT_TIMEOUT`.
+    If the store or another service does not respond, the hook raises the error. The lifecycle then calls it again, and
+    the server is not ready until then. Failed calls in the background are repeated with backoff.
 
     Args:
         lifecycle: runs the background task.

@@ -94,7 +94,7 @@ class Reflector(ABC):
 
     @abstractmethod
     def _stored_keys(self) -> Collection[Key]:
-        """Return the keys of the stored objects, of which a list removes those that it does not contain."""
+        """Return the keys of the stored objects. After a list, keys that were not listed are passed to `_remove`."""
 
     @abstractmethod
     def _put(self, key: Key, obj: Object) -> None:
@@ -209,7 +209,10 @@ def key_of(obj: Object) -> Key:
 
 
 def _versions() -> list[tuple[tuple[str, ...], float]]:
-    """Return one row for each resource: its labels and its version, the lowest one if it has several reflectors."""
+    """Return the rows of the metric `informer_store_resource_version`: label values and value for each resource.
+
+    If a resource has several reflectors, the value is the lowest of their resource versions.
+    """
     versions: dict[tuple[str, ...], float] = {}
     for reflector in list(_reflectors):
         if reflector.version.isdigit():

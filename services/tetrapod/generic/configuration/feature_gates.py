@@ -78,9 +78,12 @@ def _gates_of(release: tuple[int, int]) -> Mapping[str, FeatureGate]:
 
 
 def _stored_gates(release: tuple[int, int]) -> Iterator[FeatureGate]:
-    """Yield the gates of `feature_gates.txt`, which tools/generate_feature_gates.py writes, as of a release.
+    """Yield the gates of `feature_gates.txt` (from tools/generate_feature_gates.py) as they are in a release.
 
-    The stage of those that it does not have is PREALPHA.
+    A gate that does not exist in that release yet has the stage PREALPHA.
+
+    Args:
+        release: the major and the minor version.
     """
     for line in files(__package__).joinpath("feature_gates.txt").read_text().splitlines():
         name, stage, default, locked, read, needs, history = line.split()
@@ -112,13 +115,13 @@ def gate_states() -> list[tuple[str, str, bool]]:
 
 
 def configure(settings: Sequence[str]) -> None:
-    """Set the gates of this process. Those that are not named have their defaults.
+    """Set the gates of this process. Gates that are not in `settings` have their defaults.
 
     Args:
         settings: the values of --feature-gates, such as `WatchList=false` or `kube:WatchList=false`.
 
     Raises:
-        FeatureGateError: a setting is invalid, or names a gate that has only its default behaviour here, with another
+        FeatureGateError: a setting is invalid, or it changes a gate that Tetrapod only implements with its default
             value. The gates of the process are then unchanged.
     """
     values = parse(settings)
@@ -151,7 +154,7 @@ def configure(settings: Sequence[str]) -> None:
 
 
 def _other_defaults() -> list[str]:
-    """Return the gates without an effect here whose default was another one in the emulated release, sorted."""
+    """Return the gates, sorted, that had another default in the emulated release but are fixed in this server."""
     gates = known_gates()
     return [
         name
@@ -201,9 +204,15 @@ def parse(settings: Sequence[str]) -> dict[str, bool]:
 
 
 def _settings_of_component(settings: Sequence[str]) -> list[str]:
-    """Return the settings `name=value` without the name of the component, which may be only `kube`.
+    """Return the settings without the prefix of a component, as `NAME=VALUE`.
 
     Upstream: component-base/cli/flag, ColonSeparatedMultimapStringString
+
+    Args:
+        settings: the values of --feature-gates. The prefix may only be `kube:`, in all settings or in none.
+
+    Raises:
+        FeatureGateError: another component is named, or only some settings have the prefix.
     """
     by_component: dict[str, list[str]] = {}
     for pair in settings:

@@ -15,9 +15,9 @@ _RECORD: Final = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "rene
 
 
 class LeaseLock:
-    """The Lease of a leader election. Records are dictionaries with the fields of its spec.
+    """The Lease of a leader election. A record is a dictionary with the fields of the Lease's spec.
 
-    Updates include the resource version that was last read or written, so of two concurrent ones one fails.
+    Updates include the resource version that was last read or written, so one of two concurrent updates fails.
 
     Args:
         client: reads and writes the Lease.
