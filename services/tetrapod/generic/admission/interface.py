@@ -58,12 +58,13 @@ class Versions(Protocol):
         Args:
             obj: the modified object.
             kind: the kind and version of `obj`.
-            strict: reject unknown fields instead of removing them.
+            strict: reject unknown fields of built-in kinds instead of removing them.
             large: whether the object is decoded in a thread.
 
         Raises:
             ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
                 decoder.
+            StatusError: a custom object is of another kind (422) or group (500).
         """
         ...
 

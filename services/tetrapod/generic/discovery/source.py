@@ -23,7 +23,7 @@ class DefinitionSource:
         return self._generation
 
     def install(self, definition: ResourceDefinition) -> None:
-        """Add a resource with its served versions, of which there must be one."""
+        """Add a resource in all its served versions. It must have at least one."""
         versions = self._versions.setdefault(definition.group, [])
         for version in definition.served_versions:
             if version not in versions:

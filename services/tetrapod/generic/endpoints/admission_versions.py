@@ -25,7 +25,7 @@ DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 class AdmissionVersions:
     """The implementation of `Versions` for one resource or subresource.
 
-    Objects of a `Rest` (a Scale, an Eviction) are never converted.
+    Objects of a `Rest`, a handler without storage (such as of a Scale or an Eviction), are never converted.
 
     Args:
         definition: the resource.
@@ -100,11 +100,16 @@ class AdmissionVersions:
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
-    """Check an object that came from a webhook or policy, and normalize it in place, with defaults.
+    """Check an object that came from a webhook or policy, remove its unknown fields and set defaults, in place.
+
+    Args:
+        decoder: the decoder of the kind that the object must have.
+        obj: the object.
+        strict: whether an unknown field of a built-in kind is an error.
 
     Raises:
-        ValueError: the object is of the wrong kind or has a value of a wrong type; if `strict`, also if it has an
-            unknown field.
+        ValueError: the object is of the wrong kind, has a value of a wrong type, or (`strict`) an unknown field.
+        StatusError: a custom object is of another kind (422) or group (500).
     """
     expected = decoder.kind
     if decoder.custom:

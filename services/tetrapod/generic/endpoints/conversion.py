@@ -18,14 +18,20 @@ from tetrapod.machinery.serializer.json import encode
 
 
 class Conversion:
-    """The conversion of one resource between `version` and the storage version.
+    """The conversion of the objects of one resource between `version` and the storage version.
 
-    `identity` is True if these are the same. `stored` is the apiVersion of stored objects, and `api_version` that of
-    `version`. If the resource has a conversion webhook, `ready` must be awaited before `bytes`, `object` and `peek`.
+    If the resource has a conversion webhook, `ready` must be awaited before `bytes`, `object` and `peek`.
 
     Args:
         definition: the resource.
         version: the version in requests and responses.
+
+    Attributes:
+        definition: the resource.
+        version: the version in requests and responses.
+        api_version: the apiVersion of that version.
+        stored: the apiVersion of stored objects.
+        identity: whether `api_version` and `stored` are the same.
     """
 
     __slots__ = (
@@ -80,9 +86,10 @@ class Conversion:
         return self.api_version if self.definition.custom else ""
 
     def metadata_bytes(self, entry: Entry) -> bytes:
-        """Return an encoding of the object from which only metadata may be used, without hidden annotations.
+        """Return an encoding of a stored object of which the caller may only use the metadata.
 
-        For built-in kinds it is always in the storage version, because metadata is the same in all versions.
+        For built-in kinds it is in the storage version, because metadata is the same in all versions. Annotations in
+        `ResourceDefinition.hidden_annotations`, which upstream does not have, are left out.
         """
         if self.definition.custom:
             return self.bytes(entry)
@@ -92,7 +99,7 @@ class Conversion:
         return encode(without_annotations(entry.object(), hidden))
 
     def bytes(self, entry: Entry) -> bytes:
-        """Return the encoded object in this version. If it had to be converted, the result is cached in the entry."""
+        """Return a stored object encoded in this version. The result of a conversion is cached in the entry."""
         raw = entry.raw
         if self.identity and raw.startswith(self._prefix):
             return raw
@@ -104,14 +111,14 @@ class Conversion:
         return encoded
 
     def object(self, entry: Entry) -> Object:
-        """Return a copy in this version that the caller may change."""
+        """Return a copy of a stored object in this version, which the caller may modify."""
         if self._convert_many is None:
             return self._convert_object(entry.object())
         copy: Object = orjson.loads(self.bytes(entry))
         return copy
 
     def peek(self, entry: Entry) -> Object:
-        """Return the object in this version. It may be shared and must not be modified."""
+        """Return a stored object in this version. The object may be shared and must not be modified."""
         obj = entry.peek()
         return obj if self.holds(obj) else self.object(entry)
 
@@ -149,9 +156,9 @@ class Conversion:
 
 
 def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
-    """Remove the annotations whose keys are in `hidden` from the object in place, and return it.
+    """Remove the annotations whose keys are in `hidden` from `obj`, in place, and return `obj`.
 
-    It must have annotations.
+    The object must have annotations. If all are removed, the field is removed too.
     """
     visible = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
     if visible:

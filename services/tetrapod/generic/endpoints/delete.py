@@ -32,8 +32,9 @@ _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 async def delete(scope: Scope, request: Request) -> Response:
     """Serve a DELETE of an object.
 
-    The response is a Status if the object was removed, unless the kind returns deleted objects. It is the object if
-    that waits for finalizers or a grace period; then the status code is 202 if `orphanDependents` is false.
+    If the object was removed, the response is a Status, or the object for kinds that return deleted objects. If the
+    object still waits for finalizers or a grace period, the response is the object. Its status code is then 202 if
+    `orphanDependents` is false, else 200.
 
     Raises:
         StatusError: the object does not exist (404), a precondition does not hold (409), or admission rejects the

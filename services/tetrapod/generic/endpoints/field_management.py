@@ -81,11 +81,12 @@ class EndpointFieldManager:
 
     Args:
         kind: the kind and version of its requests.
-        node_for: returns the schema of an apiVersion of the kind.
+        node_for: returns the schema of the kind in an apiVersion.
         convert: returns a copy of an object in another apiVersion; None if there is only one.
         reset_fields: returns, for each apiVersion, the fields that requests cannot change.
         subresource: the subresource that managedFields entries name; "" for the resource itself.
-        thorough: see `FieldManager`; True for custom resources.
+        thorough: whether whole objects are validated before an update is tracked. True for custom resources, because
+            stored objects may not match their schema.
         waits: whether `convert` calls a webhook, so that it must be called in a thread.
     """
 
@@ -118,9 +119,11 @@ class EndpointFieldManager:
         return self._manager
 
     async def run(self, large: bool, work: Callable[[], T]) -> T:
-        """Call `work`, which uses `update` or `apply`, and return its result; in a thread if that is necessary.
+        """Call `work` and return its result, in a thread if objects are large or if a webhook converts them.
 
-        It is necessary if objects are large (`large`), or if a webhook converts them.
+        Args:
+            large: whether objects are large.
+            work: a function that calls `update` or `apply`.
         """
         if not self._waits:
             return await offloaded(large, work)
@@ -132,13 +135,14 @@ class EndpointFieldManager:
             _LOOP.reset(token)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """Return the new object with updated managedFields; `new` may be modified.
+        """Return the new object with updated managedFields.
 
-        Empty lists that the stored form omits get no manager. They are still in the result, because validation needs
-        them.
+        Empty lists that are omitted from stored objects are not recorded in managedFields. They remain in the result,
+        because validation needs them.
 
         Args:
             live: the stored object; None for a create.
+            new: the new object, which may be modified.
             manager: the name of the field manager.
         """
         hidden = empty_values.hide(self._node(), new)

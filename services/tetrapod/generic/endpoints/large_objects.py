@@ -19,25 +19,28 @@ STATE_KEY: Final = "large objects"
 
 
 def set_large(context: Context, request: Request, *, large: bool) -> None:
-    """Set `context.large`, by which a request's objects are processed in threads, and a list for discarded objects.
+    """Prepare the context of a request for freeing its large objects in a thread.
 
-    `context.discard` adds to the list, and `free` frees its objects in a thread.
+    If `context.large` is True, the request's objects are processed in threads, and `context.discard` collects objects
+    that are not needed any more. `free` frees them when the request has been served.
 
     Args:
-        context: the context of the request.
+        context: the registry context of the request.
         request: the request.
-        large: whether its body is large. It becomes true later if the stored object is large.
+        large: the initial value of `context.large`: whether the request body is large. The value becomes True later if
+            the stored object is large.
     """
     context.large = large
     context.discarded = request.state[STATE_KEY] = []
 
 
 async def free(request: Request, error: BaseException | None = None) -> None:
-    """Free the objects that were discarded, unless something still refers to them.
+    """Free the objects that `context.discard` has collected, in a thread. Objects in use elsewhere are not freed.
 
     Args:
         request: the request that has been served.
-        error: the error that ended it, whose traceback refers to the objects too.
+        error: the exception that ended the request; None if it succeeded. The frames of its traceback are cleared,
+            because they refer to the objects.
     """
     objects: list[Any] | None = request.state.pop(STATE_KEY, None)
     if not objects:

@@ -86,11 +86,21 @@ class PatchMechanism:
 
 
 class Patching(PatchMechanism):
-    """A patch with a JSON body. Subclasses parse and apply it. StatusError (400) is raised if the body is not JSON.
+    """A patch with a JSON body. Subclasses parse and apply it.
 
-    `patch` is the result of `parse`, and `strict_errors` are the texts about duplicate fields of the body, each
-    preceded by `strict_prefix`. `revise` raises the error of `parse`. The other arguments are those of
-    `PatchMechanism`.
+    Args:
+        scope: as for `PatchMechanism`.
+        body: the request body.
+        validation: as for `PatchMechanism`.
+        manager: as for `PatchMechanism`.
+
+    Attributes:
+        patch: the result of `parse`; None if `parse` failed. `revise` then raises its error.
+        strict_errors: the texts about duplicate fields in the body, each preceded by `strict_prefix`.
+        strict_prefix: a constant of the subclass; "" for none.
+
+    Raises:
+        StatusError: 400, the body is not JSON.
     """
 
     strict_prefix = ""
@@ -317,7 +327,8 @@ class StrategicPatching(Patching):
     """An `application/strategic-merge-patch+json` patch.
 
     Attributes:
-        left: the remains of the patch after it was applied, which upstream quotes in errors; None before.
+        left: the patch as the last call of `apply` left it: applying removes directives from it. Upstream quotes this
+            rest in error messages. None before the first call.
     """
 
     left: Any = None

@@ -38,12 +38,12 @@ _UNSET: Final = -(1 << 31)
 
 @dataclass(frozen=True)
 class ScalePaths(RestOfVersions):
-    """The `rest` of a scale subresource: the field paths from which a Scale is made.
+    """The declaration of a scale subresource by the field paths from which a Scale is made.
 
-    Versions with other paths declare a subresource each.
+    If the paths differ between versions of a resource, the resource declares one scale subresource for each.
 
     Attributes:
-        spec_replicas: the path of the wanted number of replicas.
+        spec_replicas: the path of the desired number of replicas.
         status_replicas: the path of the actual number of replicas.
         selector: the path of a LabelSelector, a map of labels, or a selector string; () if the kind has no such field.
         required: whether an object without the field at `spec_replicas` has no scale (custom resources).
@@ -110,7 +110,7 @@ _CUSTOM_TABLE: Final = TableConvertor(
 
 
 class _BoundScale(Rest):
-    """The scale subresource of one resource in one version.
+    """The handler of the scale subresource of one resource in one version.
 
     Args:
         definition: the resource.
@@ -168,10 +168,14 @@ class _BoundScale(Rest):
         return self._scale(conversion.object(entry)), False
 
     async def _rescale(self, ctx: Context, obj: Object, transform: Any) -> Object:
-        """Return `obj`, the resource in the request's version, changed in place as the request changes its Scale.
+        """Apply an update of the Scale of `obj` to `obj`, in place, and return `obj`.
+
+        Its replicas, its managed fields and, if the new Scale has one, its resourceVersion are changed.
 
         Args:
-            transform: `await transform(scale)` returns the new Scale.
+            ctx: the request.
+            obj: the resource in the request's version.
+            transform: `await transform(scale)` returns the new Scale for the present one.
 
         Raises:
             StatusError: the new Scale is invalid or belongs to another object.

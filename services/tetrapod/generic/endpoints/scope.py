@@ -75,9 +75,9 @@ class Scope:
         return self.installed_store
 
     def settle_empty(self, obj: Object) -> None:
-        """Remove empty values that the stored form omits from `obj`, in place; do nothing for custom resources.
+        """Remove the empty values that stored objects omit from `obj`, in place; do nothing for custom resources.
 
-        Managed fields and validation need these values, so this is called after both.
+        Call this after managed fields were updated and the object was validated, because both need the empty values.
         """
         definition = self.definition
         if not definition.custom:

@@ -68,7 +68,10 @@ class Tables:
         return b'%b,"object":%b}' % (head, self._object(raw))
 
     def of_list(self, entries: Sequence[Entry]) -> Tables:
-        """Return an encoder for the rows of these entries; the same one unless the columns need the whole list."""
+        """Return an encoder for the rows of these entries.
+
+        It is this encoder, unless cells of the kind depend on all objects of the list.
+        """
         if self._convertor.of_list is None:
             return self
         row = self._convertor.of_list([entry.peek() for entry in entries])

@@ -131,8 +131,8 @@ def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Requ
 class _Serving:
     """One watch being served. Events are written directly when the cache applies a change, without waking a task.
 
-    While the client is slow, events are queued in their shared form, not as encoded bytes. A client that stays slow is
-    disconnected.
+    While the client is slow, events wait in a queue as event objects, which all watches share, and are encoded later. A
+    client that stays slow is disconnected.
 
     Args:
         source: the watch.
@@ -231,7 +231,10 @@ class _Serving:
             self._catching_up = None
 
     async def _pull(self) -> None:
-        """Serve objects that a webhook converts, which has to be awaited before each batch is encoded."""
+        """Write the events until the watch ends, for a resource whose objects a conversion webhook converts.
+
+        Before a batch of events is encoded, the webhook converts its objects.
+        """
         frames = self._frames
         async for batch in self._source:
             await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
@@ -241,7 +244,7 @@ class _Serving:
             self._begun(batch)
 
     def _begun(self, batch: Sequence[WatchEvent]) -> None:
-        """Record the duration of the initial events in the metric, if `batch` completes them."""
+        """If `batch` completes the initial events, record the time since the request arrived in the metric."""
         if batch and batch[-1].initial_end:
             TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
 

@@ -105,8 +105,8 @@ class ConstrainedMode:
 class AssociatedNodeMode:
     """The mode in which a service account impersonates the node on which its pod runs.
 
-    As upstream, the authorizer sees the requestor with the keys of its extra values instead of the values, and "*" as
-    the node.
+    As upstream, the authorizer gets a reduced requestor, whose extra has one entry with the sorted keys of the
+    requestor's extra. It gets "*" instead of the name of the node.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
