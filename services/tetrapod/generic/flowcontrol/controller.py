@@ -53,8 +53,8 @@ class Flow(NamedTuple):
         distinguisher: the user or the namespace, as the FlowSchema says; "" if it does not distinguish flows.
         hand: the indexes of the queues from which its requests choose.
         headers: the response headers with the UIDs of the FlowSchema and of the priority level.
-        seats: the row of its requests in the histogram SEATS.
-        execution: the row of its requests in the histogram EXECUTION.
+        seats: the series of the histogram work_estimated_seats in which its requests are counted.
+        execution: the series of the histogram request_execution_seconds in which its requests are counted.
         key: the names of the priority level and of the user, by which `FairScheduler` shares the event loop.
         exempt: whether the priority level is exempt from limits.
     """
@@ -322,9 +322,12 @@ class FlowControl:
 
 
 def _update_series(label: str, former: Collection[str], current: Collection[str]) -> None:
-    """Drop the metric series of objects that are no longer in `current`, and allow those of the others.
+    """Drop the metric series of objects that do not exist any more, and accept new series of those that do.
 
-    `label` is the label of the objects' names.
+    Args:
+        label: the metric label that contains the name of an object.
+        former: the names of the objects before the change of the configuration.
+        current: the names of the objects after it.
     """
     for name in set(former) - set(current):
         retire({label: name})

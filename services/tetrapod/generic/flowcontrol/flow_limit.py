@@ -23,16 +23,19 @@ READ, WRITE, MANY = 1, 2, 4
 
 
 def forwarded_weight(verb: str) -> int:
-    """Return the weight of a request with this verb that is forwarded to another process."""
+    """Return the weight, for `FlowLimiter`, of a request with this verb that is forwarded to another process.
+
+    It is 1 for a get, 4 for a list, watch or deletecollection, and 2 for any other verb.
+    """
     if verb == "get":
         return READ
     return MANY if verb in ("list", "watch", "deletecollection") else WRITE
 
 
 def local_weight(verb: str) -> int:
-    """Return the weight of a request with this verb that is served in this process.
+    """Return the weight, for `FlowLimiter`, of a request with this verb that is served in this process.
 
-    Reads have the weight 0: they are not limited.
+    It is 0 (not limited) for a get, list or watch, and 1 for any other verb.
     """
     return 0 if verb in ("get", "list", "watch") else READ
 
@@ -55,9 +58,11 @@ _UNCOUNTED: Final = InFlight(None, 0.0, 0)
 
 
 class FlowLimiter:
-    """The limit of the total weight of the recent requests of each flow.
+    """Limits the requests in flight of each flow while several flows are active, by the sum of their weights.
 
-    A request calls `enter`, or else awaits `wait`, and then `leave`.
+    A request counts only while it is recent: for `FairScheduling.recent` seconds for each unit of its weight. After
+    that it is assumed to wait for something other than a CPU. A request calls `enter`, and `wait` if the result was
+    None. When it has ended, it calls `leave`.
     """
 
     def __init__(
@@ -88,7 +93,7 @@ class FlowLimiter:
 
         Args:
             flow: identifies the flow.
-            weight: the result of `forwarded_weight` or `local_weight`; 0 for a request that is not limited.
+            weight: the result of `forwarded_weight` or `local_weight`.
         """
         if not self._waiting and not self._shared():
             self._recent.clear()
@@ -118,7 +123,12 @@ class FlowLimiter:
                 self._wake(request.flow)
 
     def leave_after(self, response: Response, request: InFlight) -> None:
-        """Call `leave` when `response` has been sent. For an endless stream or a plain response call it at once."""
+        """Call `leave` at the end of a stream, or at once for a response that is not streamed or is endless (a watch).
+
+        Args:
+            response: the response. For a stream that ends, its `run` is replaced by a function that also calls `leave`.
+            request: the result of `enter` or `wait`.
+        """
         if not isinstance(response, StreamResponse) or response.endless:
             self.leave(request)
             return
@@ -161,9 +171,9 @@ class FlowLimiter:
             self._timer = asyncio.get_running_loop().call_later(self._config.recent / 2, self._start_waiting)
 
     def _start_waiting(self) -> None:
-        """Let waiting requests continue whose predecessors are no longer recent.
+        """Let waiting requests continue that fit the limit now, because earlier ones of their flow no longer count.
 
-        A timer calls it while requests wait.
+        A timer calls this as long as requests wait.
         """
         self._timer = None
         for flow in list(self._waiting):

@@ -404,7 +404,10 @@ class QueueSet:
     # Dispatching
 
     def _choose(self, hand: tuple[int, ...]) -> Queue:
-        """Return the queue of the hand with the least queued work. The search starts at a different card each time."""
+        """Return the queue with the least queued work among the queues with the indexes in `hand`.
+
+        Each call begins its search at another queue, which wins if several have equal work.
+        """
         offset = self._enqueued % len(hand)
         self._enqueued += 1
         best, least = self.queues[hand[offset]], -1.0
@@ -467,8 +470,8 @@ class QueueSet:
     def _next(self) -> Queue | None:
         """Return the queue whose oldest request would finish first in virtual time, or None if all must wait.
 
-        Queues are skipped if their flow would hold more than its part of the seats. On ties, queues after the last
-        dispatched one go first.
+        A queue is skipped if the flow of its oldest request has seats already and would, with this request, hold more
+        than one flow may hold. On ties, queues after the last dispatched one go first.
         """
         count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
         most = self._most_of_a_flow

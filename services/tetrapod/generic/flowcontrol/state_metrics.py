@@ -42,7 +42,7 @@ def _queue_sets() -> Iterable[QueueSet]:
 
 @cache
 def _register() -> None:
-    """Register the metrics of the published queue sets. The cache makes that happen once per process."""
+    """Register the metrics of the published queue sets. Only the first call in a process does so."""
     queue_sets = _queue_sets
 
     def tickets(value: Callable[[Ticket], int]) -> Callable[[], _Rows]:

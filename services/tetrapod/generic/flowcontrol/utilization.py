@@ -42,7 +42,13 @@ State: TypeAlias = tuple[int, int, int, int]
 
 
 class Utilization:
-    """The utilization of one priority level: for how long it was in which state, and the histograms that follow."""
+    """The utilization of one priority level: the time spent in each state, and the histograms computed from it.
+
+    A state is the numbers of queued and executing requests and of their seats.
+
+    Attributes:
+        spent: the seconds in each state since the last call of `aggregate`.
+    """
 
     def __init__(self) -> None:
         self.spent: dict[State, float] = {}
@@ -50,9 +56,10 @@ class Utilization:
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
     def spend(self, state: State, seconds: float) -> bool:
-        """Add the seconds that the level was in a state. Return False if the caller must call `aggregate`.
+        """Add the seconds that the level was in a state. Return False if the caller must then call `aggregate`.
 
-        The call bounds the number of recorded states, which would grow without limit on a busy level.
+        That is so if more than MOST_STATES different states are recorded, because on a busy level their number would
+        grow without limit.
 
         Args:
             state: the numbers of queued and of executing requests, and the seats of both.
