@@ -95,7 +95,7 @@ class Lifecycle:
         return check
 
     def add_boot_check(self, name: str, check: Check) -> None:
-        """Register a health check of the startup. On /livez it succeeds until the grace period has passed.
+        """Register a health check of the startup. On /livez it counts as passed until the grace period is over.
 
         Upstream: pkg/server/healthz.go, AddBootSequenceHealthChecks
         """

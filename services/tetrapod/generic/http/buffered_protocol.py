@@ -27,14 +27,18 @@ def read_buffer() -> memoryview:
 
 
 def _ignore(_: object) -> None:
-    """Ignore callbacks that arrive after the connection was lost."""
+    """Do nothing: the replacement for `data_received` and `connection_lost` after the connection was lost."""
 
 
 class Buffered(asyncio.BufferedProtocol):
     """A BufferedProtocol that passes a copy of the received bytes to `data_received` of an ordinary protocol.
 
-    It drops its reference to the protocol once the connection is lost. uvloop's TLS keeps `get_buffer`, and so this
-    object, as long as the transport, to which the protocol refers: a closed connection would be a reference cycle.
+    Once the connection is lost, it drops its reference to that protocol. Otherwise a closed connection would be a
+    reference cycle: uvloop's TLS transport keeps this object, which refers to the protocol, which refers to the
+    transport.
+
+    Args:
+        protocol: the ordinary protocol, whose callbacks are called.
     """
 
     def __init__(self, protocol: Any) -> None:

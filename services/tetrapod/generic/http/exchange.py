@@ -173,7 +173,7 @@ class Exchange(IncomingBody):
     # --- from the connection
 
     def connect_request(self, remote: str, scheme: str, verification: VerificationResult) -> None:
-        """Give the request its body and the facts about the client's connection.
+        """Set the fields of the request that depend on the connection: its body, and the attributes of the client.
 
         Args:
             remote: the client's address, without its port.
@@ -206,7 +206,7 @@ class Exchange(IncomingBody):
         return task
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        """Forget the task, and release the connection even if the task was cancelled before its first step."""
+        """Remove the ended task from the server's tasks, and release the connection, also if the task never started."""
         self.protocol.state.tasks.discard(task)
         self.request.release_connection()
 

@@ -92,7 +92,7 @@ class LoopMonitor:
         in_flight: returns the requests in flight, which a warning about a lag names.
 
     Attributes:
-        threshold: see above.
+        threshold: the argument of this name.
         stale: the time of `time.perf_counter` from which on `read_cpu_time` must be called before a step begins.
         last_reading: the time of the last call of `read_cpu_time`. It does not change while no request takes a step.
     """
@@ -109,9 +109,9 @@ class LoopMonitor:
         self._lags = _Warnings("Event loop delayed")
 
     def read_cpu_time(self, now: float) -> None:
-        """Read the thread's CPU time, from which the steps of the next two milliseconds are measured.
+        """Read the CPU time of the thread, as the start of the steps that begin in the next two milliseconds.
 
-        Also start the timer of the lag, if it does not run.
+        Also start the timer that measures the lag of the loop, if it does not run.
 
         Args:
             now: the time of `time.perf_counter`.
@@ -189,9 +189,9 @@ class LoopMonitor:
 
 
 class _Ticks:
-    """The timer of one monitor.
+    """The timer by which a `LoopMonitor` measures the lag of the loop.
 
-    It measures the lag every `TICK` seconds until no request has taken a step for a second.
+    It runs every `TICK` seconds, and ends when no request has taken a step for a second.
     """
 
     def __init__(self, monitor: LoopMonitor) -> None:

@@ -53,9 +53,9 @@ def _declare_functions(openssl: Any, c_types: Any) -> None:
 
 
 def address_of(context: ssl.SSLContext) -> int | None:
-    """Return the address of the SSL_CTX of a server's context, or None if it is not certain.
+    """Return the address of the SSL_CTX of a server's context, or None if it cannot be found reliably.
 
-    To be certain, a value set through Python must be visible at the address.
+    The address is only returned if a value that is set through Python is visible there.
     """
     openssl = library()
     if openssl is None or not _LAYOUT_KNOWN:

@@ -211,11 +211,14 @@ class HttpProtocol(HttpToolsProtocol):
         self.state.monitor.step(seconds, request)
 
     def _feed_slices(self, data: bytes) -> None:
-        """Parse a large piece: heads and chunked bodies in slices, between which the limits are checked.
+        """Parse received bytes that are longer than a slice, in slices, between which the limits are checked.
 
-        So one step of the event loop parses few pipelined requests. Those beyond a slice are parsed when the earlier
-        ones have been answered. Chunks beyond MOST_CHUNKS are decoded in later steps, and so are those beyond a slice
-        while other connections wait for such steps.
+        One step of the event loop therefore parses only a few pipelined requests or chunks.
+
+        - While a complete request waits for the response to an earlier one, the rest of the bytes is kept.
+        - After MOST_CHUNKS chunks, or one slice if other connections wait for steps, the rest is decoded in later
+          steps.
+        - The bytes of a body with a Content-Length are not sliced.
         """
         start = 0
         while start < len(data):
@@ -238,7 +241,7 @@ class HttpProtocol(HttpToolsProtocol):
                 return
 
     def _decode_later(self, data: bytes) -> None:
-        """Keep the rest of a chunked body, which is decoded in the next step of this connection."""
+        """Pause reading, and decode the rest of a chunked body in a later step of the event loop."""
         self.connection_state = DECODING
         self.backlog = data
         self.flow.pause_reading()
@@ -265,10 +268,11 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _collect_lines(self, data: bytes) -> bytes:
-        """Return the bytes of the head since its last complete line, or b"" while the line is incomplete.
+        """Return the bytes of a head to pass to the parser, or b"" until they contain the end of a line.
 
-        The parser copies a name or value with each piece of it, which would take quadratic time for small pieces. A
-        head longer than MAX_HEAD is rejected here.
+        Bytes of an incomplete line are kept and returned with the following ones. The parser copies the present name or
+        value with each piece of it, which would take quadratic time for small pieces. A head longer than MAX_HEAD is
+        rejected here.
         """
         self.head_size += len(data)
         if self.head_size > MAX_HEAD:

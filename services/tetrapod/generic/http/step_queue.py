@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 
 class StepQueue:
-    """The parts of work that are due, in the order in which they were added."""
+    """A queue of functions, each a part of long work, of which the event loop calls one in each step."""
 
     def __init__(self) -> None:
         self._due: deque[Callable[[], None]] = deque()
         self._scheduled = False
 
     def __bool__(self) -> bool:
-        """Return whether a part is due."""
+        """Return whether a function is queued."""
         return bool(self._due)
 
     def add(self, loop: asyncio.AbstractEventLoop, part: Callable[[], None]) -> None:
-        """Call `part` in a later step of the loop, after the parts that are due already."""
+        """Call `part` in a later step of the loop, after the functions that are queued already."""
         self._due.append(part)
         if not self._scheduled:
             self._scheduled = True

@@ -162,9 +162,9 @@ def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
 
 
 class _Serving:
-    """An upgrade that sends `head` and then runs a stream.
+    """An upgrade to WebSocket: `run` sends the head of the response, and then the stream, each write as a message.
 
-    It closes the connection when the stream or the client has ended.
+    It closes the connection when the stream has ended or the client has closed it.
     """
 
     def __init__(self, head: bytes, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> None:

@@ -40,7 +40,7 @@ class OversizedBlock(Exception):
 
 
 class FrameReader:
-    """The bytes of one connection that have not been processed.
+    """Splits the received bytes of one connection into frames. It keeps the bytes of an incomplete frame.
 
     Args:
         largest_block: the greatest size of a header block.
@@ -94,7 +94,10 @@ class FrameReader:
 
     @property
     def in_head(self) -> bool:
-        """Whether a part of a frame or of a header block has arrived. DATA may take as long as its request."""
+        """Whether an incomplete frame or an incomplete header block has been received.
+
+        Incomplete DATA frames do not count, because a body may arrive slowly.
+        """
         return bool(self._stream or (self._pieces and not self._in_data))
 
     def next(self) -> Frame | None:
@@ -155,7 +158,9 @@ class FrameReader:
 
 
 def _header_block(flags: int, stream: int, payload: bytes) -> bytes:
-    """Return the payload of a HEADERS frame without padding. If it has a priority, that precedes the header block.
+    """Return the payload of a HEADERS frame without padding.
+
+    If the frame has the flag PRIORITY, the five bytes of the priority still precede the header block.
 
     Raises:
         ProtocolError: the frame is for no stream, or its padding is too long.

@@ -153,7 +153,7 @@ class HeaderDecoder:
         self._evict()
 
     def _evict(self) -> None:
-        """Remove the oldest entries until the table is within its limit. It has at most 128."""
+        """Remove the oldest entries until the dynamic table is within its limit. By default, it has 128 at most."""
         while self._table_size > self._table_limit:
             name, value = self._table.pop(0)
             self._table_size -= OVERHEAD + len(name) + len(value)

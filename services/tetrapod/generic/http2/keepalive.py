@@ -43,7 +43,7 @@ class Keepalive:
             lost: called when the keepalive ping was not answered: the connection is dead.
             unresponsive: called when a ping of `check_alive` was not answered.
             idle: the seconds without received data after which a ping is sent.
-            timeout: the seconds after which the connection is dead without an answer to it.
+            timeout: the seconds to wait for data after that ping before `lost` is called.
         """
         self._loop = asyncio.get_running_loop()
         self._ping, self._busy, self._lost, self._unresponsive = ping, busy, lost, unresponsive
@@ -60,10 +60,10 @@ class Keepalive:
             self._keepalive_timer = self._loop.call_later(self._idle, self._check_idle)
 
     def check_alive(self, timeout: float) -> None:
-        """Ping the server, because a call has waited for `timeout` seconds.
+        """Ping the server because a call has waited for `timeout` seconds, and call `unresponsive` if nothing arrives.
 
-        If nothing arrives within the same time, `unresponsive` is called. Do nothing if data arrived within `timeout`,
-        or a ping was sent within PING_INTERVAL.
+        `unresponsive` is called after `timeout` seconds more. Do nothing if data has arrived in the last `timeout`
+        seconds, if a check is running, or if a ping was sent and answered within the last PING_INTERVAL.
         """
         now = self._loop.time()
         if self._response_timer is not None or now - self.last_received < timeout:

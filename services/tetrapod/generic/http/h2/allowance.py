@@ -20,7 +20,9 @@ RATE: Final = 200.0
 
 
 class Allowance:
-    """A token bucket for one connection, which is full at first.
+    """A token bucket of the frames that one client may send although they serve no request, such as PING or RST_STREAM.
+
+    It is full at first, with `BURST` frames, and gains `RATE` frames a second.
 
     Args:
         now: the time of the event loop in seconds.
@@ -33,7 +35,7 @@ class Allowance:
         self._refilled = now
 
     def spend(self, now: float) -> bool:
-        """Count a frame, and return whether the client may send it.
+        """Count a frame and return True. Return False if the client has sent too many: the bucket is empty.
 
         Args:
             now: the time of the event loop in seconds.

@@ -23,11 +23,11 @@ _WAITING: Final = 4
 
 
 class Handlers:
-    """The running handlers of one connection.
+    """The running handlers of one connection, and the streams whose requests wait until another handler has ended.
 
     Args:
         loop: the event loop of the connection.
-        limit: the greatest number of handlers, which is that of streams that a client may have open.
+        limit: the most handlers that run at a time; as many as the streams that a client may have open.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
@@ -50,7 +50,7 @@ class Handlers:
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many requests whose streams were reset")
 
     def discard_waiting(self) -> None:
-        """Forget the requests that wait, because the connection is closed."""
+        """Discard the requests that wait for a handler, because the connection is closed."""
         self._waiting.clear()
 
     def _start(self, stream: Stream) -> None:

@@ -55,7 +55,7 @@ class Sender(Protocol):
 
 
 class Outgoing:
-    """The sending half of a connection.
+    """The sending half of an HTTP/2 connection: frames that are written soon, and streams that wait for the windows.
 
     Args:
         loop: the event loop of the connection.
@@ -137,7 +137,7 @@ class Outgoing:
             self._schedule()
 
     def resume(self) -> None:
-        """Go on after the window of the connection has grown."""
+        """Continue to send the pending data of streams, because the window of the connection has grown."""
         if self._senders and not self._scheduled:
             self._schedule()
 
@@ -146,7 +146,7 @@ class Outgoing:
         return self._size + self._transport.get_write_buffer_size()
 
     def discard(self) -> None:
-        """Forget everything, because the connection is closed."""
+        """Drop all frames and the queue of streams, because the connection is closed."""
         self._frames.clear()
         self._senders.clear()
         self._size = 0
@@ -169,7 +169,7 @@ class Outgoing:
         self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Write frames, and data as long as the transport takes it. While it is paused, everything waits."""
+        """Write all frames, and pending data of streams while the transport takes it; nothing if it is paused."""
         self._scheduled = False
         for _ in range(_BATCHES):
             if self.paused:
@@ -191,7 +191,7 @@ class Outgoing:
                 sender.blocked(now)
 
     def _collect(self) -> None:
-        """Take frames from the streams in turns, at most a batch."""
+        """Move pending data of the waiting streams into DATA frames, in turn, up to the size of a batch."""
         senders = self._senders
         while senders and self.window > 0 and self._size < _BATCH and not self.paused:
             sender = senders.popleft()

@@ -177,11 +177,11 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
     # --- unread responses (a LimitedConnection of unread_responses.py)
 
     def unread(self) -> int:
-        """Return the bytes that wait in the transport. Streams count what they have not written."""
+        """Return the bytes of frames that the transport has not sent yet. `Stream.unread` counts pending data."""
         return self.outgoing.buffered()
 
     def user(self) -> str:
-        """Return the name of the user whose request is the last."""
+        """Return the name of the user of the newest open request; "" if no request is open."""
         return next((stream.request.user.name for stream in reversed(self.streams.values())), "")
 
     def abort_connection(self) -> None:
@@ -192,15 +192,17 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is handled."""
+        """Whether no stream is open."""
         return not self.streams
 
     def requests(self) -> list[Request]:
-        """Return the requests that are handled."""
+        """Return the requests of the open streams."""
         return [stream.request for stream in self.streams.values()]
 
     def check_idle(self, now: float) -> None:
-        """Close the connection if it was idle for too long, or if a frame does not end.
+        """Close the connection if it had no stream for IDLE_TIMEOUT, or if a frame is incomplete for HEAD_TIMEOUT.
+
+        The server calls this every few seconds.
 
         Args:
             now: the time of the event loop.
@@ -214,7 +216,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
             self._close_if_drained()
 
     def shutdown(self) -> None:
-        """Close the connection now, or after the responses that are being written."""
+        """Send GOAWAY, end endless streams such as watches, and close the connection once its last stream has ended."""
         self.drain_connection()
         for stream in list(self.streams.values()):
             stream.server_stops()
@@ -222,4 +224,4 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
 
 
 def _ignore() -> None:
-    """Do nothing: the connection is not open."""
+    """Do nothing: the `overflow` callback of a connection that is not open yet."""

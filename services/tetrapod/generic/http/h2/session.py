@@ -113,10 +113,10 @@ class Http2Session:
         raise ProtocolError(frames.PROTOCOL_ERROR, f"an unexpected frame of type {frame.kind}")
 
     def _spend(self) -> None:
-        """Count a frame that brings no request forward.
+        """Count a frame that serves no request (see allowance.py).
 
         Raises:
-            ProtocolError: the client has sent too many.
+            ProtocolError: the client has sent too many such frames.
         """
         if not self._allowance.spend(self.loop.time()):
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many frames that bring no request forward")
@@ -178,7 +178,7 @@ class Http2Session:
         self._handlers.begin(stream)
 
     def _refuse(self, number: int, code: int) -> None:
-        """Reset a stream that was not opened, with this HTTP/2 error code.
+        """Reject a request by resetting its stream with this HTTP/2 error code, before a `Stream` was created for it.
 
         Raises:
             ProtocolError: the client has caused too many resets.
@@ -279,7 +279,7 @@ class Http2Session:
             self.outgoing.write(frames.frame(frames.PING, frames.ACK, 0, frame.payload))
 
     def _goaway(self, frame: Frame) -> None:
-        """Handle a GOAWAY of the client: close the connection after the streams that are open.
+        """Handle a GOAWAY of the client: close the connection after its open streams have ended.
 
         Raises:
             ProtocolError: the frame is malformed.
@@ -315,7 +315,10 @@ class Http2Session:
     # --- the streams' side
 
     def acknowledge(self, size: int) -> None:
-        """Permit the client to send `size` more bytes on the connection, once it is worth a frame."""
+        """Add `size` bytes to the connection's window for request bodies.
+
+        WINDOW_UPDATE is sent only when the added bytes exceed the remaining window.
+        """
         self._unacknowledged += size
         if self._unacknowledged > self._credit and self.session_state is not SESSION_CLOSED:
             self._credit += self._unacknowledged
@@ -333,7 +336,7 @@ class Http2Session:
         self._resets.append(stream.id)
 
     def provoked_reset(self, stream: Stream, code: int) -> None:
-        """Reset a stream, with this HTTP/2 error code, because of a frame that its client has sent.
+        """Reset a stream with this HTTP/2 error code, because of a frame that its client has sent, and count the reset.
 
         Raises:
             ProtocolError: the client has caused too many resets.
@@ -354,9 +357,9 @@ class Http2Session:
     # --- rejections
 
     def _reject_oversized(self, number: int) -> None:
-        """Answer a request with too long a header list with 431, and close the connection.
+        """Answer a request whose header list is too long with 431, and close the connection.
 
-        Its header compression has lost its state.
+        The connection cannot continue, because the header block was not decoded completely.
         """
         if number > self._last and number & 1 and self.session_state is SERVING:
             self._last = number

@@ -42,15 +42,15 @@ class Session(ServedConnection, Protocol):
     streams: dict[int, Stream]
 
     def acknowledge(self, size: int) -> None:
-        """Permit the client to send `size` more bytes on the connection."""
+        """Add `size` bytes to the connection's window for request bodies."""
         ...
 
     def closed(self, stream: Stream) -> None:
-        """Forget a stream that has ended."""
+        """Remove a stream that has ended from the open streams."""
         ...
 
     def was_reset(self, stream: Stream) -> None:
-        """Ignore the frames of a stream that are in flight, because the server has reset it."""
+        """Record that the server has reset a stream, so that frames for it that are still in flight are ignored."""
         ...
 
     def drain_connection(self) -> None:
@@ -71,8 +71,9 @@ class Stream(Exchange):
         credit: the bytes that the client may still send.
         body_left: the bytes of the body that have not arrived; negative if the length is unknown.
         window: the bytes that the client accepts.
-        pending: the data of the response that the windows have not let through.
+        pending: the data of the response that waits for the client's windows.
         queued: whether the stream waits in `Outgoing`.
+        rejection: the response to a request that no handler gets; None for all other requests.
         stream_state: the state.
     """
 
@@ -124,9 +125,11 @@ class Stream(Exchange):
     # --- the request body
 
     def receive(self, data: bytes, size: int) -> None:
-        """Take a piece of the body, or drop it if the request is answered.
+        """Append a piece of the request body, or drop it if the response has been sent.
 
-        `size` is the bytes that its frame takes of the windows, including padding.
+        Args:
+            data: the payload of a DATA frame without padding.
+            size: the bytes that the frame takes of the flow control windows, including padding.
         """
         self._unacknowledged += size
         if self.stream_state is ANSWERED:
@@ -153,7 +156,7 @@ class Stream(Exchange):
         self._acknowledge()
 
     def _acknowledge(self) -> None:
-        """Permit the client to send more, once it is worth a frame."""
+        """Send WINDOW_UPDATE for the bytes that have arrived, if they are at least `_CREDIT`."""
         if self._unacknowledged >= _CREDIT:
             self.protocol.outgoing.write(frames.window_update(self.id, self._unacknowledged))
             self.credit += self._unacknowledged
@@ -205,7 +208,7 @@ class Stream(Exchange):
         self._send(response)
 
     def respond(self, response: Response) -> None:
-        """Send a response without a handler."""
+        """Send `response` for a request that is rejected before a handler was started."""
         self._send(response)
 
     def _send(self, response: Response) -> bytes:
@@ -322,14 +325,18 @@ class Stream(Exchange):
         return self.request.user.name
 
     def abort_connection(self) -> None:
-        """Reset the stream: other streams of the connection may be read."""
+        """Reset this stream only, and not the connection, because the client may be reading its other streams."""
         self._stalled = False
         self.reset(frames.ENHANCE_YOUR_CALM)
 
     # --- the end
 
     def sent_everything(self) -> None:
-        """Close the stream after the end of the response, or drop the rest of the request for a moment."""
+        """Close the stream, because the response has been written completely.
+
+        If the client is still sending the request, the stream stays open for LINGER seconds, in which the rest is
+        dropped.
+        """
         self.done = True
         if not self.keep_alive or self.protocol.state.closing:
             self.protocol.drain_connection()
@@ -342,10 +349,12 @@ class Stream(Exchange):
             self._close()
 
     def _cut_off(self, dropped: int) -> None:
-        """Reset the stream, unless more of the request has arrived.
+        """Reset the stream of a client that still sends its request after the response.
+
+        If bytes have arrived since the last call, but fewer than MOST_DROPPED in all, wait LINGER seconds more instead.
 
         Args:
-            dropped: the bytes that had been dropped when this was scheduled.
+            dropped: the number of dropped bytes at the last call.
         """
         if dropped < self._dropped < MOST_DROPPED:
             self._timer = asyncio.get_running_loop().call_later(LINGER, self._cut_off, self._dropped)
@@ -353,14 +362,17 @@ class Stream(Exchange):
             self.reset(frames.NO_ERROR)
 
     def reset(self, code: int) -> None:
-        """Reset the stream with this HTTP/2 error code, unless it is closed. To the handler, the client disconnects."""
+        """Send RST_STREAM with this HTTP/2 error code, and end the exchange as if the client had disconnected.
+
+        Do nothing if the stream is closed.
+        """
         if self.stream_state is not CLOSED:
             self.protocol.outgoing.write(frames.reset(self.id, code))
             self.protocol.was_reset(self)
             self.disconnected()
 
     def disconnected(self) -> None:
-        """Record that the client has reset the stream, or closed the connection."""
+        """End the exchange, because a side has reset the stream, or because the connection is closed."""
         if self.stream_state is CLOSED:
             return
         self._close()

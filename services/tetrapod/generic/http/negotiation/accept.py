@@ -184,7 +184,10 @@ def parse_accept(header: str) -> list[Clause]:
 
 
 def readable(header: str) -> str:
-    """Return a header cut off after its last complete element within 8,192 characters; shorter ones unchanged."""
+    """Return the part of a header that is parsed: the complete elements within its first 8,192 characters.
+
+    A header that is not longer is returned unchanged.
+    """
     return header if len(header) <= _LONGEST else header[:_LONGEST].rpartition(",")[0]
 
 
