@@ -29,8 +29,8 @@ ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 
 RETRY_SECONDS: Final = 1
-"""Seconds in the Retry-After of requests that were not started, as of a server that stops (upstream:
-filters/with_retry_after.go).
+"""The Retry-After, in seconds, of 503 responses to requests that were not executed. Upstream uses the same value when a
+server stops (filters/with_retry_after.go).
 """
 
 
@@ -118,12 +118,12 @@ class Lifecycle:
     def on_shutdown(self, name: str, hook: Hook) -> None:
         """Register a hook that `stop` runs after the background tasks have been cancelled.
 
-        An earlier one of this name is replaced.
+        A hook that was registered before with the same name is replaced.
         """
         self.pre_shutdown[name] = hook
 
     def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
-        """Register a health check that the given endpoints show. An earlier one of this name is replaced.
+        """Register a health check that the given endpoints show, in place of an existing check of the same name.
 
         Args:
             name: the name of the check.
@@ -153,7 +153,10 @@ class Lifecycle:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
     def has_all_paths(self) -> bool:
-        """Return whether the server knows all paths, so that a path that it does not know does not exist.
+        """Return whether the server knows all its paths, so that 404 is correct for an unknown one.
+
+        It does once the informers of APIServices and CustomResourceDefinitions have their first list (`paths_known`).
+        Before that, an unknown path gets a 503.
 
         Upstream: genericapiserver.go, MuxAndDiscoveryCompleteSignals
         """

@@ -67,7 +67,7 @@ class Metric:
 
     kind = ""
     before = ""
-    """The text that upstream puts before the stability level in HELP."""
+    """A text that the HELP line has before the stability level, such as "EXPERIMENTAL: "; usually empty."""
 
     def __init__(
         self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None
@@ -86,14 +86,17 @@ class Metric:
         """Remove the series that have all these label values. The default does nothing."""
 
     def _constrained(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """Return label values with "unexpected" in place of those that are not allowed, and count these."""
+        """Return the label values under which a metric counts: "unexpected" in place of values that are not allowed.
+
+        Each replaced value is counted in the metric `OVERFLOWS`. --allow-metric-labels sets the allowed values.
+        """
         allowed = constrained(self.name, self.labels, labels)
         if allowed != labels:
             OVERFLOWS.add((), sum(mine != other for mine, other in zip(allowed, labels, strict=True)))
         return allowed
 
     def _key_of(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
-        """Return the label values under which to count a new series, or None if the series must not begin.
+        """Return the label values under which to count a new series, or None if the series must not be created.
 
         Args:
             labels: the label values of the series. They are the result, unless the family has too many series.
@@ -148,10 +151,11 @@ class Counter(Metric):
         self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return a list with one number, which the caller counts up in place, for the series with these label values.
+        """Return a mutable list with the count of the series with these label values as its only element.
 
-        This is for callers that count the same labels often. The number is added to that of `add`. If the
-        labels name a deleted object, nothing is counted. See `series.py` for a counter with too many series.
+        Callers that count the same labels often keep the list and increment its element, which is faster than `add`.
+        The exported value is the sum of this element and of the amounts passed to `add`. The list is not exported if
+        the labels name a deleted object. If the counter has too many series, all further labels share one list.
         """
         row = self._rows.get(labels)
         if row is None:
@@ -189,7 +193,10 @@ class Gauge(Counter):
     shows_zero = True
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
-        """Set the value of the series with these label values. Do nothing if the series must not begin."""
+        """Set the value of the series with these label values, creating the series if it does not exist.
+
+        Do nothing if a new series must not be created: its object was deleted, or the gauge has too many series.
+        """
         if labels not in self.values:
             labels = self._constrained(labels)
         if labels not in self.values and self._key_of(labels, len(self.values)) != labels:
@@ -222,7 +229,10 @@ class GaugeFunction(Metric):
         self.read = read
 
     def _values(self) -> Iterable[tuple[tuple[str, ...], float]]:
-        """Return the values by allowed label values. If several are "unexpected", the last one is shown."""
+        """Return (label values, value) pairs, with "unexpected" in place of label values that are not allowed.
+
+        If several series then have the same label values, the value of the last one is returned.
+        """
         return {constrained(self.name, self.labels, labels): value for labels, value in self.read()}.items()
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
@@ -267,9 +277,9 @@ class Histogram(Metric):
         self.native: Buckets | None = None
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return the row of the series with these label values, for `count`.
+        """Return the mutable list with the counts of the series with these label values, for `count` or `spread`.
 
-        This is for callers that observe the same labels often. Do not modify the row otherwise.
+        Callers that observe the same labels often keep it. They must not modify it themselves.
         """
         row = self.values.get(labels)
         if row is None:
@@ -299,7 +309,7 @@ class Histogram(Metric):
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
         """Count `times` values in a row, evenly distributed from `least` to `most`.
 
-        It is for work that is done so often in a row that the clock is not read each time.
+        It is for operations that are too short to be timed one by one: the caller times many of them together.
         """
         if times == 1 or most <= least:
             row[bisect.bisect_left(self.buckets, most)] += times
@@ -317,9 +327,9 @@ class Histogram(Metric):
             self.native.spread(row, least, most, times)
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Return (label values, row) pairs of the series with observed values.
+        """Return (label values, row) pairs of the series that have at least one observed value.
 
-        Without labels, return that of the only series.
+        A histogram without labels always returns its only series.
         """
         if not self.labels:
             return [((), self.row(()))]

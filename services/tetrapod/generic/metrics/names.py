@@ -88,4 +88,6 @@ rest_client_response_size_bytes
 workqueue_queue_duration_seconds
 workqueue_work_duration_seconds
 """
-"""Upstream registers these before it reads the gate NativeHistograms, or as Prometheus' own histograms."""
+"""Histograms that never have native buckets: upstream registers them before it reads the feature gate NativeHistograms,
+or with Prometheus' own client instead of component-base.
+"""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 MOST_SERIES: Final = 10_000
-"""Series of one family. The built-in resources need less than 2,000 in the largest family."""
+"""The maximum number of series of one family. The built-in resources need less than 2,000 in the largest family."""
 UNEXPECTED: Final = "unexpected"
 _MOST_RETIRED: Final = 100_000
 """The most deleted objects to remember, about 20 MB. The oldest are forgotten; no request for them can still be in
@@ -28,15 +28,20 @@ _hooks: Final[list[Callable[[], Hook | None]]] = []
 
 
 def on_change(hook: Hook) -> None:
-    """Call `hook` with the labels of an object whenever it is retired or restored.
+    """Call `hook` after each `retire` and `restore`, with the labels that were passed to it.
 
-    It is for modules that keep series, or numbers that are read at a scrape, by label. Bound methods are held weakly.
+    Modules that keep series, or numbers that are read at a scrape, drop them in this hook. Bound methods are held by
+    weak references.
     """
     _hooks.append(weakref.WeakMethod(hook) if hasattr(hook, "__self__") else lambda: hook)
 
 
 def retire(labels: Mapping[str, str]) -> None:
-    """Drop the series that have all these label values, because their object was deleted, and admit no new ones."""
+    """Drop all series that have these label values, and create no new ones, because their object was deleted.
+
+    Args:
+        labels: the values by label name that identify the object, such as group and resource.
+    """
     names, values = _key(labels)
     retired_values = _retired.setdefault(names, {})
     retired_values[values] = None
@@ -46,7 +51,7 @@ def retire(labels: Mapping[str, str]) -> None:
 
 
 def restore(labels: Mapping[str, str]) -> None:
-    """Admit series with these label values again, because their object exists again."""
+    """Allow series with these label values again, because an object with them was created after `retire`."""
     names, values = _key(labels)
     if values in _retired.get(names, ()):
         del _retired[names][values]
@@ -54,7 +59,7 @@ def restore(labels: Mapping[str, str]) -> None:
 
 
 def retired(names: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether a series belongs to an object that was retired, and not restored since.
+    """Return whether a series belongs to a deleted object: `retire` was called for it, and not `restore` since.
 
     Args:
         names: the names of the labels of the series.

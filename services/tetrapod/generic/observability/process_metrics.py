@@ -47,7 +47,10 @@ def collectors() -> list[Any]:
 
 
 async def scraped() -> tuple[list[Metric], list[Any]]:
-    """Return the metrics of `/metrics`, once those are known that must be asked for, and `collectors()`."""
+    """Return the metrics of `/metrics`, and the collectors of prometheus-client (`collectors()`), for one scrape.
+
+    The functions in BEFORE_SCRAPE, which update metrics such as the size of the store, are awaited first.
+    """
     register(asyncio.get_running_loop())
     for ask in BEFORE_SCRAPE:
         await ask()

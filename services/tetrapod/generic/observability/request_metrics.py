@@ -104,7 +104,9 @@ fourth.
 """
 _NONE: Final = RequestInfo(False, "", "")
 PAGE: Final = "page"
-"""A key of `Request.state`: group, version and name of a page that is counted like a resource."""
+"""A key of `Request.state`. Handlers of pages that upstream counts like resources (`/statusz`, `/flagz`) store the
+labels group, version and resource there.
+"""
 _PATHS: Final = {
     "/healthz": ("/healthz", ""),
     "/livez": ("/livez", ""),
@@ -160,7 +162,10 @@ class Series:
             RESPONSE_SIZES.count(self._sizes, size)
 
     def count_self(self) -> None:
-        """Count a request that one of the server's own controllers sent, in addition to `count`."""
+        """Count a request that one of the server's own controllers sent, in apiserver_selfrequest_total.
+
+        Call it in addition to `count`.
+        """
         SELF.add(self._self_request_labels)
 
 

@@ -23,7 +23,12 @@ _MOST: Final = 100_000
 
 
 class _Open(NamedTuple):
-    """A frame (the function and its place) and since when it has been running, in seconds from the trace's start."""
+    """A function that is running in a sampled thread.
+
+    Attributes:
+        frame: the name of the function and its place in the source.
+        since: when a sample first contained it, in seconds from the start of the trace.
+    """
 
     frame: tuple[str, str]
     since: float

@@ -56,10 +56,10 @@ def _name(obj: object) -> str:
 
 
 def live_objects() -> list[object]:
-    """Return all objects that the garbage collector tracks, also those that start-up has frozen (apps/process.py).
+    """Return all objects that the garbage collector tracks, including those excluded by gc.freeze at startup.
 
-    Unreachable cycles are collected first, and all objects are frozen afterwards: the collector never looks at garbage
-    that is frozen.
+    Unreachable cycles are collected first, and all objects are frozen afterwards: the collector never collects frozen
+    garbage.
     """
     gc.unfreeze()
     gc.collect()

@@ -32,11 +32,11 @@ _HEADING: Final = (
     "for debugging purposes only.\n"
 )
 _OFFER: Final = Offer(table=False, partial=False, messages=False)
-"""The offer for error responses; they do not come as protobuf either."""
+"""The media types of error responses, which are the default ones without Tables, partial metadata and protobuf."""
 
 
 def _negotiate(request: Request, kind: str) -> tuple[str, str]:
-    """Return the accepted media type, and the requested version of `kind`, which is "" for text.
+    """Return the media type of the response, and the version of `kind` that the client requests ("" for plain text).
 
     Raises:
         StatusError: 406, no offered media type is accepted.

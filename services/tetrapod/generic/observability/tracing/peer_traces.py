@@ -18,16 +18,18 @@ from tetrapod.generic.observability.tracing.spans import Nothing, Span
 
 REQUEST_HEADER: Final = b"x-remote-trace"
 STATE_KEY: Final = "trace header of the front proxy"
-"""The key in `Request.state` under which the front proxy's authenticator stores the header."""
+"""A key of `Request.state`, with the trace header of a request that the front proxy has sent: RETURN or TRUST. Only the
+authenticator of the front proxy sets it.
+"""
 RETURN: Final = "tell"
 TRUST: Final = "believe"
 _LIMIT: Final = 256 * 1024
 
 
 def request_headers(step: Span | Nothing) -> HeaderList:
-    """Return the trace headers for the service behind the aggregator.
+    """Return the trace headers of a request that the aggregator forwards to a service.
 
-    `step` is the span of the call; [] if it is Nothing.
+    `step` is the span of the forwarded call. The result is [] if the request is not traced (NOTHING).
     """
     return [(REQUEST_HEADER, (RETURN if step.trace.detailed else TRUST).encode())] if isinstance(step, Span) else []
 

@@ -80,7 +80,7 @@ def inject(headers: HeaderList, span: Span) -> HeaderList:
 def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
     """Decorate `BackendPool.exchange` so that a call in a traced request becomes a span and sends trace headers.
 
-    Calls in other requests are passed on unchanged.
+    Calls in requests that are not traced remain unchanged.
     Upstream: otelhttp
     """
     ask = cast(Callable[..., Coroutine[Any, Any, R]], exchange)

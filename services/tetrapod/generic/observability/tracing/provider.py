@@ -26,18 +26,17 @@ _CANDIDATE: Final = "trace id by chance"
 
 
 class Tracing:
-    """The sampler of traces for the exporter."""
+    """The sampler, which decides which requests are traced, and passes their finished spans to the exporter."""
 
     def __init__(self, configuration: TracingConfiguration, exporter: Exporter) -> None:
         self._bound = int(configuration.sampling_rate_per_million / 1_000_000 * (1 << 63))
         self._exporter = exporter
 
     def concerns(self, request: Request) -> bool:
-        """Return whether the request is sampled, or may be traced because its caller traces it.
+        """Return whether a new request may be exported: it is sampled, or its `traceparent` has the sampled flag.
 
-        Call it once for each request.
-
-        The sampling decision is stored in the request for `decide`.
+        Call it once for each request, because it makes the random decision. The decision is stored in the request, and
+        `decide` uses it after authentication.
         """
         if self._bound:
             trace_id = random_bits(128)

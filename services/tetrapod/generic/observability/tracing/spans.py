@@ -271,7 +271,11 @@ class traced:  # noqa: N801 - a decorator
 
 
 class _Method:
-    """The decorated form of a method and the undecorated one, while its class is created."""
+    """A placeholder that `traced` puts into a class body in place of a decorated method.
+
+    When the class is created, the placeholder replaces itself by the undecorated method, or by the decorated one after
+    `arm`.
+    """
 
     def __init__(self, undecorated: Callable[..., Any], traced_: Callable[..., Any]) -> None:
         self._undecorated, self._traced = undecorated, traced_

@@ -179,7 +179,10 @@ class _Discarding:
 
 
 class _Closed(asyncio.Transport):
-    """A `Hijacked` connection, and its transport, whose client has already disconnected."""
+    """A stand-in for a client connection (`Hijacked`) and its transport, on which the client has already disconnected.
+
+    An upgrade handler that runs on it ends at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()

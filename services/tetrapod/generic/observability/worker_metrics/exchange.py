@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _DEADLINE_SECONDS: Final = 2.0
 """Seconds that a scrape waits for the other workers. Prometheus gives up after 10 by default."""
 _LONGEST_PAGE: Final = 64 * 1024 * 1024
-"""Bytes of the metrics of one worker."""
+"""The maximum size in bytes of the metrics that one worker sends."""
 _REQUEST_SIZE: Final = 64
 _CREDENTIALS: Final = struct.Struct("3i")  # struct ucred: pid, uid, gid
 PAGE: Final = "metrics"
@@ -39,7 +39,9 @@ _NATIVE: Final = "native"
 
 
 class WorkerMetrics:
-    """The metrics of the workers of one server.
+    """The metrics of all workers of one server, which each worker can show.
+
+    A worker requests the metrics of the others at each scrape, and adds them up.
 
     Args:
         directory: the private directory of the workers.
@@ -54,7 +56,9 @@ class WorkerMetrics:
         self._writing = threading.Lock()  # of the files: simultaneous scrapes write in several threads
 
     async def start(self) -> None:
-        """Take over the counters of the process that this one replaces, and answer the other workers.
+        """Load the counters of the previous process with this worker's number, and listen for other workers' requests.
+
+        The new process continues these counters, so that no counter decreases.
 
         Raises:
             OSError: the directory cannot be used.
@@ -66,7 +70,7 @@ class WorkerMetrics:
         self._server = await asyncio.start_unix_server(self._answer, path)
 
     async def stop(self) -> None:
-        """Stop to answer the other workers."""
+        """Stop listening for requests of other workers."""
         if self._server is not None:
             self._server.close()
 
@@ -108,7 +112,10 @@ class WorkerMetrics:
     # --- this worker
 
     async def _own(self, page: str, *, native_histograms: bool) -> bytes:
-        """Return the metrics of this worker, which are also written to its file."""
+        """Return the encoded metrics of this worker, including the counters of its previous process.
+
+        They are also saved in the worker's file, which the other workers read if it ends or does not respond.
+        """
         metrics, others = await _present(page, native_histograms=native_histograms)
         inherited = families.encode(families.counted(self._inherited.get(page, ())))
         return await asyncio.to_thread(self._write, page, metrics, others, inherited)
@@ -133,7 +140,10 @@ class WorkerMetrics:
         self._file(page, self._index).unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer a request of another worker."""
+        """Read one request from the socket of another worker, and send it the metrics of this one, or reset them.
+
+        Connections of processes of other users are closed.
+        """
         try:
             async with asyncio.timeout(_DEADLINE_SECONDS):
                 if not _of_same_user(writer.get_extra_info("socket")):
@@ -172,7 +182,12 @@ class WorkerMetrics:
                 writer.close()
 
     def _kept(self, page: str, index: int | None = None) -> list[Family]:
-        """Return the metrics in the file of a worker, by default this one; none if it has not been asked yet."""
+        """Return the metrics that a worker saved at its last scrape, or [] if it has not been scraped yet.
+
+        Args:
+            page: `PAGE` or `SLIS`.
+            index: the number of the worker; None for this one.
+        """
         path = self._file(page, self._index if index is None else index)
         try:
             return families.decode(path.read_bytes())
@@ -194,7 +209,12 @@ def _of_same_user(connection: socket.socket) -> bool:
 
 
 async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric], list[Any]]:
-    """Return the metrics of a page in this process, and the collectors of prometheus-client."""
+    """Return the metrics of a page in this process, and the collectors of prometheus-client to show with them.
+
+    Args:
+        page: `PAGE` or `SLIS`.
+        native_histograms: whether to start counting native histograms.
+    """
     metrics: list[Metric]
     others: list[Any]
     if page == SLIS:

@@ -145,14 +145,17 @@ def _add(known: Family, family: Family) -> None:
 
 
 def _rule(name: str) -> Callable[[Iterable[float]], float]:
-    """Return how the values of the workers become one value."""
+    """Return the function that combines the values of a metric in all workers: `sum`, `min` or `max`, by its name."""
     if name in _MINIMUM:
         return min
     return max if name in _MAXIMUM or name.endswith(_MAXIMUM_ENDINGS) else sum
 
 
 def counted(families: Iterable[Family]) -> list[Family]:
-    """Return the families that only grow, without the series of deleted objects: those that outlive a worker."""
+    """Return the families that count events (no gauges, and nothing combined by `min` or `max`).
+
+    They are kept when a worker is replaced. Series of deleted objects are removed from them.
+    """
     kept = [family for family in families if family.kind != "gauge" and _rule(family.name) is sum]
     for family in kept:
         for series in (family.values, family.rows, family.native, family.summaries):
@@ -198,7 +201,7 @@ def decode(data: bytes) -> list[Family]:
     """Return the families that `encode` has encoded.
 
     Raises:
-        ValueError: the data is something else.
+        ValueError: the data is not a result of `encode`.
     """
     return msgspec.msgpack.decode(data, type=list[Family])
 
