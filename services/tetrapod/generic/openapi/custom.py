@@ -77,8 +77,8 @@ class CustomKind:
 def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
     """Yield an OpenAPI v3 document for each kind, which together are the document of the group-version.
 
-    A schema that several kinds reference is only in the first of these documents. They share parts with
-    `CustomKind.schema`.
+    A schema that several kinds reference is only in the first of these documents. The documents share objects with
+    `CustomKind.schema`: modifying a document modifies the schema.
     """
     known: set[str] = set()
     for kind in kinds:

@@ -33,8 +33,8 @@ _CACHE_SECONDS: Final = 60.0
 _MAX_CACHED: Final = 4
 _JSON: Final = "application/json"
 _BY_ACCEPT: Final = (b"vary", b"Accept")
-"""Without this header a cache (such as kubectl's) could return protobuf for a JSON request, because both have the same
-URL.
+"""The Vary header of documents. Without it a cache (such as kubectl's) could return protobuf for a JSON request,
+because both have the same URL.
 """
 _NEGOTIATED: Final = (BY_CODING, _BY_ACCEPT)
 

@@ -31,13 +31,13 @@ _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "p
 
 @dataclass(frozen=True, slots=True)
 class SubresourcePaths:
-    """A subresource, for the paths of its resource.
+    """The facts about one subresource that determine its OpenAPI paths.
 
     Attributes:
         name: the name of the subresource.
         verbs: the supported verbs.
         kind: the kind of request and response bodies, which may differ from that of the resource.
-        definition: the name of its schema; "" for connect subresources.
+        definition: the name of the schema of that kind; "" for connect subresources.
     """
 
     name: str

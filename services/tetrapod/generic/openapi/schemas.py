@@ -83,9 +83,14 @@ def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Obj
 
 
 def _expand_field(schema: Object, text: str) -> Object:
-    """Convert the schema of a field from compact form to OpenAPI v3, with `text` as its description ("" for none).
+    """Convert the schema of a field from the compact form of the data files to OpenAPI v3.
 
-    A reference is wrapped in `allOf` if it has a description. The key `b` marks those that are not wrapped without one.
+    A reference becomes `allOf` with the reference as its only element, as upstream. The key `b` in the compact schema
+    marks references that upstream leaves bare if they have no description.
+
+    Args:
+        schema: the schema in compact form.
+        text: the description of the field; "" for none.
     """
     expanded = _expand(schema)
     if "$ref" in expanded and (text or "b" not in schema):

@@ -48,7 +48,7 @@ class SinglePartSource:
 
 
 class Definitions(Protocol):
-    """The resources of each group-version, as discovery's DefinitionSource has them."""
+    """The resources that a server serves in each group-version. `generation` grows with each change of them."""
 
     @property
     def generation(self) -> int: ...
@@ -156,11 +156,11 @@ def gv_name(gv: GroupVersion) -> str:
 
 
 def hash_of(*inputs: object) -> str:
-    """Return the hash of a document, without building it.
+    """Return the hash of a document, computed from its inputs, so that the document need not be built.
 
     Args:
-        inputs: the values that the document is generated from, besides the package's data files. Their repr must be
-            complete.
+        inputs: the values that the document is generated from, besides the package's data files. The repr of each must
+            show everything that affects the document.
     """
     return hashlib.sha512(repr((_facts_digest(), inputs)).encode()).hexdigest().upper()
 

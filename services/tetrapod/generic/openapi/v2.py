@@ -67,9 +67,13 @@ def _is_group(name: str) -> bool:
 
 
 def _collides(name: str) -> bool:
-    """Return whether the definitions of a group-version may have the names of built-in ones.
+    """Return whether definitions of a document may have the same names as built-in ones.
 
-    The names of custom definitions begin with the reversed group: `api.k8s.io` has those of `io.k8s.api`.
+    Names of custom definitions begin with the reversed group: for the group `api.k8s.io` with `io.k8s.api`, as built-in
+    names do.
+
+    Args:
+        name: the name of the document, such as `apis/apps/v1`.
     """
     _, _, group_version = name.partition("/")
     group, _, version = group_version.partition("/")
@@ -100,9 +104,10 @@ class _Collected:
             await self._yield_timer.yield_if_due()
 
     def renamed(self, document: Object) -> Object:
-        """Return a v3 document with other names for definitions that differ from a collected one of their name.
+        """Return a v3 document in which definitions that conflict with collected ones are renamed.
 
-        The new name has the suffix "_v2".
+        Two definitions conflict if they have the same name and different schemas. The one in `document` and the
+        references to it get the suffix "_v2".
         Upstream: k8s.io/kube-openapi/pkg/aggregator/aggregator.go, mergeSpecs.
         """
         schemas = document.get("components", {}).get("schemas", {})
@@ -119,9 +124,9 @@ class _Collected:
         return renamed
 
     def _encoded(self, name: str, schema: Object) -> tuple[bytes, Sequence[Object] | None]:
-        """Return a v3 schema, converted and encoded, and separately its kinds (None if it has none).
+        """Convert a v3 schema to v2, and return it encoded and without its kinds, and the kinds (None if it has none).
 
-        `name` is the name of the schema, because some built-in ones get further fields.
+        `name` is the name of the schema: Quantity and IntOrString become strings in v2.
         """
         converted = {**schema_of(schema), **_STRINGS.get(name, {})}
         kinds = converted.pop(KINDS, None)
