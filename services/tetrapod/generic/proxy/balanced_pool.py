@@ -27,12 +27,12 @@ from tetrapod.generic.proxy.replicas import Address, Replicas
 from tetrapod.generic.proxy.tls import ClientTLS
 
 DIAL_SECONDS: Final = 3.0
-"""Seconds to connect to a replica if there are others to try. Shorter than for other backends, in case its host is
-gone.
+"""The maximum seconds to connect to a replica if there are others to try. It is shorter than for other backends,
+because the host of the replica may be down.
 """
 _PROBE_SECONDS: Final = 3.0
 _TRIES: Final = 3
-"""The number of tries at a single address, which may have several replicas behind it."""
+"""The maximum number of tries at a single address, which may have several replicas behind it."""
 
 
 class BalancedPool(BackendPool):
@@ -154,9 +154,10 @@ class BalancedPool(BackendPool):
             return False
 
     def _close_idle(self, address: Address) -> None:
-        """Close the idle connections to a replica that is removed or not ready. Watches on shared ones go on.
+        """Close the idle connections to a replica that was removed or is not ready, and drain its HTTP/2 connections.
 
-        The replica would close them soon, and a request that is sent at that moment would be lost.
+        Requests in flight, such as watches over a shared HTTP/2 connection, continue. A stopping replica closes idle
+        connections soon, and a request that is sent at that moment would be lost.
         """
         for endpoint, idle in self._idle.items():
             if (endpoint.host, endpoint.port) == (address.host, address.port):
@@ -175,7 +176,10 @@ def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIA
 
 
 def _was_not_executed(connection: Exchange) -> bool:
-    """Return whether a stopping replica rejected the request, and remove the header of the response that says so."""
+    """Return whether a stopping replica rejected the request without executing it: a 503 with the header NOT_PROCESSED.
+
+    Remove this header from the response.
+    """
     if connection.status != 503:
         return False
     headers = [header for header in connection.headers if header[0] != NOT_PROCESSED]

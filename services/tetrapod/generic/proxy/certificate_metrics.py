@@ -16,7 +16,9 @@ _WEAK: Final = "digest algorithm too weak"
 
 
 class CertificateFailures:
-    """The two counters for one kind of client, such as the aggregator.
+    """Two counters of connections that failed because of the server's certificate: it has no SAN, or a SHA-1 signature.
+
+    There is an instance for each kind of client, such as the aggregator.
 
     Args:
         prefix: the beginning of the metrics' names.
@@ -35,7 +37,10 @@ class CertificateFailures:
         )
 
     def count(self, error: Exception) -> None:
-        """Count the error of a connection if a missing SAN or SHA-1 is its cause, by its text. Ignore other errors."""
+        """Count a failed connection if the text of its error says that the SAN is missing or the signature is SHA-1.
+
+        Ignore all other errors.
+        """
         text = str(error)
         if _NO_NAMES in text:
             self._missing_san.add()

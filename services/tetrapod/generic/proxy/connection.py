@@ -10,7 +10,7 @@ import httptools
 
 from tetrapod.generic.http.buffered_protocol import read_buffer
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT
-from tetrapod.generic.proxy.exchange import MAX_1XX, MAX_HEAD, UNASKED, BackendError, Exchange
+from tetrapod.generic.proxy.exchange import MAX_1XX, MAX_HEAD, READ_AHEAD, BackendError, Exchange
 from tetrapod.generic.proxy.malformed_responses import (
     TOO_LARGE,
     TOO_MANY_1XX,
@@ -147,7 +147,7 @@ class BackendConnection(Exchange, asyncio.BufferedProtocol):
     def eof_received(self) -> None: ...
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer if self._writer is not None else self._buffer[:UNASKED]
+        return self._buffer if self._writer is not None else self._buffer[:READ_AHEAD]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._received(self._buffer[:nbytes])

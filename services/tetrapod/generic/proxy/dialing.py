@@ -36,7 +36,11 @@ Connection = BackendConnection | Http2Connection
 
 
 class _Negotiated(asyncio.Protocol):
-    """The protocol of a connection until its TLS handshake is complete. It then makes the one of its HTTP version."""
+    """The asyncio protocol of a new connection during its TLS handshake.
+
+    After the handshake it creates the connection object for the HTTP version that the backend chose by ALPN, which
+    replaces it as the protocol of the transport.
+    """
 
     def __init__(self, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]) -> None:
         self._http1, self._http2 = http1, http2

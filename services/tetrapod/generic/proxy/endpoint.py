@@ -11,7 +11,7 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 DIAL_TIMEOUT: Final = 30.0
-"""In seconds, as in Go's net/http DefaultTransport."""
+"""The default timeout for establishing a connection, in seconds, as in Go's net/http DefaultTransport."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,10 @@ class Endpoint:
         object.__setattr__(self, "authority", join_host_port(self.host, self.port))
 
     def offering_http2(self) -> Endpoint:
-        """Return this endpoint, which has TLS, with HTTP/2 offered beside HTTP/1.1. It is always the same object."""
+        """Return a copy of this endpoint, which must have TLS, that offers HTTP/2 beside HTTP/1.1 by ALPN.
+
+        Every call returns the same object, so the connection pool finds its connections fast.
+        """
         if self._offering_http2 is None:
             assert self.tls is not None
             object.__setattr__(self, "_offering_http2", replace(self, tls=replace(self.tls, http2=True)))

@@ -19,8 +19,10 @@ PIECE: Final = 256 * 1024
 """The number of bytes that are piped before the client's writer is awaited, so that other tasks of the event loop can
 run.
 """
-UNASKED: Final = 64 * 1024
-"""The number of bytes of a body that are read before the caller requests it."""
+READ_AHEAD: Final = 64 * 1024
+"""The maximum number of bytes of a response body that are buffered before the caller reads it. Reading from the backend
+then pauses.
+"""
 MAX_HEAD: Final = 10 << 20
 """The maximum size of a response's headers, and of its trailers (net/http: Transport.MaxResponseHeaderBytes)."""
 MAX_1XX: Final = 5
@@ -63,7 +65,7 @@ class Exchange(ABC):
         self._clear()
 
     def _clear(self) -> None:
-        """Forget the previous exchange."""
+        """Reset the state of the response, before the connection carries another exchange."""
         self.status = 0
         self.headers: HeaderList = []
         self.trailers: HeaderList = []
@@ -148,9 +150,9 @@ class Exchange(ABC):
         return data
 
     def complete_body(self) -> bytes | None:
-        """Return the body, or what the caller has not read of it, if its end has arrived; otherwise None.
+        """Return the unread rest of the body if the whole body has arrived; otherwise None.
 
-        The body is then read to its end, so the connection may carry another request.
+        The body then counts as read, so the connection may carry another request.
         """
         if not self.complete:
             return None
@@ -198,18 +200,24 @@ class Exchange(ABC):
     # --- for subclasses
 
     def _add_body(self, body: bytes) -> None:
-        """Handle a piece of the response body. Call `_write_pieces` after the last one of the received data."""
+        """Buffer a piece of the response body for `chunk`, or for the writer of `pipe`.
+
+        With a writer, the caller must call `_write_pieces` when all received data has been parsed.
+        """
         if self._writer is not None:
             self._pieces.append(body)
             return
         self._chunks.append(body)
         self._size += len(body)
-        if self._size >= UNASKED:
+        if self._size >= READ_AHEAD:
             self._pause()
         self._wake()
 
     def _write_pieces(self) -> None:
-        """Write the body in the received data at once, however many pieces it came in."""
+        """Write the pieces that `_add_body` has collected to the writer of `pipe`, joined to one write.
+
+        Pause reading from the backend if the writer's buffer is full, or if other tasks of the event loop must run.
+        """
         assert self._writer is not None
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
@@ -221,15 +229,24 @@ class Exchange(ABC):
 
     @abstractmethod
     def _pause(self) -> None:
-        """Let the backend wait. Set `_paused`."""
+        """Stop reading the response from the backend, and set `_paused`.
+
+        Subclasses implement it.
+        """
 
     @abstractmethod
     def _resume(self) -> None:
-        """Let the backend go on after `_pause`. Unset `_paused`."""
+        """Continue to read the response from the backend after `_pause`, and unset `_paused`.
+
+        Subclasses implement it.
+        """
 
     @abstractmethod
     def _release(self) -> None:
-        """Handle that the caller has the whole response."""
+        """Make the connection available for another exchange, because the caller has read the whole response.
+
+        Subclasses implement it.
+        """
 
     def _head_arrived(self) -> None:
         if self._head is not None and not self._head.done():

@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 _SWITCHED: Final = 'backend tried to switch protocol "{}" when "" was requested\n'
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 WHOLE: Final = 64 * 1024
-"""Bodies up to this size are sent with the head if they have arrived: that takes one write and no task, and a slow
-client does not occupy a backend connection.
+"""The maximum size in bytes of request bodies that are sent together with the head, if they have arrived. That takes
+one write and no task, and a slow client does not occupy a backend connection.
 """
 
 
@@ -176,7 +176,13 @@ def _length(headers: HeaderList) -> int | None:
 
 
 def _switch(connection: Exchange, *, from_peer: bool) -> UpgradeResponse:
-    """Return the response of an upgrade. Its `headers` are those of a peer service (`from_peer`) for this server."""
+    """Return the 101 response to an upgrade request that the backend accepted; it joins the two connections.
+
+    Args:
+        connection: the exchange with the 101 of the backend.
+        from_peer: whether the backend is a peer service. Its internal headers (RESPONSE_HEADERS) are then set in
+            `headers` of the response, for the filters of this server. The client never gets them.
+    """
     shown = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
 
     async def run(client: Hijacked) -> None:

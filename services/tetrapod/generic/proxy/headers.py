@@ -56,7 +56,9 @@ DROPPED_FOR_BROWSERS: Final = DROPPED_FROM_BACKENDS | {
         b"max-age",
     )
 }
-"""The same for clients that may be browsers: a backend must not set CORS headers for this server."""
+"""Response headers of other backends that are not passed to clients which may be browsers. They include the CORS
+headers, which a backend must not set for this server.
+"""
 _NOTHING: Final[frozenset[bytes]] = frozenset()
 _REMOTE: Final = b"x-remote-"
 _IDENTITY: Final = (_REMOTE, b"impersonate-")

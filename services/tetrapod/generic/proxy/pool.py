@@ -26,13 +26,17 @@ from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
 
 IDLE_TIMEOUT: Final = 60.0
-"""Seconds. Shorter than the 90 s of upstream's servers, so that this client closes idle connections before them."""
+"""The seconds after which an idle connection is closed. It is shorter than the 90 s of upstream's servers, so that this
+client closes idle connections before them.
+"""
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods whose requests have a Content-Length even if the body is empty."""
 _TRIES: Final = 7
-"""Tries of a request that an HTTP/2 server does not process (golang.org/x/net/http2: RoundTripOpt)."""
+"""The maximum number of times that a request is sent if an HTTP/2 server does not process it (golang.org/x/net/http2:
+RoundTripOpt).
+"""
 
 
 class BackendPool:
@@ -171,10 +175,16 @@ class BackendPool:
         *,
         tls: ClientTLS | None = None,
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Send a watch and yield the pieces of its response as they arrive, each with the status.
+        """Send a watch and yield (status, piece) for each piece of the response body as it arrives.
 
-        The first piece is empty and comes with the head. Ending the iteration early closes the connection. There is no
-        timeout.
+        The first piece is empty and is yielded when the head of the response has arrived. Ending the iteration early
+        closes the connection. No timeout applies.
+
+        Args:
+            method: the method.
+            url: an http or https URL.
+            headers: further headers.
+            tls: the TLS configuration for https; None for the CAs of the system.
 
         Raises:
             BackendError: the connection or the request failed.
@@ -192,7 +202,10 @@ class BackendPool:
     # --- connections
 
     def _take(self, endpoint: Endpoint, *, shared: bool) -> Connection | None:
-        """Return an existing connection for another request, or None if another one must be made."""
+        """Return an existing connection to the endpoint for another request, or None if a new one must be made.
+
+        `shared` is whether an HTTP/2 connection is preferred, which several requests share.
+        """
         if shared and endpoint.tls is not None:
             offered = endpoint.offering_http2()
             connection = self._http2.take(offered)
@@ -210,7 +223,13 @@ class BackendPool:
         return None
 
     async def _connect(self, endpoint: Endpoint, *, new: bool, shared: bool) -> Connection:
-        """Return a new connection, or one for HTTP/2 that exists unless `new` is true."""
+        """Return a connection to an endpoint for a request.
+
+        Args:
+            endpoint: the endpoint.
+            new: whether to make a new connection in any case. Otherwise an existing HTTP/2 connection may be returned.
+            shared: whether to offer HTTP/2 to the server.
+        """
         if not shared or endpoint.tls is None:
             return await self._dial(endpoint, endpoint)
         offered = endpoint.offering_http2()
@@ -220,8 +239,9 @@ class BackendPool:
         """Connect to an endpoint.
 
         Args:
-            key: the endpoint for whose requests an HTTP/1.1 connection is kept.
-            endpoint: the same endpoint, with the offered versions of HTTP.
+            key: the endpoint under which an idle HTTP/1.1 connection is pooled: the one that callers use, which offers
+                no HTTP/2.
+            endpoint: the same endpoint with the versions of HTTP to offer.
         """
         connection = await dial(
             endpoint,

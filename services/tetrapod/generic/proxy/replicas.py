@@ -85,8 +85,8 @@ class Replicas:
     async def candidates(self) -> list[Address]:
         """Return the replicas in the order in which to try them: those that are ready come first.
 
-        Each call begins with the next one. The first call looks up the names. The list is empty if no name can be
-        resolved.
+        Successive calls begin with different replicas (round robin). The first call looks up the host names. The list
+        is empty if no name can be resolved.
         """
         if not self._ready:
             if self._resolving is None or self._resolving.done():

@@ -12,10 +12,13 @@ from typing import Any
 
 
 class PipeEnd(asyncio.Protocol):
-    """One of the two connections. Bytes that arrive before `receive_with` is called are buffered.
+    """The protocol of one of the two connections (client and backend) of a proxy that transforms data.
+
+    Bytes that arrive before `receive_with` is called are buffered. If writing to this connection must pause, reading
+    from its peer pauses too.
 
     Attributes:
-        peer: the other one.
+        peer: the end of the other connection; None once this connection is lost.
         ended: set when the connection is lost.
     """
 
@@ -74,7 +77,7 @@ def _drop(_: bytes) -> None: ...
 
 
 def pipe_ends() -> tuple[PipeEnd, PipeEnd]:
-    """Return two ends that are peers of each other."""
+    """Return two new ends, for the client's and the backend's connection, each the `peer` of the other."""
     first, second = PipeEnd(), PipeEnd()
     first.peer, second.peer = second, first
     return first, second

@@ -100,7 +100,16 @@ class Channel:
     async def _open_unix_socket(
         self, connection: Http2Connection, tls: ssl.SSLContext | None, name: str | None
     ) -> None:
-        """Connect to the Unix socket. uvloop's create_unix_connection cannot connect to an abstract one by its path."""
+        """Connect `connection` to the Unix socket of this channel.
+
+        The socket is created here, because uvloop's create_unix_connection cannot connect to an abstract socket by its
+        path.
+
+        Args:
+            connection: the protocol of the new connection.
+            tls: the TLS context; None for no TLS.
+            name: the name that the server's certificate must have; None without TLS.
+        """
         loop = asyncio.get_running_loop()
         unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

@@ -16,7 +16,7 @@ _MOMENT: Final = 0.002  # seconds; the clock of an event loop has a resolution o
 
 
 class Carrier(Protocol):
-    """The parts of a connection that its calls use.
+    """The parts of an HTTP/2 connection that its calls use.
 
     Attributes:
         loop: the event loop.
@@ -31,7 +31,7 @@ class Carrier(Protocol):
         ...
 
     def write(self, data: bytes) -> None:
-        """Write whole frames."""
+        """Send `data`, which consists of complete frames."""
         ...
 
     def flush(self, call: Call) -> None:

@@ -51,7 +51,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
             self.ping,
             lambda: not self.closing or bool(self.streams),
             self._unresponsive,
-            _ignore,
+            _keep_waiting,
             READ_IDLE,
             PING_TIMEOUT,
         )
@@ -65,7 +65,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
 
     @property
     def has_room(self) -> bool:
-        """Whether another exchange may begin."""
+        """Whether another exchange may begin: the connection is open, and has fewer streams than the server allows."""
         return not self.closing and len(self.streams) < self.server.max_streams
 
     def begin(self, method: str, block: bytes, body: bytes = b"", *, all_sent: bool = True) -> Http2Exchange:
@@ -87,7 +87,10 @@ class Http2Connection(ClientConnection[Http2Exchange]):
         return exchange
 
     def forget(self, stream: Http2Exchange) -> None:
-        """Remove an exchange that has ended. A connection without room for new ones is closed after its last one."""
+        """Remove an exchange that has ended.
+
+        If it was the last one and the connection accepts no new ones, close the connection.
+        """
         self.streams.pop(stream.id, None)
         if not self.streams:
             self.idle_since = self.loop.time()
@@ -95,7 +98,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
                 self._finish()
 
     def reset(self, stream: Http2Exchange, code: int) -> None:
-        """Reset a stream with this HTTP/2 error code."""
+        """Send a RST_STREAM frame with this HTTP/2 error code for a stream."""
         self.write(frames.reset(stream.id, code))
         self._resets += 1
         if self._resets >= _MOST_RESETS:
@@ -163,5 +166,5 @@ class Http2Connection(ClientConnection[Http2Exchange]):
         self._fail_all(f"connection error: {code_name(error.code)}")
 
 
-def _ignore() -> None:
-    """Do nothing: only gRPC tries another server after a short time."""
+def _keep_waiting() -> None:
+    """Do nothing when a ping of `Keepalive.check_alive` is not answered: only gRPC channels send such pings."""

@@ -18,8 +18,8 @@ STREAM_WINDOW: Final = HIGH_WATER
 """Bytes of a response body that the server may send before the client reads: as many as over HTTP/1.1. Go's are 4 MiB,
 but hundreds of slow clients share one connection here.
 """
-_WORTH_A_FRAME: Final = STREAM_WINDOW // 2
-"""Bytes after which the window is opened again."""
+_MIN_WINDOW_UPDATE: Final = STREAM_WINDOW // 2
+"""The number of bytes read by the caller after which a WINDOW_UPDATE frame is sent."""
 _CODES: Final = {
     frames.NO_ERROR: "NO_ERROR",
     frames.PROTOCOL_ERROR: "PROTOCOL_ERROR",
@@ -38,14 +38,14 @@ def code_name(code: int) -> str:
 
 
 class Carrier(Protocol):
-    """The parts of a connection that its exchanges use."""
+    """The parts of an HTTP/2 connection that its exchanges use."""
 
     def write(self, data: bytes) -> None:
-        """Write whole frames."""
+        """Send `data`, which consists of complete frames."""
         ...
 
     def reset(self, stream: Http2Exchange, code: int) -> None:
-        """Reset a stream with this HTTP/2 error code."""
+        """Send a RST_STREAM frame with this HTTP/2 error code for a stream."""
         ...
 
     def flush(self, stream: Http2Exchange) -> None:
@@ -53,7 +53,7 @@ class Carrier(Protocol):
         ...
 
     def forget(self, stream: Http2Exchange) -> None:
-        """Remove a stream that has ended."""
+        """Remove a stream that has ended from the connection."""
         ...
 
 
@@ -165,11 +165,14 @@ class Http2Exchange(Exchange):
         self._unacknowledged += size
         if last:
             self._complete()
-        elif not self._paused and self._unacknowledged >= _WORTH_A_FRAME:
+        elif not self._paused and self._unacknowledged >= _MIN_WINDOW_UPDATE:
             self._acknowledge()
 
     def on_reset(self, reason: int) -> None:
-        """Handle a RST_STREAM of the server. It may follow a complete response whose request body is not read."""
+        """Handle a RST_STREAM frame of the server: end the exchange, with an error unless its response is complete.
+
+        A server sends one after a complete response if it does not read the rest of the request body.
+        """
         if reason == frames.REFUSED_STREAM and not self.status:
             self.refused()
             return
@@ -229,11 +232,11 @@ class Http2Exchange(Exchange):
     def _resume(self) -> None:
         if self._paused:
             self._paused = False
-            if self._unacknowledged >= _WORTH_A_FRAME and not self.lost:
+            if self._unacknowledged >= _MIN_WINDOW_UPDATE and not self.lost:
                 self._acknowledge()
 
     def _release(self) -> None:
-        """Do nothing: the connection carries other exchanges already."""
+        """Do nothing: an HTTP/2 connection can carry other exchanges while this one is in progress."""
 
     def _acknowledge(self) -> None:
         self._credit += self._unacknowledged

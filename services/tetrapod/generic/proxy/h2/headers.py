@@ -95,7 +95,9 @@ def parse_trailers(fields: HeaderList) -> HeaderList:
 
 
 def content_length(headers: HeaderList) -> int:
-    """Return the length that the headers of a response declare, or -1 for none. Keep only one of equal headers.
+    """Return the length that the headers of a response declare, or -1 for none.
+
+    Equal repeated Content-Length headers are reduced to one, in place.
 
     Raises:
         MalformedResponse: the value is not a number, or there are different ones.

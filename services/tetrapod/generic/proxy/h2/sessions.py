@@ -44,15 +44,15 @@ class Http2Sessions:
     async def obtain(
         self, endpoint: Endpoint, dial: Callable[[], Awaitable[C | Http2Connection]], *, new: bool = False
     ) -> C | Http2Connection:
-        """Return a connection with room for another exchange, or make one.
+        """Return an existing connection with room for another exchange, or a new one.
 
-        Requests to an endpoint that may speak HTTP/2 wait for the connection that another one is making, and fail with
-        it.
+        While one request connects to an endpoint that may speak HTTP/2, other requests to this endpoint wait. They then
+        share its HTTP/2 connection, or fail with the same error.
 
         Args:
             endpoint: the endpoint.
             dial: makes a connection.
-            new: whether to make one in any case.
+            new: whether to make a new connection in any case.
 
         Raises:
             BackendError: the connection failed.
