@@ -19,7 +19,8 @@ from typing import Any
 def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Create a task for `work`, run it up to its first wait, and return it.
 
-    If the caller is itself a task, whose step must not grow, the new task starts in the next step of the loop instead.
+    If the caller itself runs in a task, the new task starts in the next iteration of the event loop instead, so that
+    the caller's step does not become longer.
     """
     if asyncio.current_task(loop) is not None:
         return loop.create_task(work)
@@ -38,7 +39,11 @@ def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Non
 
 @types.coroutine
 def _run_first_part(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
-    """Run `work` up to its first wait when first resumed. When resumed again, pass the awaited future to the task."""
+    """Wrap `work` in a generator for a task that is started by hand.
+
+    When first resumed, the generator runs `work` up to its first wait. When resumed again, by the task, it yields the
+    awaited future to the task and runs the rest.
+    """
     try:
         awaited = work.send(None)
     except StopIteration:

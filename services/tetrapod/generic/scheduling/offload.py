@@ -61,7 +61,9 @@ class _LargeWork:
     """
 
     FACTOR: Final = 50
-    """Times as many objects are made between full collections: those of about 40 documents of 3 MB."""
+    """The factor by which full collections become rarer during large work: they then happen after as many new objects
+    as about 40 documents of 3 MB have.
+    """
     SWITCH_INTERVAL: Final = 0.001
     """Seconds for which a thread keeps the interpreter lock while another waits for it."""
     REST: Final = 2.0
@@ -151,9 +153,10 @@ async def copy_of(obj: Object, *, large: bool) -> Object:
 
 
 async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Await a coroutine, and return its result. If the caller is cancelled, `work` ends first.
+    """Await a coroutine to its end even if the caller is cancelled, and return its result.
 
-    It is for work that must not be lost when a client leaves, such as the last audit event of its request.
+    If the caller is cancelled, CancelledError is raised only after `work` has ended. This is for work that must not be
+    lost when a client leaves, such as the last audit event of its request.
     """
     task = asyncio.ensure_future(work)
     try:

@@ -118,9 +118,11 @@ class FairScheduler:
     def wait(self, flow: Hashable, *, started: bool = False) -> asyncio.Future[None]:
         """Return a future that completes when a request of `flow` may run.
 
-        Call it only after `try_start` has returned False, without an await in between.
-        The number of waiting requests is not limited. A caller that gives up cancels the future. Nothing is given back:
-        the scheduler only counts the requests that start in one step of the loop.
+        Call it only after `try_start` has returned False, without an await in between. The number of waiting requests
+        is not limited.
+
+        To give up, cancel the future. When the request has run, nothing need be released: the scheduler only counts how
+        many requests start in each iteration of the event loop.
 
         Args:
             flow: the flow.

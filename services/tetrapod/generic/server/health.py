@@ -155,7 +155,7 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 
 def _single(failure: str | None) -> Response:
-    """Return the response of a single check."""
+    """Return the response to a request for one check: 200 if `failure` is None, otherwise a 500 with this reason."""
     if failure is None:
         return Response(200, list(_PLAIN), b"ok")
     return Response(500, list(_TEXT), f"internal server error: {failure}\n".encode())

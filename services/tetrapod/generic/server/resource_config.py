@@ -58,8 +58,10 @@ _GATES: Final = {
     ("certificates.k8s.io", "clustertrustbundles"): "ClusterTrustBundle",
     ("certificates.k8s.io", "podcertificaterequests"): "PodCertificateRequest",
 }
-"""The feature gates of resources that are always enabled, except in former releases."""
-_FREE: Final[Mapping[str, frozenset[str]]] = {
+"""The feature gates of some resources, by (group, resource). The gates are enabled in this release, and may be disabled
+in an earlier one that is emulated.
+"""
+_OPTIONAL_RESOURCES: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
     "admissionregistration.k8s.io": frozenset(),
     "apiextensions.k8s.io": frozenset(),
@@ -76,7 +78,7 @@ _FREE: Final[Mapping[str, frozenset[str]]] = {
     "rbac.authorization.k8s.io": frozenset(),
     "scheduling.k8s.io": frozenset(),
 }
-"""The groups that the server itself needs, each with the resources that it does not need.
+"""The groups that the server itself needs, each with those of its resources that can be disabled nevertheless.
 
 All resources of other groups can be disabled.
 """
@@ -333,10 +335,10 @@ def _check_needed(config: ResourceConfig) -> None:
     disabled = [
         f"{GroupVersion(group.name, version)}/{facts.name}"
         for group in groups()
-        if group.name in _FREE
+        if group.name in _OPTIONAL_RESOURCES
         for version in group.versions
         for facts in resource_facts(group.name, version)
-        if facts.name not in _FREE[group.name] and not config.enabled(group.name, version, facts.name)
+        if facts.name not in _OPTIONAL_RESOURCES[group.name] and not config.enabled(group.name, version, facts.name)
     ]
     if disabled:
         shown = ", ".join(disabled[:3]) + (f" and {len(disabled) - 3} more" if len(disabled) > 3 else "")

@@ -76,23 +76,26 @@ class EndpointPresence:
         """
         async with self._writing:
             if not self._leaving:
-                await _until_first(self._reconciler.reconcile)
+                await _retry_conflicts(self._reconciler.reconcile)
 
     async def leave(self) -> None:
-        """Remove this aggregator from the endpoints for good. Errors are logged."""
+        """Remove this aggregator from the endpoints. Later calls of `reconcile` do not add it again.
+
+        Errors are logged.
+        """
         self._leaving = True
         async with self._writing:
             try:
-                await _until_first(self._reconciler.remove)
+                await _retry_conflicts(self._reconciler.remove)
             except (StatusError, Unavailable, OSError) as error:
                 log.warning("unable to remove endpoints from kubernetes service: %s", error)
 
 
-async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
-    """Await `work`, and again, up to five times in all, while another aggregator changes the object in between (409).
+async def _retry_conflicts(work: Callable[[], Awaitable[None]]) -> None:
+    """Await `work`, and repeat it at most four times while it fails with a 409, because another aggregator wrote first.
 
     Raises:
-        StatusError: the server rejected a request with a code other than 409, or all five with 409.
+        StatusError: the server rejected a request with another code, or five requests with a 409.
         Unavailable: the API server cannot be reached.
     """
     for _ in range(_TRIES - 1):

@@ -59,7 +59,8 @@ class LeaseReconciler:
 class CountReconciler:
     """The type `master-count`: this server adds itself, and at most `count` servers are listed.
 
-    If there are more, those that follow this server's address in sorted order are removed.
+    If there are more, those that follow this server's address in sorted order are removed; the first address follows
+    the last one.
     """
 
     def __init__(self, endpoints: KubernetesEndpoints, address: str, count: int) -> None:
