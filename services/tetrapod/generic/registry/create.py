@@ -27,8 +27,8 @@ from tetrapod.machinery.status import StatusError, already_exists, bad_request, 
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _MAX_NAME_ATTEMPTS: Final = 8
-"""Enough for a million objects with one generateName and a failure rate of one in a thousand (upstream's
-calculation).
+"""The number of random names to try for a generateName. With a million existing names, eight attempts fail in one of a
+thousand creates (upstream's calculation).
 """
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 
@@ -150,7 +150,10 @@ async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusErro
 
 
 def wipe_system_fields(obj: Object) -> None:
-    """Remove metadata that a create request cannot set, in place (upstream: rest.WipeObjectMetaSystemFields)."""
+    """Remove the metadata that a client must not set in a create request, in place.
+
+    Upstream: rest.WipeObjectMetaSystemFields
+    """
     metadata = obj["metadata"]
     for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)

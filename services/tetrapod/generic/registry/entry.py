@@ -13,17 +13,16 @@ from tetrapod.machinery.serializer.json import encode, encode_large
 
 
 class Unstored:
-    """An `Entry` made of an object, which the caller must not modify afterwards.
+    """An `Entry` of an object that is not in the store in this form.
 
-    It is encoded when it is created.
-
-    It is the result of a dry run, the last state of an object, or an object without hidden fields.
+    It is the result of a dry run, the last state of a deleted object, or an object whose hidden fields were removed.
+    The object is encoded in the constructor.
 
     Args:
         key: the key relative to the resource's prefix.
-        obj: the object, which is not copied.
+        obj: the object, which is not copied and must not be modified afterwards.
         revision: the revision of the entry; 0 for one that was never stored.
-        large: whether to encode a large object, in a thread. Await `unstored` instead.
+        large: whether the object is large, so that the constructor must be called in a thread. Use `unstored` for that.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
@@ -75,5 +74,5 @@ class Unstored:
 
 
 async def unstored(key: str, obj: Object, revision: int = 0, *, large: bool) -> Unstored:
-    """Return the entry of an object that is not in the store. A large one is encoded in a thread."""
+    """Return a new `Unstored` entry of an object. A `large` object is encoded in a thread."""
     return await in_thread(Unstored, key, obj, revision, large=True) if large else Unstored(key, obj, revision)

@@ -13,9 +13,12 @@ _DOTS = (".", "..")
 
 
 def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") -> str:
-    """Return the key of an object: `namespace/name`, or `name` for a cluster-scoped resource.
+    """Return the key of an object below its resource's prefix: `namespace/name`, or `name` if cluster-scoped.
 
     Args:
+        namespaced: whether the objects of the resource have namespaces.
+        namespace: the namespace; ignored in the key of a cluster-scoped resource.
+        name: the name of the object.
         prefix: the storage prefix of the resource, for error texts.
 
     Raises:

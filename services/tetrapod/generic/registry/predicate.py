@@ -20,7 +20,13 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Selection(NamedTuple):
-    """The fields `prefix`, `predicate` and `single` of a ListQuery or WatchQuery, where they are explained."""
+    """The part of a list or watch query that decides which objects it returns.
+
+    Attributes:
+        prefix: the beginning of their keys, or the whole key if `single` is set.
+        predicate: the label and field selectors.
+        single: whether the query can only return one object, because it selects metadata.name.
+    """
 
     prefix: str
     predicate: Predicate

@@ -19,12 +19,13 @@ _POLICY_FINALIZERS: Final = {"Orphan": ORPHAN_FINALIZER, "Foreground": FOREGROUN
 def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: Object) -> list[str] | None:
     """Return the finalizers that an object must have to be deleted with the requested propagation policy.
 
-    None means that they are the present `finalizers`, so that the object need not be changed.
-
     Args:
         strategy: the rules of the kind, which have the default policy.
         finalizers: the present finalizers of the object.
         options: the DeleteOptions object.
+
+    Returns:
+        None if the present finalizers are already the right ones, so that the object need not be changed.
     """
     remaining = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     if wanted := _policy_finalizer(strategy, finalizers, options):

@@ -26,9 +26,13 @@ ALL_METADATA: Final = (
     "finalizers",
     "ownerReferences",
 )
-"""For kinds whose status update changes no relevant metadata (upstream: metav1.ResetObjectMetaForStatus)."""
+"""The argument `keep_metadata` of `StatusStrategy` for kinds whose status updates change none of these fields
+(upstream: metav1.ResetObjectMetaForStatus).
+"""
 WHOLE_METADATA: Final = tuple(name for name in FIELD_ORDER if name not in ("managedFields", "resourceVersion"))
-"""For kinds whose status update restores the old metadata."""
+"""The argument `keep_metadata` of `StatusStrategy` for kinds whose status updates restore the old metadata, except
+managedFields and resourceVersion.
+"""
 ValidateStatus = Callable[[Object, Object], list[FieldError]]
 
 

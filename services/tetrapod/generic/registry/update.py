@@ -51,7 +51,15 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """The options of an update: the arguments of `Store.update` with these names, which explains them."""
+    """The optional arguments of `Store.update`.
+
+    Attributes:
+        validate_create: validating admission if the update creates the object; None skips it.
+        validate_update: validating admission if the object exists; None skips it.
+        preconditions: the uid and resourceVersion that the stored object must have.
+        strategy: the rules of a subresource; None uses those of the resource.
+        force_create: whether to create a missing object even if the kind does not allow that.
+    """
 
     validate_create: ValidateObject | None = None
     validate_update: ValidateUpdate | None = None
@@ -112,6 +120,10 @@ class _Update:
 
     async def attempt(self, current: Object | None, entry: Entry | None) -> Updated:
         """Compute the new object from the stored one, and validate it; called by the storage (see `TryUpdate`).
+
+        Args:
+            current: a copy of the stored object, which may be modified; None if it does not exist.
+            entry: the stored object's entry; None if it does not exist.
 
         Raises:
             _DeletionReady: the object must be removed instead.
@@ -188,7 +200,7 @@ def _revision(text: str) -> int:
     """Parse a resourceVersion.
 
     Raises:
-        StatusError: 500, as upstream.
+        StatusError: 500, as upstream, if it is not an unsigned integer.
     """
     try:
         return parse_uint(text)
@@ -294,7 +306,7 @@ def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
     """Restore the old managedFields in `new` if the two objects differ in nothing but the times of managedFields.
 
     Returns:
-        The label of upstream's metric for the comparison.
+        The value of the label `code_path` of upstream's metric for the comparison, as a tuple with one element.
     """
     meta, old_meta = new["metadata"], old["metadata"]
     entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")

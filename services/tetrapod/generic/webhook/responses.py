@@ -42,13 +42,14 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The kind and version that a response must have.
+    """The kind and version that a webhook's response must have.
 
     Attributes:
         api_version: the API version.
         kind: the kind.
-        node: returns the schema.
-        others: other versions of the kind, which get another error than unknown ones.
+        node: returns the schema, by which the response is decoded.
+        others: other existing versions of the kind. A response in one of them gets another error text than one in an
+            unknown version.
     """
 
     api_version: str

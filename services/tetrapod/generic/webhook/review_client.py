@@ -120,7 +120,7 @@ class ReviewClient:
 
 
 async def pause(backoff: Backoff, tried: int) -> None:
-    """Sleep before the next try of a review, after `tried` ones."""
+    """Sleep before the next attempt to send a review, for a time that grows with the attempts made so far (`tried`)."""
     wait = backoff.initial * backoff.factor ** (tried - 1)
     await asyncio.sleep(wait * (1 + random.random() * backoff.jitter))
 
