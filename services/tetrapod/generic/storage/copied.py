@@ -15,6 +15,7 @@ async def copied(entry: Entry) -> Object:
 async def peeked(entry: Entry) -> Object:
     """Return the object of an entry, which the caller must not change.
 
-    A large one is not kept for the next caller, because it would be freed on the event loop.
+    A small object is parsed once and cached in the entry. A large one is parsed in a thread and not cached, because
+    freeing it later would block the event loop.
     """
     return entry.peek() if len(entry.item) < LARGE else await in_thread(entry.object)

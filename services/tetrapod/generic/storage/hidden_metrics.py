@@ -17,7 +17,10 @@ _Values = list[tuple[tuple[str, ...], float]]
 
 
 def _from_cache(counter: Counter) -> Callable[[], _Values]:
-    """Return a function that reads the series of a counter for lists from the watch cache, without that label."""
+    """Return a function that reads the values of a counter of lists, as a deprecated metric of cached lists shows them.
+
+    These are the series with the label storage="watchcache", without this label.
+    """
     place = counter.labels.index("storage")
 
     def read() -> _Values:

@@ -481,7 +481,7 @@ UNUSUAL_PLACES: Final = {
     "ingress": GroupResource("networking.k8s.io", "ingresses"),
     "events": GroupResource("", "events"),  # both API groups that serve events store them here
 }
-"""The names of resources for which storage prefix and API group do not give the name.
+"""The resources by storage prefix, where this prefix and the apiVersion of stored objects do not give the name.
 
 Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, specialDefaultResourcePrefixes
 """

@@ -22,9 +22,9 @@ from tetrapod.machinery.types import schema_for
 
 _DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
 _NOBODY: Final = GroupVersionKind("", "", "")
-_OF_SERVERS: Final = ("masterleases/", "peerserverleases/", "ranges/")
-"""Leases of API servers, which are different servers afterwards, and the node port allocations, which are rebuilt
-from Services at startup.
+_NOT_COPIED: Final = ("masterleases/", "peerserverleases/", "ranges/")
+"""The beginnings of keys that are not copied: Leases of API servers, because other servers run afterwards, and node
+port allocations, which are rebuilt from Services at startup.
 """
 
 
@@ -44,7 +44,7 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
     errors: list[str] = []
     encrypted: list[str] = []
     for item in contents.items:
-        if item.key.startswith(_OF_SERVERS):
+        if item.key.startswith(_NOT_COPIED):
             continue
         if item.value.startswith(ENCRYPTED):
             encrypted.append(item.key)

@@ -23,8 +23,8 @@ from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
 
 BUMP: Final = 1_000_000
-"""Added to the revision of the source: more writes than can be expected between the backup and the end of its
-source.
+"""The number that is added to the revision of the source, so that resource versions never go backwards. It must exceed
+the writes to the source between the backup and the end of its use.
 """
 MOST_REVISIONS: Final = 20_000_000
 _AT_ONCE: Final = 64

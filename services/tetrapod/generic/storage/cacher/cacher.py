@@ -112,7 +112,7 @@ class Cacher:
         return self._cache.entries.get(key)
 
     async def _uncached(self, key: str, resource_version: str) -> Entry | None:
-        """Read an object from the store, which must have reached a resource version.
+        """Read an object from the store, which must have reached a resource version. Return None if it does not exist.
 
         Raises:
             StatusError: 400, the resource version is invalid. Upstream's cache returns 500 for that.

@@ -15,10 +15,10 @@ FREED_AT_ONCE: Final = 1000
 
 
 class Entries:
-    """A dictionary of entries with a sorted list of its keys.
+    """A dictionary of entries by key, which also keeps its keys in a sorted list.
 
-    An insertion moves a few pointers, and a namespace is a slice. `get` is that of a dictionary: it returns None for an
-    absent key.
+    So the objects of a namespace are a slice of that list, and adding a key moves only pointers of the keys behind it.
+    `get(key)` returns None for an absent key.
     """
 
     __slots__ = ("_by_key", "_keys", "_last_span", "get")

@@ -26,14 +26,18 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 
 DERIVED_BYTES: Final = 4 << 20
-"""Total size of the objects as JSON; in parsed form they take about ten times as much."""
+"""The maximum total size of the objects that are kept in parsed form, measured as JSON. In parsed form they take about
+ten times as much memory.
+"""
 DERIVED_SECONDS: Final = 5.0
 NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 SMALLEST: Final = 2048
 LARGEST: Final = 1 << 20
-"""Compressing larger objects would block the event loop for too long."""
+"""The size in bytes up to which objects are compressed. Compressing larger ones would block the event loop for too
+long.
+"""
 _LEVEL: Final = 1
 
 
@@ -55,9 +59,9 @@ class _WithUid(msgspec.Struct):
 
 _labels_of = msgspec.json.Decoder(_WithLabels).decode
 _uid_of = msgspec.json.Decoder(_WithUid).decode
-"""Reads nothing but the uid, so that an object whose labels have a wrong type can be deleted."""
+"""Decodes only metadata.uid, so that an object whose labels have a wrong type can still be deleted."""
 _heads: dict[bytes, bytes] = {}
-"""Each distinct head once, so that all entries of a kind share it."""
+"""All distinct values of `StoredEntry.head`. The entries of a kind share one bytes object."""
 
 
 class _Derived(msgspec.Struct, gc=False):
@@ -73,7 +77,9 @@ class _Derived(msgspec.Struct, gc=False):
 
 
 class StoredEntry(msgspec.Struct, gc=False, eq=False):
-    """The implementation of `Entry`, where the attributes are explained. `lease` is the lease ID, 0 for none.
+    """An object of the watch cache or the store; implements `Entry`, which explains the attributes.
+
+    `lease` is the ID of the object's lease; 0 if it does not expire.
 
     Entries are excluded from Python's cyclic garbage collector (`gc=False`). They are never part of cycles, and the
     collector would otherwise scan the thousands that every write leaves behind.
@@ -136,7 +142,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def uid(self) -> str:
-        """The object's metadata.uid, "" if it is not a string. It is parsed at each access."""
+        """The object's metadata.uid; "" if it is missing or not a string. It is parsed at each access."""
         uid = _uid_of(b"{" + self.item).metadata.uid
         return uid if isinstance(uid, str) else ""
 

@@ -75,15 +75,15 @@ class Change(msgspec.Struct, gc=False, eq=False):
 
 
 class Window:
-    """All changes of a resource after the revision `start`, at most `most`.
+    """The recent changes of a resource: all changes after the revision `start`, at most `most`.
 
     `capacity` imitates the size of upstream's ring buffer for its metric: it doubles when full, and is halved when
     mostly empty.
 
     Args:
-        start: the revision after which changes are added.
+        start: the current revision; the window contains the changes that are appended from now on.
         most: the number of changes to keep; the oldest are dropped.
-        counters: count the changes of `capacity`; None does not report them.
+        counters: count how often `capacity` changes; None does not report that.
     """
 
     def __init__(self, start: int, *, most: int = MOST, counters: CacheCounters | None = None) -> None:
@@ -136,10 +136,11 @@ class Window:
         return changes
 
     def undo(self, revision: int) -> dict[str, StoredEntry | None] | None:
-        """Return the former entry of each key that has changed since `revision`.
+        """Return the state at `revision` of each key that has changed since, from which an earlier list is computed.
 
-        They lead from the current state back to that of `revision`. An entry of None means that the key did not exist
-        then. The result is None if the window does not reach back to `revision`.
+        Returns:
+            The former entry by key; None for a key that did not exist at `revision`. Instead of the dictionary, None if
+                the window does not reach back to `revision`.
         """
         if revision < self.start:
             return None

@@ -28,9 +28,12 @@ KMS_V1_DISABLED: Final = (
 class _Keyed(NamedTuple):
     """A provider with named keys (aescbc, aesgcm, secretbox).
 
-    - `prefix` precedes all its values.
-    - `ciphers` has a cipher for each key; its own prefix, the key's name, follows.
-    - `unmatched` is the error text for a value whose key name is not configured.
+    A stored value begins with the provider's prefix, then the prefix of the key that encrypted it.
+
+    Attributes:
+        prefix: the prefix of the provider, such as "k8s:enc:aescbc:v1:".
+        ciphers: the cipher of each key, with the key's prefix: its name and a colon.
+        unmatched: the error text for a value whose key name is not configured.
     """
 
     prefix: bytes
@@ -92,7 +95,7 @@ class Providers:
     def _build(self, resource: GroupResource) -> Transformer:
         for pattern in (resource, GroupResource(resource.group, "*"), EVERYTHING):
             if (providers := self._by_resource.get(pattern)) is not None:
-                chosen = [_for(str(resource), provider) for provider in providers]
+                chosen = [_transformer_of(str(resource), provider) for provider in providers]
                 return PrefixTransformer(str(resource), "no matching prefix found", chosen)
         return Identity()
 
@@ -131,8 +134,11 @@ class Providers:
         return Prefixed(f"k8s:enc:kms:v2:{kms['name']}:".encode(), Envelope(probe))
 
 
-def _for(resource: str, provider: _Provider) -> Prefixed:
-    """Return the provider's transformer, with metrics for `resource`, and the prefix of its values."""
+def _transformer_of(resource: str, provider: _Provider) -> Prefixed:
+    """Return the transformer of a provider, with the prefix of the values that it encrypts.
+
+    Its metrics are labelled with `resource`.
+    """
     if isinstance(provider, Prefixed):
         return provider
     return Prefixed(provider.prefix, PrefixTransformer(resource, provider.unmatched, provider.ciphers))

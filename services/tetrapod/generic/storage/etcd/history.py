@@ -15,8 +15,8 @@ from tetrapod.generic.storage.etcd.connection import Endpoints
 from tetrapod.generic.storage.etcd.watching import Stream
 
 ASK_SECONDS: Final = 0.05
-"""Seconds between progress requests. etcd serves watches that start in the past every 0.1 s, and ignores the requests
-until then.
+"""Seconds between progress requests. They are repeated, because etcd starts to serve a watch of the past only at its
+next round (every 0.1 s), and ignores progress requests before that.
 """
 
 

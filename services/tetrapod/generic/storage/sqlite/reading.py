@@ -13,7 +13,17 @@ from tetrapod.generic.storage.sqlite.schema import FIRST_REVISION
 
 
 class RangeQuery(NamedTuple):
-    """The parameters of `Backend.range`, where they are explained."""
+    """The arguments of a `Backend.range` call.
+
+    Attributes:
+        start: the first key of the range.
+        end: the key after the range.
+        limit: the maximum number of keys; 0 for all.
+        revision: the revision at which to read; 0 for the current one.
+        keys_only: whether to leave the values empty.
+        count_only: whether to return no keys, only their number.
+        counted: whether to count the keys of the whole range.
+    """
 
     start: str
     end: str
@@ -82,8 +92,8 @@ LATEST = (
     "WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key)\n"
     "CROSS JOIN revisions ON revision = latest WHERE value IS NOT NULL\n"
 )
-"""SQLite evaluates the subquery as a coroutine in index order, so a limit ends the scan early. (A plain JOIN
-materializes it.)
+"""The latest revision of each key of a range that is not deleted, as an SQL join. SQLite evaluates the subquery as a
+coroutine in index order, so a limit ends the scan early. (A plain JOIN materializes it.)
 """
 
 

@@ -31,7 +31,9 @@ BATCH = 256
 SLICE_SECONDS = 0.0005
 """Maximum time that the statements of a batch occupy the event loop in one step."""
 DISK_SHARE = 0.25
-"""A batch accepts statements for this share of the duration of the last commit, and for at least one slice."""
+"""A batch accepts operations until they have taken this share of the duration of the last commit, and for at least one
+slice.
+"""
 
 
 class _Batch:

@@ -27,11 +27,17 @@ from tetrapod.generic.storage.encryption.transformer import Plain, Transformer, 
 from tetrapod.machinery.failure import result_of
 
 _SEEDS_KEPT: Final = 10_000
-"""The number of seeds is about that of key IDs times server starts."""
+"""The maximum number of decrypted seeds to cache. Stored values use about as many seeds as there are key IDs times
+server starts.
+"""
 
 
 class Envelope:
-    """The `Transformer` of a KMS plugin, whose current seed and key ID are those of `probe`."""
+    """The `Transformer` of a KMS plugin.
+
+    It encrypts with the current seed of `probe`. To decrypt a value, it lets the plugin decrypt the seed that is stored
+    with the value, and caches that seed.
+    """
 
     def __init__(self, probe: KmsProbe) -> None:
         self._probe = probe

@@ -19,7 +19,7 @@ from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery.golang.urls import parse
 
 _NAMES: Final = {Code.OK: "OK", Code.CANCELLED: "Canceled"}
-"""The names that Go gives status codes differently."""
+"""The Go names of the status codes for which `code_name` cannot derive them from the gRPC names."""
 _SERVICE: Final = "/v2.KeyManagementService"
 _RETRY_SECONDS: Final = 0.1
 _Answer = TypeVar("_Answer")
