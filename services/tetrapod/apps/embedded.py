@@ -201,7 +201,10 @@ class Embedded(Program):
         return await self.delegation.handle(request)
 
     async def director(self, request: Request) -> Response:
-        """Pass an authenticated and authorized request to the aggregator. The server's own clients call it too."""
+        """Pass a request to the aggregator.
+
+        The filters call it after authentication and authorization, and the server's own clients call it directly.
+        """
         return await self.aggregator.director(request)
 
     def on_ready(self) -> None:
@@ -213,7 +216,10 @@ class Embedded(Program):
         self.lifecycle.background("certificate renewal", renewal)
 
     def _renewed(self) -> None:
-        """Write the renewed certificates to the files that contain them."""
+        """Write the renewed certificates to the files that contain copies of them.
+
+        These are the administrator's kubeconfig, and the serving certificate in --cert-dir if that flag is used.
+        """
         self._write_kubeconfig()
         self._serving_pair()
 

@@ -58,7 +58,7 @@ class Host(Protocol):
         ...
 
     def ready(self, lines: list[str]) -> None:
-        """Report that the server is ready. `lines` describe it."""
+        """Report that the server is ready. `lines` describe it, such as its URL, for output."""
         ...
 
     async def stopping(self) -> None:

@@ -104,7 +104,7 @@ class SeparateService(Program):
         raise NotImplementedError
 
     def file(self, name: str, given: str = "") -> str:
-        """Return the path that a flag gave, or, if it is "", that of `name` in the data directory."""
+        """Return the path of a file: `given`, the value of a flag, or, if it is "", `name` in the data directory."""
         return given or str(Path(self.options.data_dir) / name)
 
     @property
@@ -127,7 +127,9 @@ class SeparateService(Program):
         return http_client(self.pool, urls[0], self.own_tls, user_agent)
 
     def balance(self, urls: Sequence[str], name: str) -> None:
-        """Distribute the requests to the first of `urls` over all of them, the replicas of the service `name`.
+        """Register `urls` as the replicas of the service `name`.
+
+        Requests to the first URL are then distributed over all of them.
 
         Raises:
             click.UsageError: the flag with the URLs is missing, or a URL is invalid.
@@ -173,7 +175,7 @@ class SeparateService(Program):
         return authenticator, delegated_authorizer(auth, self.storage, self.lifecycle)
 
     def on_listening(self) -> None:
-        """Start to probe the replicas of other services."""
+        """Start background tasks that probe the replicas of other services."""
         self.pool.follow(self.lifecycle)
 
     def on_ready(self) -> None:

@@ -46,7 +46,7 @@ class ServiceManager:
         self._notify("STOPPING=1")
 
     def heartbeat(self) -> None:
-        """Report that the process works. systemd restarts a process that stops to do so."""
+        """Report that the process works. systemd restarts a process that no longer sends heartbeats."""
         self._notify("WATCHDOG=1")
 
     def _notify(self, state: str) -> None:

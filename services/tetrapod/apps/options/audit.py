@@ -73,7 +73,7 @@ LOG_DELIVERY: Final = replace(
     batch_throttle_qps=0.0,
     batch_throttle_burst=0,
 )
-"""The defaults of the log."""
+"""The defaults of the audit log, which differ from those of the webhook."""
 
 
 @dataclass(frozen=True, slots=True)

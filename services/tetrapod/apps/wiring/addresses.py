@@ -48,7 +48,7 @@ def check_families(options: Options) -> None:
     Upstream: cmd/kube-apiserver/app/options/validation.go, validatePublicIPServiceClusterIPRangeIPFamilies
 
     Raises:
-        ValueError: it would not, or --service-cluster-ip-range is invalid. The text is upstream's.
+        ValueError: the families differ, or --service-cluster-ip-range is invalid. The text is upstream's.
     """
     network, address = _primary_range(options), reachable_address(options)
     is_endpoint = bool(options.serving.advertise_address) or may_be_endpoint(address)

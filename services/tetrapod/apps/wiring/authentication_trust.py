@@ -29,7 +29,9 @@ def header_names(flags: RequestHeaderFlags) -> HeaderNames:
 def authentication_data(
     flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles
 ) -> Callable[[], dict[str, str]]:
-    """Return a function that returns the data of the ConfigMap with the CA certificates at the time of the call.
+    """Return a function that returns the data of the ConfigMap `extension-apiserver-authentication`.
+
+    Each call returns the CA certificates as they are at that time, because their files may be reloaded.
 
     Args:
         flags: the flags of the front proxy's request headers.

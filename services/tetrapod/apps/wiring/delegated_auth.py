@@ -29,7 +29,9 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 
 _PROBED: Final = frozenset({"get"})
-"""The verbs that RBAC allows anonymous users on health paths, before the rules have been read."""
+"""The verbs that anonymous users are allowed on health paths before the RBAC rules have been read; RBAC allows them
+too.
+"""
 
 
 def delegated_authenticator(

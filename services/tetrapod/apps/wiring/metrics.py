@@ -38,7 +38,7 @@ def configure_metrics(flags: MetricsFlags) -> None:
         if not re.fullmatch(_METRIC, name):
             text = f"must be fully qualified metric names matching {go_quote(f'^{_METRIC}$')}, got {go_quote(name)}"
             raise _invalid("disabledMetrics", list(flags.disabled), text)
-    allowed = _of_flag(flags.allow_labels)
+    allowed = _parse_flag(flags.allow_labels)
     _check_keys(allowed)
     manifest = flags.allow_labels_manifest
     if allowed and manifest:
@@ -60,8 +60,14 @@ def _check_version(version: str) -> None:
         raise _invalid("showHiddenMetricsForVersion", version, text)
 
 
-def _of_flag(values: Sequence[str]) -> dict[str, str]:
-    """Return the allowed values by METRIC,LABEL, from the arguments of the flag. Upstream: pflag's StringToString."""
+def _parse_flag(values: Sequence[str]) -> dict[str, str]:
+    """Parse the values of --allow-metric-labels, METRIC,LABEL=VALUE,…, to the allowed values by METRIC,LABEL.
+
+    Upstream: pflag's StringToString
+
+    Raises:
+        ValueError: a value has another form.
+    """
     allowed: dict[str, str] = {}
     for value in values:
         pairs = [value.strip('"')] if value.count("=") < 2 else next(csv.reader([value]))

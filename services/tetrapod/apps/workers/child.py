@@ -19,7 +19,10 @@ _FULL_SECONDS: Final = 0.05
 
 
 class State(IntEnum):
-    """The state of a worker. Connections go to workers with the highest state of LISTENING, RETIRING and READY."""
+    """The state of a worker process. Workers with a higher state are preferred for new connections.
+
+    Workers in the states STARTING and CLOSING get none.
+    """
 
     STARTING = 0
     CLOSING = 1
@@ -29,7 +32,7 @@ class State(IntEnum):
 
 
 class Child:
-    """A worker process.
+    """A worker process, as its supervisor sees it.
 
     Args:
         pid: the process.
@@ -37,7 +40,7 @@ class Child:
 
     Attributes:
         state: its state, according to its last message.
-        connections: the connections that it has, according to its last report and to what it got since.
+        connections: the number of its connections: that of its last report, plus those passed to it afterwards.
         heard: when it last reported, by the monotonic clock.
         ready_at: when it became ready, by the monotonic clock; None before.
     """
@@ -54,12 +57,15 @@ class Child:
 
     @property
     def accepts(self) -> bool:
-        """Whether it can get connections."""
+        """Whether the supervisor may pass connections to this worker now."""
         return self.state >= State.LISTENING and time.monotonic() >= self._full_until
 
     @property
     def preference(self) -> tuple[bool, int, int]:
-        """The sort key for the next connection; the lowest one gets it."""
+        """The sort key of workers for the next connection, which is passed to the worker with the lowest key.
+
+        It contains whether the worker has not reported for a while, its negated state, and its number of connections.
+        """
         silent = time.monotonic() - self.heard > _RESPONSIVE_SECONDS
         return silent, -self.state, self.connections
 
@@ -90,7 +96,7 @@ class Child:
             handle(self, message)
 
     def send(self, message: bytes) -> None:
-        """Send a message. If that fails, send SIGTERM."""
+        """Send a message to the worker, or SIGTERM if the message cannot be sent."""
         try:
             self.channel.send(message)
         except OSError:
@@ -104,7 +110,10 @@ class Child:
             self.kill(signal.SIGTERM)
 
     def kill(self, number: signal.Signals) -> None:
-        """Send a signal. The process exists until `exit_code` has returned a number."""
+        """Send a signal to the worker.
+
+        Call it only before `exit_code` has returned a number; until then its pid cannot belong to another process.
+        """
         os.kill(self.pid, number)
 
     def exit_code(self) -> int | None:

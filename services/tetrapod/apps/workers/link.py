@@ -14,7 +14,7 @@ from tetrapod.apps.workers import messages
 log = logging.getLogger(__name__)
 
 _MESSAGES_AT_ONCE: Final = 32
-"""Messages that are read before the event loop does other work."""
+"""The maximum number of messages that are read before the event loop does other work."""
 _REPORT_DELAY: Final = 0.1
 """Seconds between the arrival of a connection and a report."""
 _ANSWER_TIMEOUT: Final = 1.0
@@ -60,7 +60,11 @@ class WorkerLink:
         return self._address
 
     def started(self, stop: Callable[[], None]) -> None:
-        """Begin to read messages and to report."""
+        """Begin to read the supervisor's messages and to report.
+
+        Args:
+            stop: called when the supervisor tells this worker to stop, or has died.
+        """
         self._stop = stop
         asyncio.get_running_loop().add_reader(self._channel.fileno(), self._read)
         self._reports = asyncio.create_task(self._report(), name="worker reports")
@@ -76,7 +80,7 @@ class WorkerLink:
         await self._wait(self._ended)
 
     def ready(self, lines: list[str]) -> None:
-        """Report that the worker is ready."""
+        """Report to the supervisor that the worker is ready, with the lines that describe the server."""
         self._send("\n".join((messages.READY.decode(), *lines)).encode()[: messages.MESSAGE_SIZE])
 
     async def stopping(self) -> None:
@@ -98,7 +102,10 @@ class WorkerLink:
             await asyncio.sleep(messages.REPORT_INTERVAL)
 
     def _report_soon(self) -> None:
-        """Report shortly after a connection has arrived: most of them may have ended by then."""
+        """Schedule a report of the open connections, unless one is scheduled, because a connection has arrived.
+
+        The report is delayed, because most connections are short and may have ended by then.
+        """
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(_REPORT_DELAY, self._report_connections)
 

@@ -126,7 +126,7 @@ class Supervisor:
             if self._stopping and not self._children:
                 return self._exit_code
             self._start_due()
-            self._check_silent()
+            self._kill_unresponsive()
             self._send_heartbeat()
             self._pass_waiting()
             self._accept_if_possible()
@@ -136,7 +136,10 @@ class Supervisor:
         return [slot.child for slot in self._slots if slot.child is not None]
 
     def _timeout(self) -> float:
-        """Return the seconds until something must be done without an event."""
+        """Return how many seconds the main loop may wait for events.
+
+        It must wake up for the next start of a worker, the next heartbeat and the next check of the workers.
+        """
         now = time.monotonic()
         times = [now + messages.REPORT_INTERVAL]
         if self._listening and not self._stopping:
@@ -150,7 +153,10 @@ class Supervisor:
     # --- connections
 
     def _accept_if_possible(self) -> None:
-        """Watch the listener exactly while a worker can get connections. Others wait in the kernel's queue."""
+        """Accept connections while at least one worker can get one, and stop accepting otherwise.
+
+        Connections that are not accepted wait in the kernel's queue.
+        """
         possible = self._listening and self._waiting is None and any(child.accepts for child in self._children)
         if possible and not self._accepting:
             self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
@@ -173,7 +179,7 @@ class Supervisor:
             self._waiting = None
 
     def _pass_on(self, connection: socket.socket) -> bool:
-        """Pass a connection to the best worker that takes it, and return whether there was one."""
+        """Pass a connection to the most preferred worker that takes it, and return whether any did."""
         candidates = [child for child in self._children if child.accepts]
         if any(child.pass_on(connection) for child in sorted(candidates, key=lambda child: child.preference)):
             connection.close()
@@ -206,7 +212,10 @@ class Supervisor:
                 self._close_listener()
 
     def _on_listening(self) -> None:
-        """Listen, and start the other workers. The first one has created the certificates by now."""
+        """Begin to listen when the first worker can serve connections. Do nothing at later calls.
+
+        The main loop then starts the other workers, which need the certificates that the first one has created.
+        """
         if not self._listening and not self._stopping:
             self._listener.listen(_BACKLOG)
             self._listening = True
@@ -279,7 +288,10 @@ class Supervisor:
         child.channel.close()
 
     def _on_end(self, slot: _Slot, child: Child, code: int) -> None:
-        """Plan the replacement of a worker that has ended, or end if none could start."""
+        """Schedule the replacement of a worker that has ended.
+
+        If no worker is ready and the attempts to start one are used up, stop the server instead.
+        """
         now = time.monotonic()
         if child.ready_at is None:
             self._failures += 1
@@ -302,7 +314,7 @@ class Supervisor:
             self._stop(code if code > 0 else 1)
 
     def _stop(self, exit_code: int) -> None:
-        """Tell all workers to shut down."""
+        """Tell all workers to shut down. The supervisor then ends with `exit_code`."""
         self._stopping = True
         self._exit_code = exit_code
         self._manager.stopping()
@@ -317,8 +329,11 @@ class Supervisor:
 
     # --- the watchdog
 
-    def _check_silent(self) -> None:
-        """Kill workers whose event loop is blocked for as long as the service manager's watchdog permits."""
+    def _kill_unresponsive(self) -> None:
+        """Kill workers that have not reported for as long as the service manager's watchdog permits.
+
+        Their event loops are blocked. Do nothing if the watchdog is disabled.
+        """
         limit = 2 * self._manager.interval
         if not limit:
             return
