@@ -21,7 +21,10 @@ _SECOND = 1_000_000_000
 
 
 def validate(config: Object) -> list[FieldError]:
-    """Return all errors of an AuthorizationConfiguration, [] if it is valid. Files of connections are looked up."""
+    """Return all errors of an AuthorizationConfiguration, [] if it is valid.
+
+    The kubeconfig files that it names must exist.
+    """
     listed = config.get("authorizers") or []
     if not listed:
         return [field.required("authorizers", "at least one authorization mode must be defined")]
@@ -65,11 +68,14 @@ def _name_errors(name: str, seen: set[str], path: str) -> list[FieldError]:
 
 
 def _webhook_errors(webhook: Object, path: str) -> list[FieldError]:
-    """Validate the webhook of an authorizer. The fields in the errors lack `webhook`, as upstream's do.
+    """Return the errors of the webhook of an authorizer.
+
+    The field paths in the errors are `authorizers[0].timeout` instead of `authorizers[0].webhook.timeout`, as
+    upstream's.
 
     Args:
         webhook: the webhook.
-        path: the field of the authorizer.
+        path: the field path of the authorizer.
     """
     conditions = webhook.get("matchConditions") or []
     errors = _duration_errors(webhook.get("timeout"), f"{path}.timeout", limit=30 * _SECOND)

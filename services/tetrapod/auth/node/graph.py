@@ -139,7 +139,7 @@ class NodeGraph:
             self._edges.setdefault(vertex, Counter())[node] += 1
 
     def withdraw(self, source: Vertex) -> None:
-        """Remove the edges that `contribute` added for the object; ignore an unknown one."""
+        """Remove the edges that `contribute` added for the object `source`. Do nothing for an unknown object."""
         node, vertices = self._of.pop(source, ("", frozenset[Vertex]()))
         for vertex in vertices:
             nodes = self._edges[vertex]
@@ -199,7 +199,7 @@ def _observe(event: WatchEvent, kind: str, began: float) -> None:
 
 
 class _Contributions:
-    """The follower of one resource whose objects name a node, which passes changes to the graph.
+    """A watcher of one resource, such as pods, which passes the changes of its objects to the graph.
 
     Args:
         graph: the graph.
@@ -263,7 +263,7 @@ class _Volumes:
 
 
 def _read_node(obj: Object) -> tuple[str, Iterable[Vertex]]:
-    """Return the node that the object's spec names, "" for none, and no further objects."""
+    """Return the node in an object's spec.nodeName ("" for none), and () because the node needs no other objects."""
     return (obj.get("spec") or {}).get("nodeName") or "", ()
 
 

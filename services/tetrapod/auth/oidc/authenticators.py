@@ -70,16 +70,17 @@ class JwtAuthenticators:
         self._cached: list[TokenAuthenticator] = [CachedTokenAuthenticator(one) for one in made]
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Return the user of the first issuer that accepts the token; None if all ignore it.
+        """Return the user of a token, or None if no configured issuer has issued it.
 
-        The result is valid for all requested audiences of this API server, because the issuer's audiences are separate.
-        The first InvalidToken ends the search.
+        The returned audiences are the requested ones that belong to this API server. The audiences in the token are
+        checked against the issuer's configuration instead.
 
         Args:
-            audiences: the requested audiences; () for all of this API server.
+            audiences: the requested audiences; () for all of this API server. If none of them is its own, the result is
+                None.
 
         Raises:
-            InvalidToken: the token's issuer is configured, but the token is not valid.
+            InvalidToken: the token's issuer is configured, but the token is not valid. No other issuer is tried.
         """
         accepted = tuple(a for a in audiences or self._options.audiences if a in self._options.audiences)
         if not accepted:
@@ -103,8 +104,8 @@ class JwtAuthenticators:
     async def reload(self) -> None:
         """Read the configuration file, and replace the authenticators if it has changed and is valid.
 
-        The current ones are kept if it has not, or if an issuer does not answer within 60 seconds. Failures are logged
-        and counted.
+        The present authenticators are kept if the file is unchanged or invalid, or if a new issuer's discovery document
+        cannot be fetched within 60 seconds. Failures are logged and counted.
         """
         try:
             data = await asyncio.to_thread(_read, self._options.file)

@@ -89,7 +89,8 @@ def string_of(value: Any, into: str = "value") -> str:
     """Return the value if it is a string, "" for None.
 
     Args:
-        into: the Go target in the error text.
+        into: the Go variable in the error text into which the value would be decoded, such as "struct field
+            idToken.iss".
 
     Raises:
         BadClaim: it has another type.

@@ -189,7 +189,7 @@ def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
 
 
 def string_list(value: Any) -> tuple[str, ...]:
-    """Convert the result of an expression to a tuple: a string, a list of strings, or null.
+    """Convert the result of a CEL expression, which is a string, a list of strings or null, to a tuple of strings.
 
     Empty strings and null are left out.
 

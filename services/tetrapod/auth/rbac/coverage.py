@@ -41,12 +41,10 @@ class TooComplexError(Exception):
 
 
 class Steps:
-    """The remaining number of steps that comparisons may take.
-
-    `spend` raises `TooComplexError` when fewer steps remain than it is called for.
+    """A budget of steps for comparisons. `spend` takes steps from it, and raises `TooComplexError` if too few are left.
 
     Args:
-        left: the steps to begin with.
+        left: the number of steps in the beginning.
     """
 
     def __init__(self, left: int) -> None:
@@ -282,7 +280,11 @@ class _RuleRights:
         return covering
 
     def _prepare(self) -> None:
-        """Count the values of each list by covering set, and compute the bounds at which `_count` stops early."""
+        """Precompute the data with which `_count` avoids visiting each combination of values.
+
+        For each list this is: the number of values that the same held rules cover, and the union of these sets of
+        rules. For each list with those behind it: the intersection of the sets, and the number of combinations.
+        """
         self._kinds = [
             list(Counter(map(covering.__getitem__, listed)).items())
             for covering, listed in zip(self._covering, self._values, strict=True)

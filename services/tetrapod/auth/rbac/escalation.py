@@ -37,8 +37,8 @@ MAX_LISTED: Final = 2_000
 """
 MAX_LISTED_CHARACTERS: Final = 128 * 1024
 _OFFLOAD: Final = 200
-"""Values of rules from which on they are compared in a thread: the text of a rejection takes 10 µs for each missing
-right.
+"""The number of values in rules from which on they are compared in a thread: the text of a rejection takes 10 µs for
+each missing right.
 """
 
 

@@ -51,11 +51,11 @@ class Binding(NamedTuple):
     """The facts of a RoleBinding or ClusterRoleBinding that the index needs.
 
     Attributes:
-        subjects: the position of each subject in the binding, and its description for reasons; of equal subjects, the
-            first. A map lets a user be looked up instead of searched for.
+        subjects: for each subject its position in the list of subjects, and its description for the reasons of
+            decisions. If a subject is repeated, this is its first position.
         role_kind: the kind in roleRef: "Role" or "ClusterRole".
         role_name: the name in roleRef.
-        described: the binding as the reasons of decisions name it.
+        described: the description of the binding for the reasons of decisions.
     """
 
     subjects: Mapping[SubjectKey, tuple[int, str]]
@@ -168,11 +168,12 @@ class RbacIndex:
             self._remove_binding(key)
 
     def put(self, kind: str, namespace: str, name: str, obj: Object) -> None:
-        """Store an object that was added or changed in the index.
+        """Add an object to the index, or replace it, after it was created or changed in storage.
 
         Args:
             kind: "Role", "ClusterRole", "RoleBinding" or "ClusterRoleBinding".
             namespace: "" for ClusterRoles and ClusterRoleBindings.
+            name: its name.
             obj: the object, which the index keeps and does not modify.
         """
         self._sets.clear()

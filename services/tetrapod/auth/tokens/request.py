@@ -146,7 +146,7 @@ class TokenRequests:
         raise bad_request(f"cannot bind token to object of type {kind}{gate}")
 
     async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
-        """Return the bound objects of a token for this pod, Secret or node, and the uid of the latter.
+        """Read the object that a token is to be bound to, and return it in a `Bound`, with its uid.
 
         Args:
             namespace: the namespace of the service account.
@@ -155,7 +155,7 @@ class TokenRequests:
             name: the name of the object.
 
         Returns:
-            The objects, for a pod also with the pod's node, and the uid of the object with this kind and name.
+            The bound objects (a pod with its node), and the uid of the object with this kind and name.
 
         Raises:
             StatusError: 404 if it does not exist; 400 if the pod has another service account.
