@@ -64,11 +64,11 @@ def is_available(obj: Object) -> bool:
 
 
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
-    """Return pairs of a group and its APIServices, in the order of `/apis`.
+    """Return (group, APIServices of the group) pairs in the order in which `/apis` lists the groups.
 
-    Groups are ordered by the highest groupPriorityMinimum of their APIServices, and then by the names of these. Names
-    begin with the version, so that `v1.b` comes before `v1beta1.a`. The APIServices of a group are ordered by
-    versionPriority, and then by version.
+    Groups are ordered by the highest groupPriorityMinimum of their APIServices, and then by the name of the APIService
+    with this priority. These names begin with the version, so that `v1.b` comes before `v1beta1.a`. The APIServices of
+    a group are ordered by versionPriority, and then by version.
     """
     groups: dict[str, list[Object]] = {}
     for obj in sorted(

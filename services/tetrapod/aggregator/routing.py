@@ -52,7 +52,7 @@ class Records:
         self._snapshot()
 
     def removed(self, name: str) -> None:
-        """Remove an APIService that this process has deleted, before the watch event arrives."""
+        """Remove an APIService that this process has deleted, without waiting for the watch event of the deletion."""
         if self._objects.pop(name, None) is not None:
             self._snapshot()
 

@@ -61,7 +61,7 @@ class AggregatorService:
     Args:
         server: the server of `apiregistration.k8s.io`, in which the resource is installed.
         config: the configuration.
-        client: requests through the aggregator, as the server itself.
+        client: sends the requests of the aggregator's own controllers, through the aggregator.
         local: the handler of all requests that are not for an external API server; None for `server` alone.
         sources: the discovery sources of the local services, beginning with that of `server`.
     """

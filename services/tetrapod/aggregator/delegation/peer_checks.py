@@ -23,9 +23,9 @@ _WITHHELD: Final = "reason withheld"
 
 
 class PeerChecks:
-    """The health checks of one service. Implements `RemoteChecks`.
+    """The health checks of one other service, which the aggregator shows beside its own. Implements `RemoteChecks`.
 
-    Beside those of the service there is a check `service/NAME`, which fails if the service cannot be reached.
+    The aggregator adds a check `service/NAME`, which fails if the service cannot be reached.
 
     Args:
         connection: sends requests to the service.
@@ -64,9 +64,9 @@ class PeerChecks:
     async def results(self, endpoint: str) -> Mapping[str, str | None]:
         """Run the checks of an endpoint, and return by name the reason of the failure, or None.
 
-        Concurrent calls share a request. All known checks of a service that cannot be reached fail, and so do those of
-        a service that responds with another status than that of health checks. /livez leaves out a service that has not
-        been reached since the start: a post-start hook, to which the grace period applies, reports it.
+        Concurrent calls share a request. If the service cannot be reached, or responds with a status other than 200 and
+        500, all its known checks fail. /livez leaves out a service that has not been reached since the start, because a
+        post-start hook, to which the grace period applies, reports it.
         """
         return await self._calls[endpoint]()
 
