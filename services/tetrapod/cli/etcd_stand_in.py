@@ -83,7 +83,10 @@ def main() -> None:
 
 
 def serve(listener: socket.socket, database: Path) -> None:
-    """Respond to one connection after the other until the process ends. `database` is the path of the SQLite file."""
+    """Respond to etcd's health and version requests, one connection at a time, until the process ends.
+
+    A request for DATABASE_PATH gets the path of the SQLite file, `database`.
+    """
     responses = {
         "/health": b'{"health":"true","reason":""}',
         "/readyz": b"ok\n",

@@ -20,7 +20,7 @@ READY: Final = "https://127.0.0.1:6443/readyz"
 def main(arguments: list[str]) -> int:
     """Request all URLs on the command line, and return the exit code: 0 if each responds with a status of 2xx, else 1.
 
-    A server may be silent for at most 4 seconds.
+    A request fails if no data arrives for 4 seconds.
     """
     parser = argparse.ArgumentParser(prog="healthcheck")
     parser.add_argument("--ca", help="the CA of the server certificate")

@@ -62,7 +62,8 @@ def kube_apiserver(options: Options) -> None:
 def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
     """Return options with a data directory and this command's defaults, and a function that removes the directory.
 
-    Without --data-dir it is in --cert-dir, which the caller removes, or else temporary. The directory is created.
+    Without --data-dir the data directory is `tetrapod` in --cert-dir. Without both it is a temporary directory, and
+    only this one is removed. The directory is created if it is missing.
     """
     if "data-dir" in options.given:
         directory, clean_up = options.data_dir, _nothing

@@ -66,9 +66,9 @@ def endpoint_options(side: str, text: str) -> Callable[[F], F]:
 
 
 def store_of(side: str, values: dict[str, Any]) -> Store:
-    """Return the store that the options of `endpoint_options` with the same `side` name.
+    """Return the store that the options of `endpoint_options` for this `side` (`from` or `to`) name.
 
-    `values` are click's parameters.
+    `values` are the values of click's parameters by name.
     """
     etcd = {name: values[f"{side}_{name}"] for name in _ETCD}
     return Store(values[f"{side}_place"], **etcd, encryption=values[f"{side}_{_ENCRYPTION}"])
