@@ -83,7 +83,7 @@ def selector_text(selector: Object | None) -> str:
 
 
 def containers(template_spec: Object) -> tuple[str, str]:
-    """Return the names and the images of a pod spec's `containers`, each joined by commas; others are left out."""
+    """Return the names and the images of a pod spec's regular containers, each joined by commas."""
     items = template_spec.get("containers") or []
     return ",".join(c.get("name", "") for c in items), ",".join(c.get("image", "") for c in items)
 
@@ -95,7 +95,7 @@ def pod_template(obj: Object) -> Object:
 
 
 def more(items: Iterable[str], limit: int, joiner: str = ",") -> str:
-    """Join the first `limit` items; if there are further ones, append their number as " + 2 more..."."""
+    """Join the first `limit` items; if there are more, append the number of the others as " + 2 more..."."""
     texts = list(items)
     text = joiner.join(texts[:limit])
     return f"{text} + {len(texts) - limit} more..." if len(texts) > limit else text

@@ -207,7 +207,7 @@ class CoreService:
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
 
     def _led(self) -> list[Controller]:
-        """Create the controllers of one leader term.
+        """Create the controllers that run while this replica holds the leadership.
 
         These are the ones that `--controllers` selects, the namespace informer that they share, and the controller that
         warns about webhooks that could block the control plane.
@@ -218,7 +218,13 @@ class CoreService:
         return [Shared("namespaces", namespaces), *controllers, WebhookHazards(self._controller_client, namespaces)]
 
     def _has_resources(self, controller: str) -> bool:
-        """Return whether the resource of a controller is served. The others need resources that always are."""
+        """Return whether the server serves the resource of a controller; if not, the controller is not created.
+
+        Most controllers work on resources that are always served.
+
+        Args:
+            controller: the name of the controller.
+        """
         resource = _RESOURCES_OF_CONTROLLERS.get(controller)
         return resource is None or self.server.resource_config.enabled(*resource)
 

@@ -256,7 +256,7 @@ class Crds:
     async def fresh(self, name: str) -> Crd | None:
         """Return the current definition from storage, or None if it does not exist.
 
-        Callers use it when the local copy may be stale and would cause an error.
+        Callers use it before they return an error that a stale local copy could have caused.
 
         Raises:
             ValueError, KeyError: the stored object is not a definition.

@@ -87,11 +87,11 @@ class CustomResourceHandler:
         return crd if crd is not None and _serves(crd, info) else None
 
     async def serving(self, crd: Crd) -> Serving:
-        """Return the `Serving` of this revision of a definition, made if necessary.
+        """Return the handlers and the store of this revision of a definition, creating them at the first call.
 
-        The finalizing controller uses it too. If a definition of the same name was deleted just before, the call first
-        waits until its storage is dropped. The handler keeps it until the definition changes or is deleted; callers
-        need not release it.
+        The finalizing controller uses the result too. If a definition of the same name was deleted just before, the
+        call first waits until the watches and the cache of that definition's objects are closed. The handler keeps the
+        result until the definition changes or is deleted; callers need not release it.
         """
         serving = self._servings.get(crd.name)
         if serving is None or serving.key != crd.serving_key:

@@ -41,8 +41,8 @@ class CustomOpenAPI:
     async def parts(self, name: str) -> AsyncIterator[Object]:
         """Yield a document for each kind of a group-version; the caller joins their paths and schemas.
 
-        Those of large definitions are built in a thread, and the event loop runs other tasks between two. Implements
-        `DocumentSource.parts`.
+        Documents of large definitions are built in a thread, and other tasks of the event loop run between two
+        documents. Implements `DocumentSource.parts`.
 
         Args:
             name: the name in `index`. An unknown name yields nothing.

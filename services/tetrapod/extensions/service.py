@@ -97,7 +97,9 @@ class ExtensionsService:
 
 
 def _keep_series(old: Crd | None, new: Crd | None) -> None:
-    """Remove the metric series of a deleted definition and its resource, or allow series of an existing one again.
+    """Drop the metric series of a deleted definition and of its resource, and prevent new ones.
+
+    If the definition exists, possibly again after a deletion, new series are admitted.
 
     Args:
         old: the definition before the change; None for an addition.

@@ -36,10 +36,12 @@ class _SigningRequestPlugin(Plugin):
 
 
 class _SignerRight(_SigningRequestPlugin):
-    """The base class of plugins that require a permission on the signer of the stored request, for updates.
+    """The base class of plugins that allow an update of a request only to users with a permission on its signer.
+
+    The signer is the one of the stored request.
 
     Attributes:
-        verb: the required verb.
+        verb: the verb that the user must be allowed to perform on the signer.
     """
 
     operations = frozenset({"UPDATE"})

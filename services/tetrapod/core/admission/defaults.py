@@ -32,7 +32,7 @@ def _marked(obj: Object, *annotations: str) -> bool:
 def _newest(classes: list[Object]) -> Object | None:
     """Return the most recently created class, or None if the list is empty.
 
-    If several classes were created in that second, return the first of them by name.
+    Of several classes with that creationTimestamp, return the first one by name.
     """
     by_name = sorted(classes, key=lambda c: c["metadata"]["name"])
     return max(by_name, key=lambda c: c["metadata"].get("creationTimestamp") or "", default=None)
@@ -41,8 +41,7 @@ def _newest(classes: list[Object]) -> Object | None:
 class DefaultStorageClass(Plugin):
     """The plugin that sets spec.storageClassName of new PersistentVolumeClaims without a class.
 
-    It sets the class that an annotation marks as default; of several, the newest. Without one, the claim is not
-    changed.
+    It sets the most recently created class that an annotation marks as default. If there is none, it does nothing.
     """
 
     name = "DefaultStorageClass"
@@ -69,8 +68,7 @@ class DefaultStorageClass(Plugin):
 class DefaultIngressClass(Plugin):
     """The plugin that sets spec.ingressClassName of new Ingresses without a class.
 
-    It sets the class that an annotation marks as default; of several, the newest. Without one, the Ingress is not
-    changed.
+    It sets the most recently created class that an annotation marks as default. If there is none, it does nothing.
     """
 
     name = "DefaultIngressClass"

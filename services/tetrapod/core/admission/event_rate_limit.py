@@ -53,8 +53,8 @@ class Limit:
 
     Attributes:
         type: "Server", "Namespace", "User" or "SourceAndObject".
-        qps: events a second.
-        burst: events at once.
+        qps: the number of events per second that are accepted on average.
+        burst: the number of events that are accepted at once after a pause.
         cache_size: the maximum number of token buckets, one for each namespace, user, or source and object.
     """
 

@@ -67,9 +67,17 @@ class LimitedResources:
         return ",".join(sorted(names.difference(counted)))
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """Return the limited scopes that select the object and that no quota has, as Go prints a list, or "" for none.
+        """Return the scopes of `limitedResources` that select the object and that none of the quotas has.
 
         As upstream, the scopes of all entries are checked for every object, regardless of the entries' resources.
+
+        Args:
+            resource: the resource of the object.
+            obj: the object.
+            quotas: the ResourceQuotas of its namespace.
+
+        Returns:
+            The scopes as Go prints a list; "" if there are none.
         """
         matched = [scope for entry in self._limited for scope in matching(entry.scopes, resource, obj)]
         if not matched:

@@ -122,11 +122,12 @@ def refers_to_secrets(spec: Object) -> bool:
 
 
 def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
-    """Yield, for each entry of `env` and `envFrom` of all containers, whether it has the given kind of reference.
+    """Yield whether a container takes environment variables from an object of one kind, for each variable and source.
 
     Args:
-        whole: the field of an `envFrom` entry, such as "secretRef".
-        key: the field of `valueFrom`, such as "secretKeyRef".
+        spec: the pod spec, whose containers of all kinds are visited.
+        whole: the field of an `envFrom` entry that refers to the kind, such as "secretRef".
+        key: the field of a variable's `valueFrom` that refers to the kind, such as "secretKeyRef".
     """
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():

@@ -53,10 +53,12 @@ def check_ephemeral(account: Object, spec: Object) -> None:
 
 
 def _foreign(kind: str, containers: Iterable[Object], allowed: set[str | None]) -> Iterator[str]:
-    """Yield a description of each reference from the containers' env or envFrom to a Secret that is not in `allowed`.
+    """Yield a description of each reference to a Secret that is not in `allowed`, from the containers' env and envFrom.
 
     Args:
         kind: the kind of container, for the descriptions, such as "init container".
+        containers: the containers.
+        allowed: the names of the Secrets that the service account lists.
     """
     for container in containers:
         subject = f"{kind} {container.get('name') or ''} with"

@@ -36,7 +36,7 @@ _MIGRATED: Final = {
 
 
 class NodeTokens:
-    """The check of the TokenRequests of nodes."""
+    """The check of TokenRequests that nodes make: which service account tokens a node may request."""
 
     def __init__(self, storages: StorageFactory, authorizer: Authorizer) -> None:
         self._authorizer = authorizer

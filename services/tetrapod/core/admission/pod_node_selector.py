@@ -30,10 +30,10 @@ _NOT_LISTED: Final = "pod node label selector labels conflict with its namespace
 
 
 def read_selectors(data: bytes | None) -> Mapping[str, str]:
-    """Return the selectors of the configuration file: the allowed one by namespace, and the default.
+    """Return the node selectors in the configuration file as text, such as `a=b,c=d`.
 
-    The default has the key `clusterDefaultNodeSelector`. Without a file, or with an invalid one (as upstream), the
-    result is empty.
+    The key is the namespace whose pods may use only this selector, or `clusterDefaultNodeSelector` for the selector of
+    namespaces without an annotation. Without a file, or with an invalid one (as upstream), the result is empty.
     """
     if data is None:
         return {}

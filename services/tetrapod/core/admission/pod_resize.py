@@ -136,5 +136,9 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
 
 
 def _requests_and_limits(resources: Object | None) -> list[dict[str, Quantity]]:
-    """Return the requests and the limits as quantities, so that two notations of the same amount are equal."""
+    """Return the requests and the limits, in this order, with parsed quantities, so that `1` equals `1000m`.
+
+    Args:
+        resources: ResourceRequirements; None for two empty dictionaries.
+    """
     return [amounts((resources or {}).get(kind)) for kind in ("requests", "limits")]

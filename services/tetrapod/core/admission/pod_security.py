@@ -110,7 +110,7 @@ class PodSecurity(Plugin):
             self._evaluate(attributes, policy, errors, pod, enforce=True)
 
     async def _template(self, attributes: Attributes) -> None:
-        """Audit a workload and warn about it by its pod template.
+        """Evaluate the pod template of a workload against the audit and warn policies of its namespace.
 
         The workload is never rejected. If its namespace cannot be read, only an audit annotation is added.
         """

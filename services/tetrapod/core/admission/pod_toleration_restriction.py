@@ -80,12 +80,12 @@ def read_tolerations(data: bytes | None) -> Tolerations:
 class PodTolerationRestriction(PodPlugin):
     """The plugin that adds tolerations to pods and rejects pods with a toleration that the whitelist does not cover.
 
-    The namespace's annotations take precedence over `everywhere`, the configuration. Pods that are not BestEffort also
-    get a toleration of memory pressure.
+    Default tolerations and whitelist are those in the namespace's annotations or, without an annotation, those in the
+    configuration file. Pods that are not BestEffort also get a toleration of memory pressure.
 
     Args:
         storages: the storage of namespaces.
-        everywhere: the tolerations of the configuration file, for namespaces without the annotations.
+        everywhere: the tolerations of the configuration file.
     """
 
     name = "PodTolerationRestriction"

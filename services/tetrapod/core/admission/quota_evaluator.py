@@ -49,18 +49,20 @@ class CoreChange:
     old_used: Usage
 
     def names(self, quota: Object) -> list[str]:
-        """Return the names in the quota's status.hard that count the object; [] if it is outside of the scopes."""
+        """Return the names in the quota's status.hard that count the object; [] if the quota's scopes exclude it."""
         hard = (quota.get("status") or {}).get("hard") or {}
         return counted_names(self.resource, hard, self.context) if in_scope(quota, self.resource, self.new) else []
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
-        """Return what a pod must specify and does not, as in `cpu for: a,b; limits.memory for: a`, or "".
+        """Return the resources that a pod must specify for this quota and does not specify.
+
+        The form is `cpu for: a,b; limits.memory for: a`, with the names of containers.
 
         Args:
             names: the resource names that the quota limits.
 
         Returns:
-            "" for other kinds than pods and for pods that specify all.
+            "" if the pod specifies all of them, and for other kinds than pods.
         """
         return unspecified_resources(self.new, names) if self.resource == _PODS else ""
 
@@ -119,7 +121,10 @@ class CoreEvaluator:
 
 
 class _Lookups:
-    """Lookups of device classes, pods and resource claims in the watch caches of this process."""
+    """Reads of device classes, pods and resource claims from the watch caches of this process.
+
+    It implements `ClaimLookups`, for the usage of ResourceClaims.
+    """
 
     def __init__(self, storages: StorageFactory) -> None:
         self._classes = Lister(storages, DEVICE_CLASSES)

@@ -6,10 +6,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
-    """Return a new list of both lists' tolerations, without those that another one in it covers.
+    """Return the tolerations of both lists in a new list, in order, without redundant ones.
 
-    A toleration covers another if it tolerates the same taints for at least as long. The order is kept; of equal ones
-    the first is kept.
+    A toleration is redundant if another one covers it: the other tolerates the same taints for at least as long. Of
+    equal tolerations, the first is kept.
     """
     tolerations, kept = [*first, *second], list[Object]()
     for i, toleration in enumerate(tolerations):

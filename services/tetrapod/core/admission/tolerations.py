@@ -75,7 +75,7 @@ class ExtendedResourceToleration(PodPlugin):
 
 
 def _alike(one: Object, other: Object) -> bool:
-    """Return whether the tolerations differ at most in tolerationSeconds."""
+    """Return whether two tolerations are equal, not counting tolerationSeconds."""
     return all((one.get(part) or "") == (other.get(part) or "") for part in ("key", "operator", "effect", "value"))
 
 

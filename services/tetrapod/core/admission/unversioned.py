@@ -36,9 +36,13 @@ def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
 
 
 def _as(shape: SchemaNode, value: Any) -> Any:
-    """Return a copy of the value with the field names and string values that the schema `shape` requires.
+    """Return a copy of the value with field names as the schema spells them and numbers converted to text where needed.
 
-    Field names match in any case. Numbers and booleans become strings where the schema has strings.
+    The file may spell field names in any case. Numbers and booleans become strings where the schema has strings.
+
+    Args:
+        shape: the schema.
+        value: the decoded value.
     """
     if shape.type == "string":
         return _text(value)

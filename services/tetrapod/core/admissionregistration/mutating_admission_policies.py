@@ -34,7 +34,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of MutatingAdmissionPolicies.
+    """Return the resource definition of MutatingAdmissionPolicies: versions, strategy, subresources and columns.
 
     Args:
         access: checks whether a user may refer to a paramKind.
@@ -57,7 +57,7 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated MutatingAdmissionPolicy and compile its expressions.
 
-    A name with the suffix of manifest files is allowed, as upstream.
+    As upstream, the name may end with `.static.k8s.io`, which is reserved and rejected on create.
     """
     return _validate_mutating(new, old)
 

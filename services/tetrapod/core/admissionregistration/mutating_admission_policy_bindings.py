@@ -17,7 +17,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of MutatingAdmissionPolicyBindings.
+    """Return the resource definition of MutatingAdmissionPolicyBindings: versions, strategy, subresources and columns.
 
     Args:
         access: checks whether a user may refer to the parameters.
@@ -44,7 +44,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def set_v1alpha1_defaults(obj: Object) -> None:
-    """Set the defaults of a binding in v1alpha1, which is modified: also what happens without parameters."""
+    """Set the defaults of a v1alpha1 binding in place: those of later versions, and parameterNotFoundAction (Deny)."""
     shared_rules.set_binding_defaults(obj)
     reference = obj["spec"].get("paramRef")
     if reference is not None and reference.get("parameterNotFoundAction") is None:

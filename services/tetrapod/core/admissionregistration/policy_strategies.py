@@ -30,7 +30,8 @@ GROUP: Final = "admissionregistration.k8s.io"
 class StaticNames(KindStrategy):
     """The base strategy of kinds whose objects can also come from manifests that a server reads at startup.
 
-    A new object whose name is reserved for manifests is rejected; an update of an object with such a name only warns.
+    Names of such objects end with `.static.k8s.io`. Validation rejects them on create; an update of an object with such
+    a name returns a warning.
     """
 
     metadata_rules: MetadataRules = "plain"
@@ -100,10 +101,10 @@ class ParamAccess:
 
 
 class PolicyStrategy(StaticNames):
-    """The strategy of policies: setting or changing paramKind requires `get` on all objects of that kind.
+    """The strategy of policies: a user who sets or changes paramKind must have `get` on all objects of that kind.
 
     Args:
-        access: checks whether the user has it.
+        access: checks whether the user has this permission.
         kind: the kind of the policies, for errors.
     """
 
@@ -138,10 +139,10 @@ class PolicyStrategy(StaticNames):
 
 
 class BindingStrategy(StaticNames):
-    """The strategy of bindings: writing one with a paramRef requires access to the parameters that it refers to.
+    """The strategy of bindings: a user who writes one with a paramRef must have access to the referenced parameters.
 
     Args:
-        access: checks whether the user has it.
+        access: looks up the bound policy, and checks whether the user has access.
         policies: the resource of the bound policies.
         policy_kind: the kind of the bound policies.
     """

@@ -41,7 +41,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of ValidatingAdmissionPolicies.
+    """Return the resource definition of ValidatingAdmissionPolicies: versions, strategy, subresources and columns.
 
     Args:
         access: checks whether a user may refer to a paramKind.
@@ -70,7 +70,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicy and compile its expressions. A reserved name is allowed."""
+    """Validate an updated ValidatingAdmissionPolicy and compile its expressions.
+
+    As upstream, the name may end with `.static.k8s.io`, which is reserved and rejected on create.
+    """
     return _validating(new, old)
 
 

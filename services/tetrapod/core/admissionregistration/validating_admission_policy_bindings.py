@@ -27,7 +27,7 @@ _BOTH: Final = (
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of ValidatingAdmissionPolicyBindings.
+    """Return the resource definition of ValidatingAdmissionPolicyBindings: versions, strategy and columns.
 
     Args:
         access: checks whether a user may refer to the parameters.

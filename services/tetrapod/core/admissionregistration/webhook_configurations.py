@@ -44,7 +44,7 @@ _LONGEST: Final = 30
 class WebhooksStrategy(StaticNames):
     """The strategy of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-    As upstream, their generation also changes between empty and missing fields.
+    As upstream, metadata.generation also changes if an update replaces an empty field by a missing one or the reverse.
     """
 
     distinguishes_empty = True

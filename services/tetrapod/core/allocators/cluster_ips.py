@@ -65,7 +65,8 @@ class ClusterIPs:
         """The IP families of the cluster, the default one first: "IPv4" and "IPv6"."""
         self._client = client
         self.service_cidrs = Informer(client, SERVICE_CIDRS)
-        """The owner of the lifecycle must run it. Without the default ServiceCIDR, only the flag's networks are used.
+        """The owner of the lifecycle must run it. Without the default ServiceCIDR, only the flag's networks are
+        used.
         """
         self.ip_addresses = Informer(client, IP_ADDRESSES)
         """The owner of the lifecycle must run it. The search for a free address skips those that it contains."""
@@ -175,9 +176,10 @@ class ClusterIPs:
         return ""
 
     async def release(self, address: str) -> None:
-        """Delete the IPAddress; an invalid address, or one that is not allocated, is ignored.
+        """Delete the IPAddress of a cluster IP, so that it can be allocated again.
 
-        As upstream, an address of an IP family that the cluster no longer has is left to the repair of cluster IPs.
+        An invalid address, or one that is not allocated, is ignored. An address of an IP family that the cluster no
+        longer has is ignored too, as upstream: the controller that repairs cluster IPs deletes its IPAddress.
         """
         parsed = parse_sloppy(address)
         if parsed is None or family_of(address) not in self.families:

@@ -50,7 +50,7 @@ _MOST: Final = 2**63 - 1
 
 
 class Addresses(Protocol):
-    """The part of `ClusterIPs` that the gauges read."""
+    """The methods of the allocator `ClusterIPs` that the gauges of allocated and available addresses call."""
 
     def networks(self) -> list[Network]:
         """Return the networks from which addresses are allocated."""

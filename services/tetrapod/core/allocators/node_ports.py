@@ -70,7 +70,7 @@ class NodePorts:
     async def take_any(self) -> int:
         """Allocate a free port and return it. The search starts at a random port.
 
-        The lower ports come last, because users prefer to choose them.
+        The ports at the beginning of the range are allocated last, so that they stay free for users who request a port.
 
         Upstream: calculateRangeOffset.
 
@@ -157,10 +157,13 @@ class NodePorts:
         }
 
     def _bits(self, obj: Object | None) -> int:
-        """Return the allocated ports of a RangeAllocation as a bitmap (bit 0 is the first port), or 0 for None.
+        """Return the allocated ports of a RangeAllocation as a bitmap (bit 0 is the first port of the current range).
 
-        The object holds a big-endian integer, as Go's big.Int writes it. Its range can be a former one: ports of it
-        that are in the current range stay allocated.
+        If the object was stored for another port range, the ports in the current range stay allocated and others are
+        dropped.
+
+        Args:
+            obj: the RangeAllocation, whose `data` is a big-endian integer as Go's big.Int writes it; None gives 0.
         """
         bits = int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
         former_low = int(((obj or {}).get("range") or self.range).partition("-")[0])

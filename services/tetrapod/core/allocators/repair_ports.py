@@ -57,7 +57,8 @@ class PortRepair:
     async def _compare(self) -> None:
         """Compare the allocated ports with the node ports of services, record events, and correct the allocated ports.
 
-        The allocated ports are read first, so that a port that is allocated in between does not seem leaked.
+        A port that no service uses is freed only after four comparisons. The allocated ports are read before the
+        services, so that a port that is allocated in between does not seem unused.
         """
         taken = await self._ports.taken()
         page = await self._client.list(SERVICES)
@@ -86,9 +87,9 @@ class PortRepair:
             await self._ports.correct(used - taken, leaked)
 
     def _is_leaked(self, port: int) -> bool:
-        """Count a check that found the port unused, and return whether it was the fourth consecutive one.
+        """Count a comparison that found an allocated port unused, and return whether it was the fourth in a row.
 
-        If so, the count is reset.
+        If it was, the port is to be freed and its count is reset.
         """
         checks_left = self._suspects[port] = self._suspects.get(port, _CHECKS) - 1
         if checks_left >= 0:

@@ -33,7 +33,7 @@ _NO_COMMON: Final = (
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of StorageVersions."""
+    """Return the resource definition of StorageVersions: versions, strategy, subresources and columns."""
     strategy = KindStrategy(name_validator=validate_name, has_status=True, allow_unconditional_update=False)
     return builtin(
         "internal.apiserver.k8s.io",

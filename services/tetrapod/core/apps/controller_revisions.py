@@ -29,13 +29,13 @@ _REVISION_DATA: Final = "data must be a valid JSON object"
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ControllerRevisions."""
+    """Return the resource definition of ControllerRevisions: versions, strategy, subresources and columns."""
     definition = builtin("apps", "controllerrevisions", RevisionStrategy(), table=TABLE)
     return replace(definition, store=RevisionStore)
 
 
 class RevisionStrategy(KindStrategy):
-    """The strategy of ControllerRevision. An update must not change the data, nor the text in which it was sent."""
+    """The strategy of ControllerRevision, whose data is immutable, and so is the JSON text that the client sent."""
 
     def __init__(self) -> None:
         super().__init__(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)

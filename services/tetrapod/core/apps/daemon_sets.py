@@ -81,7 +81,7 @@ class DaemonSetStrategy(KindStrategy):
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of DaemonSets."""
+    """Return the resource definition of DaemonSets: versions, strategy, subresources and columns."""
     strategy = DaemonSetStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -54,7 +54,7 @@ class DeploymentStrategy(KindStrategy):
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of Deployments."""
+    """Return the resource definition of Deployments: versions, strategy, subresources and columns."""
     strategy = DeploymentStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -30,7 +30,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ReplicaSets."""
+    """Return the resource definition of ReplicaSets: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -8,7 +8,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the API group apps."""
+    """Return the definitions of all resources in the API group apps."""
     return [
         controller_revisions.definition(),
         daemon_sets.definition(),

@@ -46,7 +46,7 @@ _HISTORY: Final = (
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of StatefulSets."""
+    """Return the resource definition of StatefulSets: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -7,5 +7,5 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the API group autoscaling."""
+    """Return the definitions of all resources in the API group autoscaling."""
     return [horizontal_pod_autoscalers.definition()]

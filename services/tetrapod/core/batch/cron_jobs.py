@@ -39,7 +39,7 @@ _ZONE: Final = (
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of CronJobs."""
+    """Return the resource definition of CronJobs: versions, strategy, subresources and columns."""
     strategy = CronJobStrategy()
     return builtin("batch", "cronjobs", strategy, table=TABLE, subresources={"status": PlainStatusStrategy(strategy)})
 

@@ -8,5 +8,5 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the API group batch."""
+    """Return the definitions of all resources in the API group batch."""
     return [cron_jobs.definition(), jobs.definition()]

@@ -84,7 +84,10 @@ class Bootstrap:
         )
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register a post-start hook for each step, which also starts its periodic repetition."""
+        """Register a post-start hook for each kind of bootstrap object.
+
+        The hook creates the objects. Most hooks then repeat this periodically in the background.
+        """
         schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.process_name else [])]
         flow_control = FlowControlObjects(
             self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas}

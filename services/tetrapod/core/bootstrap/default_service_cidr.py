@@ -81,9 +81,14 @@ class DefaultServiceCIDR:
             )
 
     async def _sync_status(self, stored: Object, cidrs: list[str]) -> None:
-        """Set the condition Ready of a ServiceCIDR without it, or report that the ServiceCIDR is not as expected.
+        """Set the condition Ready of the ServiceCIDR to True if it is unset, or report an unexpected state by an event.
 
-        One that is being deleted is left to its own controller, and so is a condition that another component has set.
+        Unexpected are networks other than those of the flag, and a condition Ready that another component has set to
+        False. A ServiceCIDR that is being deleted is ignored.
+
+        Args:
+            stored: the default ServiceCIDR.
+            cidrs: its networks in CIDR notation.
         """
         if stored["metadata"].get("deletionTimestamp"):
             return

@@ -103,10 +103,10 @@ class FlowControlObjects:
 
 
 def _revised(wanted: Object, current: Object) -> Object | None:
-    """Return a copy of the stored object with the changes to write, or None if it is up to date.
+    """Return a copy of the stored object with the changes to write, or None if there is nothing to change.
 
-    The annotation `apf.kubernetes.io/autoupdate-spec` is set; the spec is restored if the object is updated
-    automatically.
+    The annotation `apf.kubernetes.io/autoupdate-spec` is set to whether the object is updated automatically. If it is,
+    the spec of the bootstrap object is restored.
 
     Args:
         wanted: the bootstrap object, with the spec to restore.

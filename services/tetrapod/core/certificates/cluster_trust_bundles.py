@@ -31,7 +31,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ClusterTrustBundles."""
+    """Return the resource definition of ClusterTrustBundles: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

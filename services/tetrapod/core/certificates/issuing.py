@@ -59,7 +59,7 @@ def lifetime(requested: int | None, longest: timedelta) -> timedelta:
     """Return how long a certificate is valid: as long as requested, but at least 10 minutes and at most `longest`.
 
     Args:
-        requested: spec.expirationSeconds.
+        requested: spec.expirationSeconds; None for `longest`.
         longest: the value of --cluster-signing-duration.
 
     Upstream: pkg/controller/certificates/signer/signer.go, signer.duration
@@ -118,7 +118,7 @@ def issue(
 def _extensions(
     request: x509.CertificateSigningRequest, subject: x509.Name, authority: x509.Certificate, usages: Sequence[str]
 ) -> list[tuple[x509.ExtensionType, bool]]:
-    """Return the extensions of a certificate in Go's order, and whether each is critical."""
+    """Return the extensions of a certificate in Go's order, as pairs of an extension and whether it is critical."""
     from cryptography import x509
 
     extensions: list[tuple[x509.ExtensionType, bool]] = []
@@ -153,7 +153,10 @@ def _subject(name: x509.Name) -> x509.Name:
 
 
 def _hash(key: Any) -> Any:
-    """Return the hash with which Go signs by a key; None for Ed25519."""
+    """Return the hash algorithm with which Go's crypto/x509 signs certificates by the CA's private key.
+
+    The result is None for Ed25519, which needs none.
+    """
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 

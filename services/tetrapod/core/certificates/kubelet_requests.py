@@ -21,7 +21,13 @@ _CLIENT_USAGES: Final = ("digital signature", "key encipherment")
 
 
 def signer_error(request: CertificateSigningRequest, usages: Collection[str], signer: str) -> str:
-    """Return why one of the built-in signers does not sign a request, or ""."""
+    """Return why a built-in signer rejects a certificate request, or "" if it accepts the request.
+
+    Args:
+        request: the parsed PKCS#10 request.
+        usages: spec.usages.
+        signer: spec.signerName. A signer that is not one of those in this module accepts every request.
+    """
     if signer == KUBELET_SERVING:
         return serving_error(request, usages)
     if signer == KUBELET_CLIENT:
@@ -30,7 +36,7 @@ def signer_error(request: CertificateSigningRequest, usages: Collection[str], si
 
 
 def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
-    """Return why a request is not one for the serving certificate of a kubelet, or ""."""
+    """Return why a certificate request is not valid for the serving certificate of a kubelet, or "" if it is."""
     names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"
@@ -43,7 +49,7 @@ def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -
 
 
 def client_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
-    """Return why a request is not one for the client certificate of a kubelet, or ""."""
+    """Return why a certificate request is not valid for the client certificate of a kubelet, or "" if it is."""
     names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"

@@ -10,7 +10,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def definitions(authorizer: Authorizer | None) -> list[ResourceDefinition]:
-    """Return the definitions of the API group certificates.k8s.io.
+    """Return the definitions of all resources in the API group certificates.k8s.io.
 
     Args:
         authorizer: authorizes signers to change the status of PodCertificateRequests; None skips the check.

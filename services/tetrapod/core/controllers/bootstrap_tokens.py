@@ -136,10 +136,13 @@ def seconds_left(secret: Object) -> float | None:
 
 
 def signing_token(secret: Object) -> tuple[str, str] | None:
-    """Return the token id and the token secret of a valid token with usage-bootstrap-signing, else None.
+    """Return the token id and the token secret in a Secret, if they are valid and usage-bootstrap-signing is "true".
 
     Args:
         secret: a Secret of a bootstrap token.
+
+    Returns:
+        The pair (id, secret), or None.
     """
     match = _NAME.fullmatch(secret["metadata"]["name"])
     token_id, token = _value(secret, "token-id"), _value(secret, "token-secret")

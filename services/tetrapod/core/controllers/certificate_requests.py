@@ -37,15 +37,19 @@ _APPROVALS: Final = {
 
 
 class NotAuthorizedError(Exception):
-    """The error of a kubelet's request whose user may not create it. It is retried, as upstream."""
+    """The error that a client must not get a kubelet's client certificate without manual approval.
+
+    The approver raises it, so that the work queue retries the request later, as upstream.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    """The CAs of the built-in signers.
+    """The CAs with which the controller signs requests to the built-in signers.
 
     Attributes:
-        files: the files of certificate and key by signer. The controllers run only if there are any.
+        files: the paths of a CA's certificate and private key, by the name of the signer. If it is empty, the
+            controllers do not run.
         duration: the longest time that certificates are valid.
     """
 
@@ -111,7 +115,10 @@ class _RequestController:
 
 
 class RequestApprover(_RequestController):
-    """The controller that approves client certificates of kubelets whose requesters may create such requests."""
+    """The controller that approves requests for client certificates of kubelets, if the requester is authorized.
+
+    The requester must be allowed to `create` certificatesigningrequests/nodeclient, or selfnodeclient for its own name.
+    """
 
     name = "certificatesigningrequest-approving-controller"
 

@@ -117,7 +117,7 @@ def _parse(body: bytes) -> Discovered:
 
 @lru_cache(maxsize=64)
 def _verbs(verbs: tuple[str, ...]) -> frozenset[str]:
-    """Return a frozenset of the verbs. Resources with the same verbs share one."""
+    """Return the verbs as a frozenset. Equal verbs give the same object, because thousands of resources have them."""
     return frozenset(verbs)
 
 

@@ -59,8 +59,8 @@ class GarbageCollector:
 
     Args:
         client: reads and deletes objects of all resources.
-        presence: tells which resources have objects in the store.
-        settle: seconds from a custom resource's first object until the resource is watched.
+        presence: the resources that have, or had, objects in the store.
+        settle: seconds. A custom resource is watched once it has had objects in the store for this time.
     """
 
     name = "garbage-collector-controller"
@@ -158,9 +158,10 @@ class GarbageCollector:
         return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= self._settle
 
     def _is_custom(self, gvr: GroupVersionResource) -> bool:
-        """Return whether a CustomResourceDefinition defines the resource, so that its objects are in our store.
+        """Return whether the resource is a custom resource, whose objects are in this server's store.
 
-        Until the CustomResourceDefinitions are synced, every resource that is not built in counts as custom.
+        The objects of other resources that are not built in belong to aggregated API servers. Until the
+        CustomResourceDefinitions are synced, every resource that is not built in counts as a custom resource.
         """
         if gvr.group in _BUILTIN:
             return False

@@ -83,7 +83,10 @@ class LegacyTokenCleaner:
         return _day(last_used) is not None and last_used < (moment - _UNUSED_FOR).strftime(_DAY)
 
     async def _is_left_over(self, secret: Object) -> bool:
-        """Return whether the Secret was created automatically for an account that exists, and no pod refers to it."""
+        """Return whether the token Secret was created automatically for an existing account, and no pod uses it.
+
+        An account lists such Secrets in its `secrets`.
+        """
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
         name, uid = (

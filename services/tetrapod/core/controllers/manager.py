@@ -21,9 +21,9 @@ class Controller(Protocol):
 
 
 class Shared:
-    """An informer that several controllers use.
+    """An adapter that runs an informer which several controllers use as if it were a controller.
 
-    It runs like a controller, so that it starts and stops with them when this replica gains or loses leadership.
+    It starts and stops together with them, when this replica gains or loses leadership.
     """
 
     def __init__(self, name: str, informer: Informer) -> None:

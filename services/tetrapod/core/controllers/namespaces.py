@@ -96,12 +96,15 @@ class NamespaceController:
     async def _delete_all(
         self, gvr: GroupVersionResource, namespace: str, outcome: DeletionOutcome, collection: bool = True
     ) -> None:
-        """Delete all objects of a resource in the namespace, in the background.
+        """Delete all objects of a resource in the namespace, with background propagation.
 
         Failures, remaining objects and their finalizers are recorded in `outcome`. A resource that is not served is
         ignored.
 
         Args:
+            gvr: the resource.
+            namespace: the name of the namespace.
+            outcome: the result of this attempt to empty the namespace, which is modified.
             collection: whether the resource supports deletecollection; if not, each object is deleted.
         """
         try:
@@ -171,7 +174,7 @@ class DeletionOutcome:
         return not self.failures and not self.remaining
 
     def _wanted(self) -> dict[str, tuple[str, str, str]]:
-        """Return (status, reason, message) of the conditions by type."""
+        """Return the conditions that the namespace should have, by type, each as (status, reason, message)."""
         conditions = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
         if self.stale:
             details = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in sorted(self.stale))

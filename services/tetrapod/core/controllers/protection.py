@@ -31,9 +31,9 @@ _USE: Final = {
 
 
 class ClaimProtection:
-    """The controller that removes the protection finalizer of PersistentVolumeClaims once no pod uses them.
+    """The controller that removes the protection finalizer of deleted PersistentVolumeClaims once no pod uses them.
 
-    It considers claims that are being deleted, and sets the condition Unused of bound ones that are not.
+    It also sets the condition Unused of bound claims that are not being deleted.
     """
 
     name = "persistentvolumeclaim-protection-controller"
@@ -179,7 +179,7 @@ def _with_claims_only(pod: Object) -> Object:
 
 
 def _runs(pod: Object) -> bool:
-    """Return whether the pod is assigned to a node and has not finished."""
+    """Return whether the pod is assigned to a node and has not finished, so that it uses its volumes."""
     return bool((pod.get("spec") or {}).get("nodeName")) and not _ended(pod)
 
 

@@ -39,7 +39,11 @@ _SETTLE: Final = 0.1  # seconds; by then a write that was charged just before is
 
 
 class ResourceQuotaController:
-    """The controller of ResourceQuota status. It recounts a quota after events, and all quotas every 300 seconds."""
+    """The controller of ResourceQuota status.
+
+    It recalculates the usage of a quota when its spec changes and when objects in its namespace may use less than
+    before. It recalculates all quotas every 300 seconds.
+    """
 
     name = "resourcequota-controller"
 
@@ -168,7 +172,10 @@ def _is_counted(quota: Object) -> bool:
 
 
 class _Lookups:
-    """Reads for the counting of one quota: device classes and claims, each listed at most once, and pods."""
+    """Reads of the objects that determine the usage of ResourceClaims, for one recalculation of a quota.
+
+    Device classes and claims are listed at most once. It implements `ClaimLookups`.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client

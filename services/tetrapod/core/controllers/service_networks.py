@@ -26,7 +26,7 @@ _HELD: Final = "There are still IPAddresses referencing the ServiceCIDR, please 
 
 
 class ServiceNetworks:
-    """The controller of the finalizer and the condition Ready of ServiceCIDRs.
+    """The controller that sets the finalizer and the condition Ready of ServiceCIDRs.
 
     Args:
         grace: seconds between the deletion of a ServiceCIDR and the removal of its finalizer. Only tests set it.

@@ -159,8 +159,8 @@ class StorageVersionMigrator:
     async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
         """Report the end of a migration that has succeeded or failed.
 
-        It is reported in the CustomResourceDefinition's condition and storedVersions, then in the migration's condition
-        Running, which becomes False.
+        First the condition and storedVersions of the CustomResourceDefinition are updated, if there is one. Then the
+        migration's condition Running becomes False.
         """
         success = is_true(migration, "Succeeded")
 

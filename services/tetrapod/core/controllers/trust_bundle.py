@@ -23,7 +23,11 @@ SIGNER: Final = "kubernetes.io/kube-apiserver-serving"
 
 
 def bundle_name(ca: str) -> str:
-    """Return the name of the bundle with this CA."""
+    """Return the name of the ClusterTrustBundle that contains the CA of the API server; it includes a hash of the CA.
+
+    Args:
+        ca: the PEM bundle.
+    """
     return f"{SIGNER.replace('/', ':')}:{hashlib.sha256(ca.encode()).hexdigest()[:24]}"
 
 

@@ -24,7 +24,7 @@ _ZERO: Final = versions.Semver((0, 0, 0), ())
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of LeaseCandidates."""
+    """Return the resource definition of LeaseCandidates: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         update_validator=validate_update,

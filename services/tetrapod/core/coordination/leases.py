@@ -37,7 +37,7 @@ class LeaseStrategy(KindStrategy):
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of Leases."""
+    """Return the resource definition of Leases: versions, strategy, subresources and columns."""
     strategy = LeaseStrategy(
         validator=validate, allow_create_on_update=True, allow_unconditional_update=False, metadata_rules="plain"
     )

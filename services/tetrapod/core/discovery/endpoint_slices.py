@@ -79,7 +79,7 @@ def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of EndpointSlices."""
+    """Return the resource definition of EndpointSlices: versions, strategy, subresources and columns."""
     strategy = EndpointSliceStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -32,7 +32,7 @@ _VERBS: Final = frozenset({"get", "list", "create", "update", "delete", "deletec
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of FlowSchemas."""
+    """Return the resource definition of FlowSchemas: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -27,7 +27,7 @@ _ENTROPY: Final = 60
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of PriorityLevelConfigurations."""
+    """Return the resource definition of PriorityLevelConfigurations: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

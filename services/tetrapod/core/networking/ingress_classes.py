@@ -26,7 +26,7 @@ _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of IngressClasses."""
+    """Return the resource definition of IngressClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -36,7 +36,7 @@ _MAX_HOSTS: Final = 3
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of Ingresses."""
+    """Return the resource definition of Ingresses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

@@ -22,7 +22,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of IPAddresses."""
+    """Return the resource definition of IPAddresses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         update_validator=validate_update,

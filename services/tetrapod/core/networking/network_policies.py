@@ -30,13 +30,16 @@ TABLE: Final = TableConvertor(
 
 
 class NetworkPolicyStrategy(KindStrategy):
-    """The strategy of NetworkPolicies, whose generation also changes between empty and missing fields, as upstream."""
+    """The strategy of NetworkPolicies.
+
+    As upstream, metadata.generation also changes if an update replaces an empty field by a missing one or the reverse.
+    """
 
     distinguishes_empty = True
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of NetworkPolicies."""
+    """Return the resource definition of NetworkPolicies: versions, strategy, subresources and columns."""
     strategy = NetworkPolicyStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -29,7 +29,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ServiceCIDRs."""
+    """Return the resource definition of ServiceCIDRs: versions, strategy, subresources and columns."""
     strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, has_status=True)
     status = StatusStrategy(strategy, keep_metadata=ALL_METADATA)
     return builtin(

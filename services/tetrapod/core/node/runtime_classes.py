@@ -32,7 +32,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of RuntimeClasses."""
+    """Return the resource definition of RuntimeClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

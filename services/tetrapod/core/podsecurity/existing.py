@@ -13,11 +13,12 @@ from tetrapod.machinery.gvk import Object
 
 
 def by_priority(pods: Iterable[Object], exempt_runtime_classes: Collection[str]) -> list[Object]:
-    """Return the pods in the order of checking, without those of exempt runtime classes.
+    """Return the pods in the order in which they are to be checked, without those of exempt runtime classes.
 
-    One pod of each controller comes first. The others of a controller follow at the end, because they are likely equal.
+    The first pod of each controller comes before the other pods of controllers, because these are likely equal to it.
 
     Args:
+        pods: the pods of a namespace.
         exempt_runtime_classes: the names of RuntimeClasses whose pods are left out.
     """
     first: list[Object] = []
@@ -39,17 +40,29 @@ def _controller(pod: Object) -> str:
 
 
 class Findings:
-    """Existing pods of a namespace that violate its new level, grouped by their violations."""
+    """Existing pods of a namespace that violate the namespace's new enforce level, grouped by their violations."""
 
     def __init__(self) -> None:
         self._pods: dict[str, list[str]] = {}
 
     def add(self, pod: str, reasons: str) -> None:
-        """Add the name of a pod with the text of its violations."""
+        """Add a pod that violates the level.
+
+        Args:
+            pod: the name of the pod.
+            reasons: its violations as one text.
+        """
         self._pods.setdefault(reasons, []).append(pod)
 
     def warnings(self, namespace: str, enforce: LevelVersion, checked: int, total: int) -> list[str]:
-        """Return the warnings, with one about unchecked pods if `checked` is less than `total`; [] without any."""
+        """Return the warnings for the response to the namespace update; [] if all pods were checked and comply.
+
+        Args:
+            namespace: the name of the namespace.
+            enforce: the new level and version.
+            checked: the number of pods that were checked.
+            total: the number of pods in the namespace. If it is larger than `checked`, a warning says so.
+        """
         messages = []
         if checked < total:
             messages.append(

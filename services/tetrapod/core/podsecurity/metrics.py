@@ -48,7 +48,12 @@ def exempted(attributes: Attributes) -> None:
 
 
 def failed(attributes: Attributes, *, fatal: bool) -> None:
-    """Count an error; a fatal one prevents the evaluation, others replace the policy by a default."""
+    """Count an error that occurred when a policy was read or evaluated.
+
+    Args:
+        attributes: the request.
+        fatal: whether the error prevented the evaluation; otherwise a default policy was evaluated instead.
+    """
     _ERRORS.add(("true" if fatal else "false", *_of(attributes)))
 
 

@@ -40,10 +40,12 @@ def _of(container: Object, kind: str) -> Amounts:
 def aggregate(spec: Object, kind: str) -> Amounts:
     """Return the total requests or limits of the containers of a pod spec, without ephemeral containers and overhead.
 
-    Containers and sidecars run together, so they are added up. Other init containers run one at a time before, together
-    with the sidecars started so far; a larger total at that time counts instead.
+    Containers and sidecars run together, so they are added up. Other init containers run one at a time before them,
+    together with the sidecars that were started earlier. If one of them needs more than that sum, its need is the
+    total.
 
     Args:
+        spec: the pod spec.
         kind: "requests" or "limits".
     """
     total: Amounts = {}

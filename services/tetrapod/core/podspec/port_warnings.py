@@ -13,9 +13,9 @@ _Placed = tuple[str, Object]
 
 
 class _OtherPorts:
-    """The container ports with one containerPort and protocol, indexed by host port and host IP.
+    """An index of the container ports with the same containerPort and protocol, by host port and host IP.
 
-    With the index, only conflicting ports are visited.
+    It finds the ports that conflict with another one without visiting all of them.
     """
 
     def __init__(self) -> None:

@@ -87,7 +87,7 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
 
 
 class _Overlaps:
-    """An index that finds the paths equal to, above or below a given one without comparing all of them.
+    """An index of paths that finds the directories above a path and the paths below it without visiting all paths.
 
     There may be 100,000 paths.
 
@@ -128,7 +128,8 @@ class _Overlaps:
 def _paths(volume: Object) -> tuple[str, list[_Path]]:
     """Return a description of a volume such as 'Secret "a"', and its files.
 
-    A file is its path and a description of its source.
+    Returns:
+        The description, and a pair for each file: its path and a description of its source.
     """
     if item_source := volume.get("configMap"):
         return f"ConfigMap {go_quote(item_source.get('name') or '')}", _items(item_source, "")

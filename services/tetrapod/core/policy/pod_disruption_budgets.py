@@ -28,7 +28,7 @@ _EVICTION: Final = frozenset({"IfHealthyBudget", "AlwaysAllow"})
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of PodDisruptionBudgets."""
+    """Return the resource definition of PodDisruptionBudgets: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         has_status=True,

@@ -46,10 +46,10 @@ async def claim_context(claim: Object, lookups: ClaimLookups) -> ClaimContext:
 async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
     """Return the usage of the pod for whose extended resources the scheduler created the claim.
 
-    If the pod's status does not name its claim yet, the oldest of the pod's claims counts as the one.
+    The pod's status names its claim. Until it does, the oldest of the claims that the pod owns is taken.
 
     Returns:
-        {} if the claim was not created for a pod, the pod is gone or was recreated, or another claim is the pod's.
+        {} if the claim was not created for a pod, the pod is gone or was recreated, or its claim is another one.
     """
     meta = claim["metadata"]
     owner = _owner(claim)

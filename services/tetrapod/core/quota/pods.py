@@ -75,9 +75,9 @@ def _infeasible(pod: Object) -> bool:
 
 
 def _requests(pod: Object) -> list[Needs]:
-    """Return functions that each compute the requests of a container in another way; a quota charges the maximum.
+    """Return functions that compute the requests of one container: from the spec, as allocated, and as applied.
 
-    The ways are the spec, the allocated and the actual requests. The spec of an infeasible resize does not count.
+    A quota charges the largest result. While a resize is infeasible, the spec is not used.
     """
     infeasible = _infeasible(pod)
 
@@ -98,9 +98,9 @@ def _requests(pod: Object) -> list[Needs]:
 
 
 def _limits(pod: Object) -> list[Needs]:
-    """Return functions that each compute the limits of a container in another way; a quota charges the maximum.
+    """Return functions that compute the limits of one container: from the spec, and as applied.
 
-    The ways are the spec and the actual limits. The spec of an infeasible resize does not count.
+    A quota charges the largest result. While a resize is infeasible, the spec is not used.
     """
     infeasible = _infeasible(pod)
 
@@ -116,9 +116,13 @@ def _limits(pod: Object) -> list[Needs]:
 
 
 def _containers(pod: Object, ways: list[Needs]) -> Usage:
-    """Return the maximum of the pod's totals over several ways to compute a container's resources.
+    """Return the largest total of the pod's containers among those that several functions result in.
 
-    Each resource name has its own maximum.
+    The largest total is chosen separately for each resource name.
+
+    Args:
+        pod: the pod.
+        ways: functions that compute the resources of one container (see `_requests`).
     """
     total: Usage = {}
     for way in ways:
@@ -129,10 +133,11 @@ def _containers(pod: Object, ways: list[Needs]) -> Usage:
 def _together(pod: Object, needs_of: Needs) -> Usage:
     """Return the resources that the pod's containers need at the same time.
 
-    This is the sum over containers and sidecars, or the peak of an init container with the sidecars before it, if that
-    is higher.
+    This is the sum over containers and sidecars. If an init container and the sidecars started before it need more than
+    that sum, their need is returned instead.
 
     Args:
+        pod: the pod.
         needs_of: computes the resources of one container.
     """
     spec, status = pod.get("spec") or {}, pod.get("status") or {}

@@ -26,7 +26,7 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of DeviceClasses."""
+    """Return the resource definition of DeviceClasses: versions, strategy, subresources and columns."""
     strategy = DeviceClassStrategy(
         validator=validate,
         whole_update_validator=validate_update,

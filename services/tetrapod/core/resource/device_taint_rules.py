@@ -24,7 +24,7 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of DeviceTaintRules."""
+    """Return the resource definition of DeviceTaintRules: versions, strategy, subresources and columns."""
     strategy = DeviceTaintRuleStrategy(
         defaults=set_defaults,
         validator=validate,
@@ -44,13 +44,14 @@ def definition() -> ResourceDefinition:
 
 
 class DeviceTaintRuleStrategy(KindStrategy):
-    """The strategy of DeviceTaintRules, which differs between its versions.
+    """The strategy of DeviceTaintRules.
 
-    Versions before v1 allow updates without a resourceVersion, and their DELETE returns the object.
+    In versions before v1, an update needs no resourceVersion and DELETE returns the object. In v1, an update needs one
+    and DELETE returns a Status.
     """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Set timeAdded of the taint to the current time if the effect changes and the client keeps the time."""
+        """Set timeAdded of the taint to the current time if an update changes the effect but not timeAdded."""
         super().prepare_for_update(ctx, new, old)
         new_taint, old_taint = ((obj.get("spec") or {}).get("taint") or {} for obj in (new, old))
         changed = new_taint.get("effect") != old_taint.get("effect")

@@ -26,7 +26,7 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
 def definition(access: ClaimAccess) -> ResourceDefinition:
-    """Return the definition of ResourceClaimTemplates.
+    """Return the resource definition of ResourceClaimTemplates: versions, strategy, subresources and columns.
 
     Args:
         access: checks the right to request devices with administrative access.

@@ -36,7 +36,7 @@ _COUNTS: Final = ("totalDevices", "allocatedDevices", "availableDevices", "unava
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ResourcePoolStatusRequests."""
+    """Return the resource definition of ResourcePoolStatusRequests: versions, strategy, subresources and columns."""
     strategy = PoolStatusStrategy(
         defaults=set_defaults,
         validator=validate,

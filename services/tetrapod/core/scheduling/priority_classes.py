@@ -48,7 +48,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of PriorityClasses."""
+    """Return the resource definition of PriorityClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,
@@ -100,10 +100,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _no_system_class(name: str, value: int, default: bool) -> str:
-    """Return an error text unless a PriorityClass is one of the two that may have a reserved name, else "".
+    """Return an error text for a reserved name that is not that of a system PriorityClass with that value, else "".
 
     Args:
-        name: its name, which begins with `system-`.
+        name: the name of the PriorityClass, which begins with `system-`.
         value: its value, which must be that of the system class with this name.
         default: its globalDefault, which must be false.
     """

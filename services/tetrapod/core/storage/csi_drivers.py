@@ -39,7 +39,7 @@ class CSIDriverStrategy(KindStrategy):
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of CSIDrivers."""
+    """Return the resource definition of CSIDrivers: versions, strategy, subresources and columns."""
     strategy = CSIDriverStrategy(
         defaults=set_defaults,
         validator=validate,

@@ -43,7 +43,7 @@ class CSINodeStatusStrategy(StatusStrategy):
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of CSINodes."""
+    """Return the resource definition of CSINodes: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

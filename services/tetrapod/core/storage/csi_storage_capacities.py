@@ -18,7 +18,7 @@ from tetrapod.machinery.labels import validate_label_selector
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of CSIStorageCapacities."""
+    """Return the resource definition of CSIStorageCapacities: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         update_validator=validate_update,

@@ -26,7 +26,7 @@ _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of StorageClasses."""
+    """Return the resource definition of StorageClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,

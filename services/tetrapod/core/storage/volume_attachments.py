@@ -28,7 +28,7 @@ _METADATA: Final = 256 * 1024
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of VolumeAttachments."""
+    """Return the resource definition of VolumeAttachments: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

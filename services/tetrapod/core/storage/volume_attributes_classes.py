@@ -24,7 +24,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of VolumeAttributesClasses."""
+    """Return the resource definition of VolumeAttributesClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,

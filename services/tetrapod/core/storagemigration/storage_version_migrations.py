@@ -25,7 +25,7 @@ _WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of StorageVersionMigrations."""
+    """Return the resource definition of StorageVersionMigrations: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
         update_validator=validate_update,

@@ -73,10 +73,10 @@ class Links:
         self._prefix, self._host, self._asked = prefix, host, asked
 
     def rewrite(self, link: str) -> str:
-        """Return the link changed so that it leads through the proxy.
+        """Return a link of the page in the form that leads through the proxy.
 
-        Changed are absolute paths without a host, or on the host of the backend or of the request. Other links are
-        returned unchanged.
+        This applies to absolute paths without a host, and to links to the backend or to the host of the request. Other
+        links are returned unchanged.
         """
         try:
             parts = urlsplit(link)

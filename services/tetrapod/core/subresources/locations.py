@@ -176,7 +176,7 @@ def unreachable(why: object) -> status.StatusError:
 
 
 def not_upgraded(error: BackendError) -> status.StatusError:
-    """Return the error 500 for a request to upgrade that the backend did not accept or could not be asked."""
+    """Return the error 500 for an upgrade request that the backend rejected or could not receive."""
     return status.StatusError(
         500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}"
     )

@@ -63,10 +63,13 @@ class ProxyRest(Rest):
 async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
     """Forward the request to the endpoint and return its response, with links rewritten to lead through the proxy.
 
-    A GET or HEAD of the proxy's root is redirected if it lacks the slash at the end.
+    A GET or HEAD of `…/proxy` without a slash at the end is redirected to `…/proxy/`.
 
     Args:
-        path: the path of the connection's options: the part of the request's path after `proxy`.
+        pool: the connections to backends.
+        endpoint: the backend.
+        request: the request of the client.
+        path: the part of the request's path after `…/proxy`, which becomes the path at the backend.
 
     Raises:
         StatusError: 503, the backend cannot be reached; 500, it did not accept an upgrade.

@@ -28,7 +28,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of configmaps."""
+    """Return the resource definition of configmaps: versions, strategy, subresources and columns."""
     strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, revalidates_generate_name=True)
     return builtin("", "configmaps", strategy, table=TABLE)
 

@@ -33,7 +33,7 @@ _MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of endpoints."""
+    """Return the resource definition of endpoints: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         allow_create_on_update=True,

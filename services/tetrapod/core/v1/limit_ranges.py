@@ -27,7 +27,7 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of limitranges."""
+    """Return the resource definition of limitranges: versions, strategy, subresources and columns."""
     strategy = LimitRangeStrategy(
         defaults=set_defaults, allow_create_on_update=True, validator=validate, revalidates_generate_name=True
     )

@@ -41,7 +41,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of namespaces."""
+    """Return the resource definition of namespaces: versions, strategy, subresources and columns."""
     subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
     for strategy in subresources.values():
         strategy.namespaced = False

@@ -20,7 +20,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of podtemplates."""
+    """Return the resource definition of podtemplates: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=lambda o: default_pod_template(o.get("template")),
         generation=("template",),

@@ -29,7 +29,7 @@ _TOO_MANY: Final = "cannot be greater than status.replicas"
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of replicationcontrollers."""
+    """Return the resource definition of replicationcontrollers: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         has_status=True,

@@ -43,7 +43,7 @@ _MUST_EXIST: Final = (
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of resourcequotas."""
+    """Return the resource definition of resourcequotas: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         has_status=True,

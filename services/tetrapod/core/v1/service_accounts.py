@@ -21,7 +21,7 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
 def definition(token: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of serviceaccounts.
+    """Return the resource definition of serviceaccounts: versions, strategy, subresources and columns.
 
     Args:
         token: the implementation of `serviceaccounts/token`.

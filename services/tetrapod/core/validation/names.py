@@ -193,10 +193,10 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
 
 def families(addresses: list[str]) -> tuple[bool, str]:
-    """Return whether the addresses include both IPv4 and IPv6, and an error text.
+    """Return whether the addresses include both IPv4 and IPv6, or an error text.
 
     Returns:
-        False and the text if an address is invalid, else the answer and "".
+        The result and "" if all addresses are valid; otherwise False and the error text.
     """
     is_ipv6_seen = set()
     for i, value in enumerate(addresses):

@@ -48,7 +48,7 @@ class CrdController:
     def start(self, lifecycle: Lifecycle) -> None:
         """Queue the existing definitions, subscribe to changes, and start the workers.
 
-        The workers get the existing definitions `initial_delay_seconds` later, but changes at once.
+        The workers process changes at once, and the definitions that exist now only after `initial_delay_seconds`.
 
         Args:
             lifecycle: runs the workers in the background until the server shuts down.

@@ -20,7 +20,7 @@ _BAD_CA: Final = condition(ESTABLISHED, "False", "InvalidCABundle", "The convers
 class EstablishingController(CrdController):
     """The controller that sets the condition Established to True once the names of a definition are accepted.
 
-    It is False with reason InvalidCABundle if the CA bundle of the conversion webhook is invalid.
+    If the CA bundle of the conversion webhook is invalid, it sets Established to False with reason InvalidCABundle.
     """
 
     name = "EstablishingController"

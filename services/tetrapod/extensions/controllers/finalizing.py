@@ -57,7 +57,8 @@ class FinalizingController(CrdController):
     It also sets the condition Terminating. The finalizer is customresourcecleanup.apiextensions.k8s.io.
 
     Args:
-        serving_of: returns the `Serving` of a definition, whose store deletes the custom resources.
+        serving_of: returns the `Serving` of a definition: its request handlers and its store. The controller deletes
+            the custom resources through the store.
         crds: all definitions.
         client: sends the status updates.
     """

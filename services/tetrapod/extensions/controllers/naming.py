@@ -50,11 +50,11 @@ class _Group:
 
     @property
     def empty(self) -> bool:
-        """Whether the group has neither accepted names nor definitions that wait for theirs."""
+        """Whether no name of the group is accepted and no definition waits for one to be accepted."""
         return not (self.resources or self.kinds or self.wanting)
 
     def take(self, names: Names, times: int = 1) -> None:
-        """Add the names of a definition to the counts, or with `times=-1` subtract them."""
+        """Count the names of a definition as accepted; with `times=-1`, stop counting them."""
         for counter, taken in (
             (self.resources, (names.plural, names.singular, *names.short_names)),
             (self.kinds, (names.kind, names.list_kind)),
@@ -68,8 +68,8 @@ class _Group:
 class NamingController(CrdController):
     """The controller that accepts the names of a definition unless another definition of its API group has them.
 
-    It sets status.acceptedNames, the condition NamesAccepted, and Established to False with a reason as long as it is
-    not True.
+    It writes status.acceptedNames and the condition NamesAccepted. Until Established is True, it also sets Established
+    to False: with reason Installing if all names are accepted, else with NotAccepted if the condition is missing.
     """
 
     name = "NamingConditionController"
@@ -141,14 +141,15 @@ class NamingController(CrdController):
             self._end_of_write(name, int(written["metadata"]["resourceVersion"]) if written is not None else 0)
 
     def _end_of_write(self, name: str, revision: int) -> None:
-        """Keep the names that were reserved for a write until this process observes the written revision.
+        """Process the end of an attempt to write the accepted names of a definition.
 
-        If the definition has changed since or nothing was written, the names of its current revision count instead.
-        Other definitions that wait for names of the group are queued again.
+        `sync` counts the new names as accepted before it writes them. They stay counted until this process observes the
+        written revision. If it has observed a later revision, or if nothing was written, they are replaced by the names
+        in the observed revision. All definitions of the group whose names are not accepted are queued again.
 
         Args:
-            revision: the written revision, or 0 if nothing was written.
             name: the name of the definition.
+            revision: the written revision, or 0 if nothing was written.
         """
         self._written.pop(name, None)
         crd = self.crds.get(name)

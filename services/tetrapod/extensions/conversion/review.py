@@ -77,7 +77,7 @@ def _as_stored(obj: Object) -> Object:
 
 
 def converted_objects(asked: Review, review: Object) -> list[Any]:
-    """Return the objects in a response as they are; `checked` validates each.
+    """Return the objects in a webhook's response, without validating each of them (see `checked`).
 
     Args:
         asked: the review that was sent.

@@ -46,7 +46,8 @@ class WebhookConverter:
     async def convert(self, objects: Sequence[Object], version: str, *, large: bool = False) -> list[Object]:
         """Return the objects in `version`, in the same order.
 
-        Objects that already have that version are not sent and returned as they are. Metadata of the others is copied.
+        Objects that already have that version are not sent to the webhook and returned as they are. A converted object
+        keeps the metadata of the original, except for labels and annotations, which the webhook may change.
 
         Args:
             objects: the objects.

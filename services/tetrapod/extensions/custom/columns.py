@@ -70,7 +70,7 @@ def _cell(path: JsonPath, kind: str) -> Cell:
 
 
 def _nothing(value: Any) -> None:
-    """Return None for any value, as the cell of a column whose type is unknown."""
+    """Return None, the cell of a column whose type is unknown, for every value."""
 
 
 _INT64: Final = 1 << 63

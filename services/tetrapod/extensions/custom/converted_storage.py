@@ -102,11 +102,11 @@ class ConvertedStorage(ForwardingStorage):
         return converted
 
     async def _shown(self, entries: Sequence[Entry], timer: YieldTimer) -> list[Object]:
-        """Return the objects of stored entries in the version of the requests.
+        """Decode stored entries, convert their objects to the version of the requests, prune them and return them.
 
         Args:
-            entries: the entries.
-            timer: returns to the event loop between many entries.
+            entries: the stored entries.
+            timer: yields to the event loop between two entries, if this call has held it for long.
 
         Raises:
             StatusError: 500, a stored version no longer exists, or the webhook fails.
@@ -145,7 +145,12 @@ class ConvertedStorage(ForwardingStorage):
             ) from None
 
     async def _written(self, obj: Object, large: bool) -> Object:
-        """Return an object of a request, which may be modified, in the storage version."""
+        """Return the object of a write request, converted to the storage version and pruned. `obj` may be modified.
+
+        Args:
+            obj: the object, in the version of the request.
+            large: whether the object is large. It is then converted and pruned in a thread.
+        """
         converted = await self._convert([obj], self._stored, large=large)
         await offloaded(large, _settle, converted, self._codec.prune_for_storage)
         return converted[0]
@@ -245,7 +250,7 @@ class ConvertedStorage(ForwardingStorage):
 
 
 def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Divide entries into those that are converted at once."""
+    """Divide entries into groups, each small enough for one call of the webhook, and yield the groups in order."""
     start = size = 0
     for end, entry in enumerate(entries):
         size += len(entry.raw)
@@ -257,7 +262,7 @@ def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def _settle(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """Call `settle`, which changes an object in place, for all objects.
+    """Call `settle` for each object; it prunes or otherwise changes the object in place.
 
     Raises:
         StatusError: 500, the metadata of an embedded resource is malformed.

@@ -50,12 +50,13 @@ class ConvertedWatch(ForwardingWatch):
         return [selected for event in batch if (selected := self._selected(event, converted_by_id)) is not None]
 
     def _selected(self, event: WatchEvent, converted: dict[int, Entry]) -> WatchEvent | None:
-        """Return the event for a client with this selector, or None if it gets none.
+        """Return the event to send to the client, or None if the client's selector excludes the object.
 
-        An object that no longer matches becomes a DELETED event, one that starts to match an ADDED event.
+        If the object no longer matches the selector, the event becomes DELETED; if it starts to match, ADDED.
 
         Args:
-            converted: the converted entries by the identity of the original ones.
+            event: an event of the inner watch, before conversion.
+            converted: the converted entries, by `id()` of the entries before conversion.
         """
         if event.entry is None:
             return event
@@ -118,7 +119,12 @@ class ConvertedWatch(ForwardingWatch):
 
 
 def _deleted(entry: Entry, revision: int) -> Entry:
-    """Return a copy of the last state that matched, with the revision at which the object ceased to match."""
+    """Return the object of a DELETED event for an object that no longer matches the selector.
+
+    Args:
+        entry: the last state of the object that matched; it is copied.
+        revision: the revision at which the object ceased to match, which becomes its resourceVersion.
+    """
     obj = entry.object()
     obj["metadata"]["resourceVersion"] = str(revision)
     return Unstored(entry.key, obj, revision)

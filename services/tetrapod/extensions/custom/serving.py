@@ -35,15 +35,15 @@ SETTLE_SECONDS: Final = 5.0
 
 
 class Serving:
-    """The handlers and the store of one custom resource.
+    """The request handlers and the store of one custom resource, for one revision of its definition.
 
     Attributes:
         key: the `serving_key` of the definition.
-        store: the store of the objects in the storage version. If versions differ in more than their names, each
-            version has its own store besides.
+        store: the store of the storage version. All versions share it, unless their schemas differ or a webhook
+            converts objects; then each other version has a store of its own.
         admission: the admission chain, which rejects creates while the definition is terminating.
-        idle: set while no request is being handled.
-        currency: the revision after which stored objects match the definition.
+        idle: an event that is set while no request is being handled.
+        currency: the revision after which all written objects match this revision of the definition.
 
     Args:
         crd: the revision of the definition.
@@ -124,13 +124,14 @@ class Serving:
             self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
-        """Replace `former`, the `Serving` of the CRD's previous revision.
+        """Take over `currency.current_from` from `former`, the `Serving` of the definition's previous revision.
 
-        `currency.current_from` is copied if both store objects alike, else it becomes None: any stored object may need
-        conversion.
+        If both store objects in the same form, the value is copied. Otherwise it becomes None: every stored object may
+        need conversion when it is read.
 
         Returns:
-            Whether `settle` must be called, because former requests or other replicas may still store outdated objects.
+            Whether the caller must call `settle`, because requests that `former` still handles, or other replicas, may
+            store objects in the former form.
         """
         if self._stores_alike(former):
             self.currency.current_from = former.currency.current_from
@@ -175,10 +176,10 @@ def _differ(strategy: CustomStrategy) -> bool:
 
 
 class TerminatingAdmission:
-    """The server's admission chain, with a rejection of creates while the definition is terminating.
+    """The server's admission chain, extended by a check that rejects creates while the definition is terminating.
 
     Attributes:
-        terminating: whether it is; the handler sets it with each change of the definition.
+        terminating: whether the definition is terminating. The request handler updates it when the definition changes.
 
     Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, forbidCreateAdmission
     """

@@ -15,7 +15,9 @@ Convert = Callable[[Sequence[Entry]], Awaitable[Sequence[Entry]]]
 
 
 class SharedConversion:
-    """The conversions that are in flight, by entry. A request joins the one of its entry instead of starting another.
+    """Conversions of entries that concurrent requests share: an entry is converted only once at a time.
+
+    A request for an entry whose conversion is in flight waits for that conversion, instead of starting another one.
 
     Args:
         convert: converts entries, one result for each in the same order.
@@ -40,11 +42,11 @@ class SharedConversion:
 
 
 class _Call:
-    """One conversion of several entries. It is cancelled when no request waits for it any more.
+    """One call of `convert` for several entries. It is cancelled when no request waits for it any more.
 
     Args:
-        under_way: the conversions in flight, by the identity of the entry. The object adds itself and removes itself
-            when it is done.
+        under_way: the calls in flight, by `id()` of each entry that they convert. This call adds itself, and removes
+            itself when it is done.
         entries: the entries to convert.
         convert: converts entries, one result for each in the same order.
     """
@@ -71,7 +73,7 @@ class _Call:
                 del self._under_way[id(entry)]
 
     async def result(self) -> dict[int, Entry]:
-        """Wait for the conversion, and return the converted entries by the identity of the originals.
+        """Wait for the conversion, and return the converted entries by `id()` of the original entries.
 
         Raises:
             Exception: the exception of the conversion.

@@ -54,14 +54,17 @@ class Currency:
 
 
 class CurrentStorage(ForwardingStorage):
-    """A `ResourceStorage` that returns the objects of another one as the current definition specifies them.
+    """A storage that returns objects in one version, with the defaults and fields of the current schema.
+
+    It wraps the storage that holds the objects as they were written, possibly under an earlier revision of the
+    definition.
 
     Args:
-        inner: the storage of the objects as they are stored.
+        inner: the wrapped storage.
         resource: the custom resource, for errors.
         prefix: the first bytes of each encoded object of this version: its kind and apiVersion.
-        codec: the codec of this version.
-        currency: the revision from which stored objects are current, shared by all versions.
+        codec: converts objects between their stored form and this version.
+        currency: the revision after which written objects match the current definition, shared by all versions.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class CurrentStorage(ForwardingStorage):
         self.currency = currency
 
     def current(self, entry: Entry) -> Entry:
-        """Return the entry in this version: itself if it is current, else a converted one, which is cached with it.
+        """Return the entry in this version: the same entry if nothing has to be converted, else a converted one.
+
+        The converted entry is cached together with the stored one.
 
         Raises:
             NotDecodable: the object is in a version that no longer exists.
@@ -129,9 +134,10 @@ class CurrentStorage(ForwardingStorage):
         )
 
     def _on_current(self, predicate: Predicate) -> Predicate:
-        """Return a predicate that selects by the fields of objects in this version, with its defaults.
+        """Return the predicate with its field selector applied to objects in this version, with their defaults.
 
-        Labels are the same in every version. An object that cannot be converted matches.
+        The label selector stays, because labels are the same in every version. An object that cannot be converted
+        matches, so that the request fails when the object is read.
         """
         if predicate.fields is None:
             return predicate

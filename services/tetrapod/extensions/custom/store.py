@@ -29,8 +29,8 @@ class CustomStore(Store):
     store; otherwise each version has its own. A dry run returns the object as it would be read back.
 
     Args:
-        definition: the custom resource; if it has a store for each version, as that version needs it.
-        storage: reads and writes the objects in the version that the definition stores or serves.
+        definition: the resource definition of the custom resource, or of one version if each version has a store.
+        storage: reads and writes the objects. It returns them in the storage version, or in the version of this store.
     """
 
     def __init__(self, definition: ResourceDefinition, storage: DryRunStorage) -> None:
@@ -47,6 +47,6 @@ class CustomStore(Store):
         return await self._dry_run_storage.dry_run(entry) if ctx.dry_run else entry
 
     def end_watches(self) -> None:
-        """End all open watches of this store. Clients then watch again, and get objects by the new definition."""
+        """End all open watches of this store. Clients then watch again and get objects of the new definition."""
         for watch in list(self._watches):
             watch.close()

@@ -27,7 +27,7 @@ class CustomStrategy(Strategy):
     """The strategy of one custom resource.
 
     Attributes:
-        stored: that version.
+        stored: the version named `storage_version`.
 
     Args:
         versions: all versions by name.
@@ -56,7 +56,8 @@ class CustomStrategy(Strategy):
     def in_version(self, ctx: Context, obj: Object) -> Object:
         """Return the object with the apiVersion of the request: itself, or a shallow copy with another apiVersion.
 
-        Before pruning, versions differ only in apiVersion.
+        No other field has to change, because versions without a conversion webhook differ only in apiVersion until they
+        are pruned.
         """
         version = self.version_of(ctx)
         return obj if version is self.stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}

@@ -46,9 +46,10 @@ class VersionCodec:
 
     @cached_property
     def defaulted(self) -> bool:
-        """Whether every object that is written now gets the defaults of the storage version.
+        """Whether every object that is written now gets all defaults of the storage version.
 
-        An object that is written in a version with another schema gets only the defaults of that one.
+        This is true if all versions have the same schema, or if the storage version has no defaults. Otherwise an
+        object that is written in another version gets only the defaults of that version.
         """
         same = all(version.schema == self._stored.schema for version in self._versions.values())
         return same or not defaulting.has_defaults(self._stored.node)

@@ -37,7 +37,7 @@ class ByVersion:
     Args:
         declared: the whole CustomResourceDefinition.
         storage: the storage of the objects as they are stored, without conversion.
-        current: creates the storage of a version, if `converter` is None.
+        current: creates the storage of a version for a definition without a conversion webhook.
         converter: the conversion webhook; None if the definition does not use one.
         crd: the definition in parsed form.
     """
@@ -60,7 +60,7 @@ class ByVersion:
         self._versions: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
-        """Return the definition and the store for requests of one version, the same ones on each call."""
+        """Return the definition and the store for requests of one version; later calls return the same objects."""
         served = self._versions.get(version)
         if served is None:
             convert = None if self._converter is None else self._converter.convert

@@ -26,14 +26,18 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class CrdStore(Store):
-    """The store of CustomResourceDefinitions. DELETE marks a definition; its finalizer removes it later."""
+    """The store of CustomResourceDefinitions.
+
+    DELETE only sets deletionTimestamp, the cleanup finalizer and the condition Terminating. The definition is removed
+    when the finalizing controller has deleted its custom resources.
+    """
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Wait until this process serves the written definition, and return the entry.
+        """Wait until the watch cache of this process contains the written definition, and return the entry.
 
-        Upstream's informers lag, and clients have to retry. A dry run does not wait. If the wait times out or the
-        storage is unavailable, the entry is returned nevertheless, because the write has succeeded. Implements
-        `Store.written`.
+        Upstream does not wait: its informers lag, and clients have to retry. A dry run does not wait either. If the
+        wait times out or the storage is unavailable, the entry is returned nevertheless, because the write has
+        succeeded. Implements `Store.written`.
         """
         if not ctx.dry_run and entry.revision:
             with suppress(TooLargeResourceVersion, Unavailable):  # the write has succeeded in any case

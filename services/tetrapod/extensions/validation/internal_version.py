@@ -19,7 +19,7 @@ from tetrapod.machinery.gvk import Object
 
 @dataclass(slots=True)
 class Version:
-    """One version of a definition in internal form. Parts that all versions share are empty here.
+    """One version of a definition in internal form. Fields that are equal in all versions are in `Spec` and empty here.
 
     Attributes:
         schema: {"openAPIV3Schema": …}, or None.
@@ -121,11 +121,12 @@ def _version(version: Object) -> Version:
 
 
 def _lift(spec: Spec, part: str, empty: Any) -> None:
-    """Move a part of the versions to the top level of the spec, in place, if all versions have the same.
+    """Move a field from the versions to the top level of the spec, in place, if it is equal in all versions.
 
     Args:
-        part: the name of the attribute.
-        empty: its value in the versions afterwards.
+        spec: the spec.
+        part: the name of the attribute in `Version` and `Spec`.
+        empty: the value that the versions then get.
     """
     first = getattr(spec.versions[0], part)
     if any(getattr(v, part) != first for v in spec.versions):

@@ -46,8 +46,9 @@ def convert_autoscaler(obj: Object, version: str) -> Object:
 
 
 def default_autoscaler_v1(obj: Object) -> None:
-    """Set the defaults of an autoscaler in v1, in place, and drop annotations of v1 that cannot be parsed.
+    """Set the defaults of a v1 autoscaler, in place, and drop annotations with v2 fields that cannot be parsed.
 
+    v1 holds metrics, behavior and conditions of v2 in annotations such as `autoscaling.alpha.kubernetes.io/metrics`.
     The metrics get v2's default too. Upstream's conversion to the internal type and back does the same.
     """
     spec = obj.setdefault("spec", {})
@@ -61,7 +62,7 @@ def default_autoscaler_v1(obj: Object) -> None:
 
 
 def without_v1_annotations(obj: Object) -> None:
-    """Remove the annotations of v1 from a v2 object, which has fields instead, in place.
+    """Remove from a v2 autoscaler, in place, the annotations in which v1 holds fields of v2.
 
     Upstream: DropRoundTripHorizontalPodAutoscalerAnnotations.
     """

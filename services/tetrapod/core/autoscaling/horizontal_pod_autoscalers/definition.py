@@ -18,12 +18,14 @@ from tetrapod.machinery.gvk import Object
 
 
 class AutoscalerStrategy(KindStrategy):
-    """The strategy of HorizontalPodAutoscaler."""
+    """The strategy of HorizontalPodAutoscalers, which sets the defaults of scaling rules after validation."""
 
     def canonicalize(self, obj: Object) -> None:
-        """Set the defaults of scaling rules that came in an annotation of v1, in place; rules of v2 have them already.
+        """Set the defaults of spec.behavior in place, after validation and before the object is stored.
 
-        Upstream sets them only when it reads the stored object, so validation does not see them.
+        Scaling rules of a v2 request have their defaults already; those from an annotation of a v1 request do not.
+        Upstream
+        sets them when it reads the stored object, so its validation does not see them.
         """
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:
@@ -36,7 +38,7 @@ def _default_v2(obj: Object) -> None:
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of HorizontalPodAutoscalers."""
+    """Return the resource definition of HorizontalPodAutoscalers: versions, strategy, subresources and columns."""
     strategy = AutoscalerStrategy(
         defaults={"v1": default_autoscaler_v1, "v2": _default_v2},
         validator=autoscalers.validate,

@@ -30,7 +30,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of Jobs."""
+    """Return the resource definition of Jobs: versions, strategy, subresources and columns."""
     strategy = JobStrategy()
     status = StatusStrategy(strategy, validate=job_status.validate)
     return replace(builtin("batch", "jobs", strategy, table=TABLE, subresources={"status": status}), store=JobStore)

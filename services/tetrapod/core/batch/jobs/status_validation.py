@@ -46,11 +46,11 @@ class _Changes:
         self.finished = _finishes(status) is not _finishes(existing)
 
     def condition(self, *kinds: str) -> bool:
-        """Return whether one of these condition types has status "True" in only one of the two statuses."""
+        """Return whether the update changes one of these condition types to or from status "True"."""
         return any(_is(self._status, kind) is not _is(self._before, kind) for kind in kinds)
 
     def field(self, *names: str) -> bool:
-        """Return whether one of these status fields differs."""
+        """Return whether the update changes one of these status fields."""
         return any(self._status.get(name) != self._before.get(name) for name in names)
 
 

@@ -285,9 +285,13 @@ def _affinity(new: Object | None, old: Object | None) -> Object | None:
 
 
 def _resources_of(old: list[Object], new: list[Object]) -> list[Object]:
-    """Return copies of the old containers with the resources of the new ones of the same name.
+    """Return copies of the stored containers with the resources of the new containers of the same names.
 
-    Old containers without a new one are returned as they are.
+    A stored container whose name no new container has is returned as it is.
+
+    Args:
+        old: the stored containers.
+        new: the new containers.
     """
     resources = {c.get("name"): c.get("resources") for c in new}
     return [{**c, "resources": resources[c.get("name")]} if c.get("name") in resources else c for c in old]

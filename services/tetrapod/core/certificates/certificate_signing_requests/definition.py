@@ -17,7 +17,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of CertificateSigningRequests."""
+    """Return the resource definition of CertificateSigningRequests: versions, strategy, subresources and columns."""
     strategy = SigningRequestStrategy()
     return builtin(
         "certificates.k8s.io",

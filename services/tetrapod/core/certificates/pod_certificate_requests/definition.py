@@ -31,7 +31,7 @@ def _spec_field(key: str) -> Callable[[Object], str]:
 
 
 def definition(authorizer: Authorizer | None) -> ResourceDefinition:
-    """Return the definition of PodCertificateRequests.
+    """Return the resource definition of PodCertificateRequests: versions, strategy, subresources and columns.
 
     Args:
         authorizer: authorizes signers to change the status; None skips the check.
@@ -58,7 +58,8 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
 def convert(obj: Object, version: str) -> Object:
     """Return a copy of a PodCertificateRequest in `version`, which may share nested objects.
 
-    v1 lacks the older way to prove possession of the key. v1beta1 never omits its fields.
+    v1 does not have the fields pkixPublicKey and proofOfPossession of v1beta1. In v1beta1 they are always present, with
+    null if they are unset.
     """
     converted = {**obj, "apiVersion": f"{GROUP}/{version}"}
     if isinstance(spec := obj.get("spec"), dict):
@@ -70,7 +71,7 @@ def convert(obj: Object, version: str) -> Object:
 
 
 class PodCertificateStrategy(KindStrategy):
-    """The strategy of PodCertificateRequest."""
+    """The strategy of PodCertificateRequests, which does not support the field selector `metadata.namespace`."""
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
         """Translate a field selector's label as the base class does, but reject `metadata.namespace`.

@@ -113,7 +113,13 @@ def _public(key: Any) -> bytes:
 
 
 def _requested(spec: Object) -> bytes:
-    """Return the DER-encoded public key of the request, from stubPKCS10Request or else from pkixPublicKey."""
+    """Return the DER-encoded public key for which a certificate is requested.
+
+    It is that of stubPKCS10Request or, if this is unset, pkixPublicKey.
+
+    Args:
+        spec: the spec of the PodCertificateRequest.
+    """
     from cryptography import x509
 
     if stub := spec.get("stubPKCS10Request"):

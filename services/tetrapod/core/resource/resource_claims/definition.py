@@ -20,7 +20,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 def definition(access: ClaimAccess) -> ResourceDefinition:
-    """Return the definition of ResourceClaims.
+    """Return the resource definition of ResourceClaims: versions, strategy, subresources and columns.
 
     Args:
         access: checks the rights to request devices with administrative access and to write parts of the status.

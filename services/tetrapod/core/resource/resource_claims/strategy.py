@@ -75,12 +75,12 @@ class ClaimAccess:
 
 
 class AdminStrategy(KindStrategy):
-    """The strategy of claims and templates.
+    """The strategy of ResourceClaims and ResourceClaimTemplates, which checks administrative access to devices.
 
-    Their spec is immutable, so administrative access is checked on create only.
+    The check is made on create only, because the spec is immutable.
 
     Args:
-        access: checks the right to administrative access.
+        access: checks that the namespace allows administrative access.
         kind: the kind, for errors.
         requests: returns the device requests of an object.
     """

@@ -23,7 +23,7 @@ _LISTS: Final = ("bools", "ints", "strings", "versions")
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of ResourceSlices."""
+    """Return the resource definition of ResourceSlices: versions, strategy, subresources and columns."""
     strategy = SliceStrategy(
         defaults={"v1": set_defaults, "v1beta2": set_defaults, "v1beta1": set_v1beta1_defaults},
         validator=slices.validate,
@@ -93,7 +93,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def set_v1beta1_defaults(obj: Object) -> None:
-    """Set the same defaults in a ResourceSlice of v1beta1, which is modified."""
+    """Set timeAdded of device taints in a v1beta1 ResourceSlice, in place, to the current time where it is unset."""
     for device in (obj.get("spec") or {}).get("devices") or ():
         _set_device_defaults(device.get("basic") or {})
 

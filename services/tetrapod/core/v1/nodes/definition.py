@@ -23,7 +23,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition(proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of nodes.
+    """Return the resource definition of nodes: versions, strategy, subresources and columns.
 
     Args:
         proxy: the implementation of `nodes/proxy`.

@@ -15,7 +15,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of persistentvolumeclaims."""
+    """Return the resource definition of persistentvolumeclaims: versions, strategy, subresources and columns."""
     strategy = ClaimStrategy(
         defaults=set_defaults,
         has_status=True,

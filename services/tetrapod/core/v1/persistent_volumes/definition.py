@@ -25,7 +25,7 @@ _RECYCLE: Final = (
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of persistentvolumes."""
+    """Return the resource definition of persistentvolumes: versions, strategy, subresources and columns."""
     strategy = VolumeStrategy(
         defaults=set_defaults,
         has_status=True,

@@ -96,7 +96,7 @@ class BindingRest(Rest):
 
 
 class PodBindingRest(BindingRest):
-    """The subresource `pods/binding`. In contrast to `bindings`, uid and resourceVersion sent by the client are kept.
+    """The subresource `pods/binding`. Unlike `bindings`, it keeps the uid and resourceVersion that the client sends.
 
     They are preconditions on the pod.
     """
@@ -109,7 +109,7 @@ def _conflict(name: str, why: str) -> status.StatusError:
 
 
 class _Unchecked(Strategy):
-    """A strategy without validation.
+    """The strategy with which the server writes the pod of a binding: without validation.
 
     A binding changes immutable fields, and upstream does not validate the labels that it adds.
     """

@@ -59,9 +59,10 @@ def _requests_from_limits(container: Object) -> None:
 def default_pod_resources(spec: Object) -> None:
     """Complete spec.resources of a pod that has pod-level requests or limits; `spec` is changed in place.
 
-    - Limits of hugepages, and requests of cpu and memory, default to the sum over the containers.
-    - Then requests default to the limits.
-    - Then limits default to the sum over the containers, but at least to the request, if every container has a limit.
+    - Unset limits of hugepages that have no request, and unset requests of cpu and memory, become the sum over the
+      containers.
+    - Then unset requests become the limits.
+    - Then unset limits become the sum over the containers, but at least the request, if every container has a limit.
 
     Upstream: DefaultPodLevelResources
     """

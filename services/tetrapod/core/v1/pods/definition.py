@@ -13,7 +13,7 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definition(subresources: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
-    """Return the definition of pods.
+    """Return the resource definition of pods: versions, strategy, subresources and columns.
 
     Args:
         subresources: the implementations of all subresources except status, by path such as "pods/eviction".

@@ -326,7 +326,7 @@ def _forbidden(budget: str, reason: str, cause: str) -> StatusError:
 
 
 class _Unchecked(Strategy):
-    """A strategy without validation, for the server's own status update."""
+    """The strategy with which the server sets the pod's condition DisruptionTarget: without validation."""
 
 
 def _too_many_requests(message: str, retry_after: int) -> StatusError:

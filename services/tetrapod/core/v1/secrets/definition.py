@@ -23,7 +23,7 @@ TABLE: Final = TableConvertor(
 
 
 def definition() -> ResourceDefinition:
-    """Return the definition of secrets."""
+    """Return the resource definition of secrets: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         defaults=set_defaults,
         fields={"type": lambda o: o.get("type") or ""},

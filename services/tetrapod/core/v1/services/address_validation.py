@@ -84,9 +84,13 @@ def _each(ips: list[str], stored_values: list[str]) -> list[FieldError]:
 
 
 def changed_addresses(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Reject changes of the primary cluster IP; a secondary one may be added, or released with policy SingleStack.
+    """Reject changes of the primary cluster IP; a secondary one may be added, or removed with policy SingleStack.
 
     Changes from or to type ExternalName, and of Services that stay headless, are accepted.
+
+    Args:
+        spec: the new spec.
+        old_spec: the stored spec.
     """
     if "ExternalName" in (spec.get("type"), old_spec.get("type")) or (is_headless(spec) and is_headless(old_spec)):
         return []

@@ -108,9 +108,10 @@ def normalize_addresses(new: Object, old: Object | None) -> None:
 
 
 def drop_unused(new: Object, old: Object) -> None:
-    """Drop fields of `new` that only the old type has, unless the update changes them too.
+    """Drop fields of `new` that the new type of the Service does not have and the stored type had.
 
-    Without type LoadBalancer, status.loadBalancer is always emptied.
+    A field that the update sets to another value is kept, so that validation can reject it. If the type is not
+    LoadBalancer, status.loadBalancer is always emptied.
 
     Upstream: dropTypeDependentFields
     """

@@ -21,7 +21,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of services.
+    """Return the resource definition of services: versions, strategy, subresources and columns.
 
     Args:
         addresses: allocates cluster IPs.
@@ -41,9 +41,9 @@ def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) 
 
 
 class ServiceStore(FilteredUpdateStore):
-    """A store that hides internalTrafficPolicy of services of type ExternalName from readers.
+    """A store that removes internalTrafficPolicy from Services of type ExternalName when they are read.
 
-    The policy stays in the store, so a later change of type restores it. Readers also see defaults of fields that old
+    The field stays in the storage, so a later change of type restores it. Readers also see defaults of fields that old
     releases did not store.
 
     Upstream: pkg/registry/core/service/storage/storage.go, defaultOnRead.
@@ -64,8 +64,8 @@ class ServiceStore(FilteredUpdateStore):
         return changed
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Return the stored entry for the response to a write, without the policy.
+        """Return the stored entry for the response to a write, without internalTrafficPolicy for type ExternalName.
 
-        The response to a write of `/status` shows the policy, because upstream's status store has no decorator.
+        The response to a write of `/status` has the field, because upstream's status store has no decorator.
         """
         return entry if ctx.subresource == "status" else self.shown(entry)

@@ -14,10 +14,12 @@ _DUMMY_PORT_BASE: Final = 32768
 
 
 class DryRunPorts:
-    """The node ports of a dry run, which allocates nothing: free ports that are requested, and placeholders.
+    """The allocator of node ports for a dry run, which stores nothing.
+
+    It checks that requested ports are free, and returns placeholders for ports that the client leaves unset.
 
     Args:
-        ports: the allocator, whose ports are read once.
+        ports: the real allocator, whose allocated ports are read once.
     """
 
     def __init__(self, ports: NodePorts) -> None:

@@ -119,5 +119,5 @@ def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
 
 
 def _both(families: list[str], policy: str) -> list[str]:
-    """Return the families with the missing one appended, unless the policy is SingleStack or there are two."""
+    """Return both IP families, the given ones first, if the policy is dual-stack, else `families`."""
     return families if len(families) == 2 or policy == _SINGLE else [*families, other_family(families[0])]

@@ -107,7 +107,10 @@ class ServiceStrategy(Strategy):
         await release(self.addresses, self.ports, addresses_of(obj), ports_of(obj))
 
     def _complete(self, old: Object) -> Object:
-        """Return the stored Service with defaults of fields that old releases did not store."""
+        """Return the stored Service with defaults for clusterIPs, ipFamilies and ipFamilyPolicy if they are unset.
+
+        Releases before Kubernetes 1.20 did not store these fields.
+        """
         return with_read_defaults(old, self.addresses.families[0])
 
     def _set_ip_families(self, new: Object, old: Object | None) -> None:
