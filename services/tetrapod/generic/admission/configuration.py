@@ -14,7 +14,7 @@ from tetrapod.generic.configuration.files import read
 
 
 class Unconfigurable(ValueError):
-    """The configuration file, or a file that it names, is invalid; the text is upstream's."""
+    """The file of --admission-control-config-file, or a file that it names, is invalid; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ class Plugin:
 
 
 class MutatingPlugin(Protocol):
-    """A plugin that may change `attributes.object`, or reject by raising StatusError. See `Plugin`."""
+    """A plugin that may change `attributes.object`, or reject the request by raising StatusError. See `Plugin`."""
 
     name: str
     operations: frozenset[str]
@@ -181,9 +181,9 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
-    """A plugin that checks the object that would be stored, or rejects by raising StatusError. See `Plugin`.
+    """A plugin that checks the object that would be stored, and changes nothing. See `Plugin`.
 
-    It changes nothing.
+    It rejects the request by raising StatusError.
     """
 
     name: str
@@ -194,7 +194,7 @@ class ValidatingPlugin(Protocol):
 
 
 class AdmissionChain(Protocol):
-    """All plugins of a server.
+    """The admission plugins of a server, as the endpoints and the registry call them.
 
     `admit` runs the mutating plugins, which may replace `attributes.object`; `validate` runs the validating ones. A
     rejection is raised as StatusError. `handles` returns whether any plugin handles an operation ("CREATE", …).

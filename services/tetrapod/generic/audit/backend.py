@@ -12,7 +12,7 @@ from tetrapod.generic.audit.event import Event
 
 
 class Backend(Protocol):
-    """A destination of events."""
+    """A destination of audit events: the log, the webhook, or a wrapper of other backends."""
 
     async def process(self, events: Sequence[Event]) -> bool:
         """Write, send or queue events. Return False if that failed, so that the request may have to fail.

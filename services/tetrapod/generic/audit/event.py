@@ -66,7 +66,10 @@ def micro_time(seconds: float) -> str:
 
 @lru_cache(maxsize=4)
 def _second(seconds: int) -> str:
-    """Format whole seconds of a Unix time; cached, because many events share a second."""
+    """Format whole seconds of a Unix time as RFC 3339 in UTC, without the zone.
+
+    The result is cached, because many events share a second.
+    """
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

@@ -60,7 +60,7 @@ class SharedWriter:
 
     Args:
         writer: the destination of the lines.
-        lock: the lock.
+        lock: the lock that all these processes share. It is held while a line is written.
     """
 
     def __init__(self, writer: Writer, lock: ProcessLock) -> None:

@@ -18,9 +18,10 @@ _MAX_USER_AGENT: Final = 1024
 
 
 def head_of(request: Request, user: UserInfo | None) -> Object:
-    """Return requestURI, verb and user of the event.
+    """Return the fields requestURI, verb and user of an audit event.
 
     Args:
+        request: the request.
         user: the authenticated user, or None if authentication failed; then the event's user is empty.
     """
     target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
@@ -29,7 +30,10 @@ def head_of(request: Request, user: UserInfo | None) -> Object:
 
 
 def origin_of(request: Request) -> Object:
-    """Return sourceIPs and userAgent of the event, each only if it is not empty. A long user agent is truncated."""
+    """Return the fields sourceIPs and userAgent of an audit event, without empty ones.
+
+    A long user agent is truncated.
+    """
     origin: Object = {}
     if addresses := source_addresses(request):
         origin["sourceIPs"] = addresses

@@ -29,7 +29,7 @@ _GZ: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class RotationConfig:
-    """The limits of rotation.
+    """The limits at which an audit log file is rotated, and at which rotated files are removed.
 
     Attributes:
         max_bytes: the size at which the file is rotated.

@@ -46,9 +46,9 @@ class Truncating:
         return success
 
     def _fitting(self, event: Event) -> tuple[Event | None, int]:
-        """Return the event, without its objects if it is too large with them, and its size in bytes.
+        """Return the event in a form that does not exceed the maximum size, and its size in bytes.
 
-        If it is too large even without objects, return None and 0.
+        The event loses its objects if it is too large with them. If it is too large even without, return None and 0.
         """
         length = len(event.line())
         if length > self._max_event and event.document["level"] in _WITH_OBJECTS:

@@ -33,7 +33,10 @@ class CachedValue(NamedTuple):
 
 
 class SharedCache:
-    """The client of redis in one process. Its methods never raise because of redis."""
+    """A cache in redis that replicas share, as one process uses it.
+
+    If redis fails, `get` and `put` do not raise: nothing is stored, and every entry counts as missing.
+    """
 
     def __init__(self, url: str, password_file: str = "", *, secret: bytes, timeout: float = _TIMEOUT_SECONDS) -> None:
         """Create the cache; the connection is made at the first call.

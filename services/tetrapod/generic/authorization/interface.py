@@ -64,7 +64,9 @@ class AuthorizationResult(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """An authorizer. Errors of the evaluation are returned in the result, not raised, unless a service is unavailable.
+    """Decides whether a request is allowed.
+
+    An error of the evaluation is returned in the result, and not raised, unless a service is unavailable.
 
     Raises:
         StatusError: 503, a service that the decision depends on is unavailable.

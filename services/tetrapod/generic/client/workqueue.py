@@ -23,7 +23,7 @@ _LONGEST_DELAY: Final = 60.0
 
 
 class WorkQueue(Generic[K]):
-    """A rate limiting work queue.
+    """A rate limiting queue of keys to reconcile, with the workers that process them.
 
     Args:
         name: the name of the queue in metrics and logs.

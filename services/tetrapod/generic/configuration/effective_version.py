@@ -23,7 +23,7 @@ _VERSION: Final = re.compile(r"\s*v?([0-9]+(?:\.[0-9]+)*)(.*)", re.DOTALL).fullm
 
 
 class EffectiveVersionError(ValueError):
-    """An invalid value of one of the flags; the text is upstream's."""
+    """An invalid value of --emulated-version or --min-compatibility-version; the text is upstream's."""
 
 
 class EffectiveVersion(NamedTuple):

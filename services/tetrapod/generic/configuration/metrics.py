@@ -39,24 +39,32 @@ class ReloadMetrics:
         )
 
     def failed(self) -> None:
-        """Count a failed automatic reload, and set its time."""
+        """Count a failed automatic reload, and record the present time as that of the last failure."""
         self._count("failure")
 
     def succeeded(self, data: str) -> None:
-        """Count a successful automatic reload, and record the hash of the content (`data`) as the one in use."""
+        """Count a successful automatic reload, and record the hash of the content that is now in use.
+
+        Args:
+            data: the new content of the file.
+        """
         self.succeeded_hash(label_hash(data))
 
     def succeeded_hash(self, digest: str) -> None:
-        """Count a successful automatic reload, and record a hash as the one in use, for content that is secret."""
+        """Do the same as `succeeded` for content that is secret, given its hash."""
         self._count("success")
         self.applied_hash(digest)
 
     def applied(self, data: str) -> None:
-        """Record the hash of the content in use, without counting a reload: for the first load of the file."""
+        """Record the hash of the content in use, without counting a reload: for the first load of the file.
+
+        Args:
+            data: the content of the file.
+        """
         self.applied_hash(label_hash(data))
 
     def applied_hash(self, digest: str) -> None:
-        """Record a hash as that of the content in use, without counting a reload."""
+        """Do the same as `applied`, given the hash of the content."""
         self._info.values.clear()
         self._info.set((label_hash(apiserver_id()), digest), 1)
 

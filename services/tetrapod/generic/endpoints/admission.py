@@ -26,7 +26,7 @@ _UNREADABLE: Final = (
 
 
 class RequestAdmission:
-    """The admission calls of one request.
+    """Calls the admission plugins for one request.
 
     Args:
         scope: the endpoint.

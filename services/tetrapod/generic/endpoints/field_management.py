@@ -228,7 +228,8 @@ def _converter(
 class _CustomScaleFieldManager(EndpointFieldManager):
     """The field management of the Scale of custom resources.
 
-    Upstream's converter does not support it, so an apply that changes more than managedFields always fails with a 500.
+    Upstream's version converter cannot convert a Scale of a custom resource. Therefore an apply that changes more than
+    managedFields always fails with a 500.
     """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:

@@ -155,7 +155,10 @@ class SubresourceHandler:
 
 @traced(span_of, span_attributes)
 async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
-    """Call the function of the verb, and record the response object in the audit event, if there is one."""
+    """Call `verb`, the function of the verb, and return its response.
+
+    If the request is audited, record the object in the response. Large objects that were discarded are freed.
+    """
     try:
         response = await verb(scope, request)
     except BaseException as error:

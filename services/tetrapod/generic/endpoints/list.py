@@ -94,7 +94,12 @@ def _select(scope: Scope, options: ListOptions, namespace: str, name: str) -> Se
 
 
 def list_query(options: ListOptions, selection: Selection) -> ListQuery:
-    """Return the storage query of list options, with what they select."""
+    """Return the storage query for list options.
+
+    Args:
+        options: the validated list options.
+        selection: the keys and the predicate that the options select (see `selection_of`).
+    """
     return ListQuery(
         prefix=selection.prefix,
         predicate=selection.predicate,

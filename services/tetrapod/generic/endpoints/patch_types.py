@@ -57,7 +57,7 @@ class PatchMechanism:
 
     @property
     def document(self) -> Any:
-        """The decoded body."""
+        """The decoded request body, which the caller discards after the request (see `Context.discard`)."""
         raise NotImplementedError
 
     @property

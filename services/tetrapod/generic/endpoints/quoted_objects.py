@@ -114,7 +114,7 @@ def _fields(definition: str) -> tuple[str, ...]:
 
 
 def touched_by_merge(patch: Any) -> Touched | None:
-    """Return the objects that a merge patch traverses; lists that it inserts count with everything below.
+    """Return the objects that a merge patch traverses. If it sets a list, everything in the list counts as traversed.
 
     The result is None for a value that is neither object nor list.
     """
@@ -126,8 +126,8 @@ def touched_by_merge(patch: Any) -> Touched | None:
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
     """Return the objects and lists that a JSON patch traverses.
 
-    A test traverses everything below its path. Added values are not traversed. Moved and copied values keep the marks
-    of their source.
+    A test traverses everything below its path. An added value is not traversed. A moved or copied value is traversed
+    where it was traversed before at its source.
     """
     root = Touched()
     for operation in operations:

@@ -25,9 +25,9 @@ _VERBS: Final = {"list": "LIST", "watch": "WATCH"}
 
 
 def span_of(verb: object, scope: Scope, request: Request) -> str:
-    """Return the name of the request's span ("Get", "List", …); the method for other verbs.
+    """Return the name of the request's span ("Get", "List", …); the HTTP method for other verbs.
 
-    `verb` and `scope` are not used.
+    The parameters are those of the traced function (handler.py); `verb` and `scope` are not used.
     """
     info = request_info(request)
     if info.verb == "watch" and "sendInitialEvents=true" in request.query_string:
@@ -36,7 +36,10 @@ def span_of(verb: object, scope: Scope, request: Request) -> str:
 
 
 def span_attributes(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
-    """Return the attributes of the request's span, with upstream's names. `verb` and `scope` are not used."""
+    """Return the attributes of the request's span, with upstream's names.
+
+    The parameters are those of the traced function (handler.py); `verb` and `scope` are not used.
+    """
     info = request_info(request)
     return {
         "accept": request.header(b"accept"),

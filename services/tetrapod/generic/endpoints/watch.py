@@ -330,9 +330,9 @@ class Frames:
         return websocket_stream.text(event)
 
     def shared_frame(self, event: WatchEvent) -> bytes:
-        """Return the same as `frame`.
+        """Return the result of `frame` for this event.
 
-        For complete objects, it is encoded once and cached in the entry for all watches.
+        If the watch gets complete objects, the result is cached in the event's entry, so that all watches share it.
         """
         entry = event.entry
         if entry is None or not self._plain:
@@ -344,9 +344,9 @@ class Frames:
         return encoded
 
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
-        """Return `frame`, the result of `shared_frame`, compressed.
+        """Return `frame`, the result of `shared_frame` for this event, compressed.
 
-        For complete objects, it is cached in the entry too.
+        If the watch gets complete objects, the result is cached in the event's entry too.
         """
         entry = event.entry
         if entry is None or not self._plain:

@@ -95,7 +95,10 @@ def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
 
 
 def _answered(span: Span, response: Response, finished: Callable[[], None]) -> None:
-    """Add the response to the span, and call `finished` when the response or its stream is complete."""
+    """Add the status and the size of the response to the span, and call `finished` when the response is complete.
+
+    A streamed response or an upgrade is complete when its `run` ends.
+    """
     span.put({"http.response.status_code": response.status})
     if response.status >= 500:
         span.error = span.error or f"status {response.status}"

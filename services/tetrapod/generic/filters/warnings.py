@@ -61,7 +61,7 @@ def _cut(again: list[str], later: list[str]) -> HeaderList:
 
 
 def _writable(text: str) -> bool:
-    """Return whether a text has no control characters, which headers cannot contain. It may be a megabyte long."""
+    """Return whether a text has no control characters, which headers cannot contain."""
     return _control(text) is None
 
 

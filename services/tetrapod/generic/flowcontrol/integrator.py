@@ -26,7 +26,7 @@ class Results(NamedTuple):
 
 
 class Integrator:
-    """An accumulator of values with their durations. The order does not matter."""
+    """Computes the time-weighted mean and deviation of a number from its values and their durations, in any order."""
 
     def __init__(self) -> None:
         self._highest = 0.0

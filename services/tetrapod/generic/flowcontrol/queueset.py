@@ -154,9 +154,9 @@ class Queue:
         return bool(self.waiting or self.executing)
 
     def served(self, now: float) -> float:
-        """Return `next_r` with the executing requests counted by the time that they have taken until `now`.
+        """Return `next_r`, corrected for the requests that execute.
 
-        `next_r` itself counts them by their estimated duration.
+        `next_r` counts them by their estimated duration, the result by the time that they have taken until `now`.
         """
         return self.next_r + self.running * (now - _SERVICE_SECONDS) - self.began
 

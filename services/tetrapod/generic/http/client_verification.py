@@ -66,7 +66,10 @@ class DeferredVerificationConnection(ssl.SSLObject):
 
 
 class _Handshakes(threading.local):
-    """The connection whose handshake runs in this thread; the verification callback assigns its results to it."""
+    """Thread-local storage of the connection whose handshake runs in this thread.
+
+    The verification callback, which OpenSSL calls without the connection, records its results on it.
+    """
 
     current: DeferredVerificationConnection | None = None
 
@@ -115,7 +118,7 @@ def defer_verification(context: ssl.SSLContext) -> bool:
 def _callback() -> Any:
     """Return `_record_result` as a C callback for SSL_CTX_set_verify.
 
-    The cache keeps it alive as long as the process.
+    `functools.cache` keeps the callback alive as long as the process.
     """
     import ctypes
 

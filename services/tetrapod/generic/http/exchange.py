@@ -168,7 +168,7 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     def _end_stream(self, trailers: HeaderList) -> None:
-        """End the complete body of a stream, with these trailers, and the exchange."""
+        """Write the end of a streamed body with these trailers, and end the exchange."""
 
     # --- from the connection
 

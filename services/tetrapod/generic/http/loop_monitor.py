@@ -221,11 +221,10 @@ class _Ticks:
 
 
 class RunDelay:
-    """The seconds in which the creating thread was ready to run while the kernel ran other threads.
+    """Measures how long the creating thread was ready to run while the kernel ran other threads.
 
-    A read takes 1.1 µs.
-
-    On a busy host most of a lag is such a delay, which no request caused. It is 0 where the kernel does not count it.
+    On a busy host most of a lag is such a delay, which no request caused. The result is 0 if the kernel does not count
+    the delay. One reading takes 1.1 µs.
     """
 
     def __init__(self) -> None:

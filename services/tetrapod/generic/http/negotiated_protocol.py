@@ -10,7 +10,7 @@ from tetrapod.generic.http.buffered_protocol import Buffered
 
 
 class NegotiatedProtocol(Buffered):
-    """The buffered protocol of a connection. The protocol behind it is made when the handshake is complete.
+    """A `Buffered` protocol that creates the HTTP/1.1 or HTTP/2 protocol behind it when the TLS handshake is complete.
 
     Args:
         http1: makes the protocol of a connection without TLS, or whose client did not ask for `h2`.

@@ -466,9 +466,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Start the next request, if one is waiting, and otherwise resume reading.
+        """Continue after a response, when the client has read enough of it.
 
-        The client must have read enough of the last response.
+        Start the next request, if one is waiting, and parse received bytes that were kept until then. If no request is
+        waiting then, resume reading.
         """
         if self.waiting:
             self._start(self.waiting.popleft())

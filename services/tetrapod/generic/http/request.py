@@ -254,7 +254,7 @@ class Hijacked(Protocol):
 
 
 class Response:
-    """A response.
+    """A response with a body in memory. Subclasses stream the body, or take over the connection.
 
     Args:
         status: the status code.
@@ -366,7 +366,7 @@ class _EmptyBody:
 
 
 class BytesBody:
-    """A body that is already in memory, of an in-process client. Its length is not limited by `read`."""
+    """A request body that is already in memory, of an in-process client. `read` does not check its limit."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

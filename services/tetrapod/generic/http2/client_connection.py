@@ -27,7 +27,7 @@ _MOST_UNREAD_REPLIES: Final = 256 << 10
 
 
 class ClientStream(Protocol):
-    """A request and its response.
+    """A stream of a `ClientConnection`: one request and its response.
 
     Attributes:
         id: the id of the stream.
@@ -56,7 +56,7 @@ class ClientStream(Protocol):
         ...
 
     def on_sent(self) -> None:
-        """Handle that the last of the pending data has been written."""
+        """Handle the end of sending: the last of the pending data has been written."""
         ...
 
 

@@ -12,7 +12,7 @@ _MOST_EMPTY_CONTINUATIONS: Final = 32
 
 
 class Frame(NamedTuple):
-    """A frame.
+    """An HTTP/2 frame.
 
     Attributes:
         kind: the type, such as DATA.

@@ -38,7 +38,7 @@ class OversizedHeaders(Exception):
 
 
 class HeaderDecoder:
-    """The decoder of one connection.
+    """The HPACK decoder of the header blocks that one connection receives.
 
     Args:
         limit: the greatest size of a header list, where each header counts 32 bytes more than its name and value.

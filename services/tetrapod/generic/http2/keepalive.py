@@ -21,7 +21,7 @@ arrived.
 
 
 class Keepalive:
-    """The timers of one connection.
+    """Detects, by pings, that the server of one connection does not respond.
 
     The connection sets `last_received` to the time of the event loop, and `pinged` to False, whenever data arrives.
     """

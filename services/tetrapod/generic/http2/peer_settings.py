@@ -10,7 +10,7 @@ from tetrapod.generic.http2.frames import ProtocolError
 
 @dataclass(slots=True)
 class PeerSettings:
-    """The settings of the peer.
+    """The HTTP/2 settings that the peer of a connection has announced.
 
     Attributes:
         window: the window of a new stream.
@@ -23,9 +23,13 @@ class PeerSettings:
     max_streams: int = 1 << 31
 
     def update(self, payload: bytes) -> None:
-        """Take the values of a SETTINGS frame.
+        """Set the attributes from the payload of a SETTINGS frame.
 
-        The peer's header table is not used, and its limit of header lists is advisory.
+        Other settings are ignored: this side uses no dynamic table for the headers that it sends, and the peer's limit
+        of header lists is advisory.
+
+        Args:
+            payload: the payload of the frame.
 
         Raises:
             ProtocolError: a value is invalid.

@@ -35,12 +35,12 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of an expression.
+    """The result of evaluating one CEL expression for one request.
 
     Attributes:
         value: the value; None if the evaluation failed.
         error: the error text; "" if there is a value.
-        seconds: the evaluation time.
+        seconds: the evaluation time in seconds.
     """
 
     value: Any = None
@@ -52,7 +52,7 @@ NOTHING: Final = Outcome()
 
 
 class Activation:
-    """One evaluation of a list of expressions.
+    """Evaluates a list of CEL expressions for one request, with the same values of the variables.
 
     Each composed variable (`variables.NAME`) is computed when an expression first uses it, at most once.
 

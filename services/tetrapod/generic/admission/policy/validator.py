@@ -29,7 +29,7 @@ class Decision:
         denies: whether the actions of the binding apply to the request.
         message: the message of a denial, or the error text.
         reason: the reason of the Status; "" means Invalid.
-        seconds: the evaluation time.
+        seconds: the evaluation time in seconds.
         failed: whether the expression could not be evaluated. `denies` then follows from the failurePolicy.
     """
 
@@ -48,7 +48,7 @@ class AuditAnnotation:
         key: its key.
         value: its value; "" if the expression failed.
         error: the error text of the expression; "" if it has a value.
-        seconds: the time after which the expression failed; 0 if it did not.
+        seconds: the evaluation time in seconds if the expression failed, else 0.
     """
 
     key: str

@@ -29,7 +29,7 @@ class Leadership(Protocol):
 
 
 class Runs(Protocol):
-    """A controller.
+    """A controller, as `lead` runs it.
 
     `run` works until it is cancelled. If it ends with an error, the error is logged and it is not restarted.
     """

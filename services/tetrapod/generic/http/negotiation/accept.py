@@ -28,7 +28,7 @@ PARTIAL_LIST: Final = "PartialObjectMetadataList"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The chosen form of a response.
+    """The media type and the form of a response, as negotiated with the client.
 
     Attributes:
         media_type: the media type, without parameters.
@@ -112,7 +112,7 @@ class Clause(NamedTuple):
 
 
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """Return the form for the most preferred clause of an Accept header that the offer satisfies.
+    """Return the media type and form for the most preferred clause of an Accept header that the offer satisfies.
 
     An empty header gives JSON. None means that the offer satisfies no clause.
     """
