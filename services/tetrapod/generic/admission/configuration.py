@@ -19,9 +19,10 @@ class Unconfigurable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PluginConfiguration:
-    """Configurations by plugin name: as JSON in the file itself (`inline`), or as paths of other files.
+    """The content of the file of --admission-control-config-file: the configurations of plugins, by plugin name.
 
-    The other files are read when their plugin is created, so that a disabled plugin may name a missing file.
+    A configuration is JSON in that file (`inline`), or the path of another file (`paths`). The other files are read
+    when their plugin is created, so that a disabled plugin may name a missing file.
     """
 
     inline: Mapping[str, bytes] = field(default_factory=dict)

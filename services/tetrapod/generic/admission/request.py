@@ -20,7 +20,8 @@ def describe(attributes: Attributes, matched_kind: Equivalent, uid: str = "") ->
     The fields are in the order of Go's struct; optional fields that are empty are left out.
 
     Args:
-        matched_kind: the version in which the webhook or policy matched the request.
+        attributes: the request.
+        matched_kind: the resource and kind under which the webhook or policy matched the request.
         uid: identifies the request to a webhook.
     """
     request: Object = {"uid": uid, "kind": _kind(matched_kind.kind), "resource": _resource(matched_kind.resource)}
@@ -50,7 +51,8 @@ def admission_request(attributes: Attributes, matched_kind: Equivalent) -> Objec
     """Return the value of the variable `request` of CEL expressions: an AdmissionRequest without its objects.
 
     Args:
-        matched_kind: the version in which the policy or webhook matched the request.
+        attributes: the request.
+        matched_kind: the resource and kind under which the policy or webhook matched the request.
     """
     return {**describe(attributes, matched_kind), "dryRun": attributes.dry_run, "options": attributes.options or None}
 

@@ -84,9 +84,12 @@ def requirements_of(info: RequestInfo) -> tuple[Sequence[dict[str, Any]], Sequen
 
 
 async def parse_large(*selectors: Sequence[dict[str, Any]]) -> None:
-    """Parse those selectors of `requirements_of` that are long in a thread, so that accessing them does not block.
+    """Parse long selectors in a thread, so that accessing their requirements does not block the event loop.
 
     An authorizer that accesses requirements must await this first.
+
+    Args:
+        selectors: results of `requirements_of`; short or parsed ones are left alone.
     """
     for requirements in selectors:
         if isinstance(requirements, _Unparsed) and requirements.large:

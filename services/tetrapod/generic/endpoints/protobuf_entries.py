@@ -47,7 +47,7 @@ class Messages:
         return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:
-        """Return a stored object as a list item, in the accepted form."""
+        """Return a stored object as a list item: the object, or its PartialObjectMetadata if that was negotiated."""
         key = self._partial_key if accepted.form else self._key
         encoded: bytes | None = entry.representations.get(key)
         if encoded is None:
@@ -64,7 +64,7 @@ class Messages:
         return protobuf.item(self._message, self._conversion.peek(entry))
 
     def to_form(self, obj: Object, accepted: Accepted) -> Object:
-        """Return an object that is not stored as the accepted form: the same object, or its PartialObjectMetadata."""
+        """Return `obj`, which is not a stored object, or its PartialObjectMetadata if that was negotiated."""
         if not accepted.form:
             return obj
         api_version, kind = self._type(accepted)

@@ -63,10 +63,11 @@ def json_headers() -> HeaderList:
 
 
 class Representation:
-    """The encoder of one resource in one version.
+    """The encoder of the responses of one resource in one version.
 
-    All methods raise StatusError (406) if the accepted form does not suit the response (a list as
-    PartialObjectMetadata).
+    In all methods, `accepted` is the negotiated media type, with the form of the object: the object itself, a Table or
+    PartialObjectMetadata. They raise StatusError (406) if that form does not suit the response, such as
+    PartialObjectMetadata for a list.
 
     Args:
         definition: the resource.
@@ -89,7 +90,7 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with one stored object, in the accepted form and media type."""
+        """Return the response with one stored object, encoded as negotiated."""
         conversion = self.conversion
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
             return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
@@ -112,7 +113,7 @@ class Representation:
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with an object that is not in the store (a Status, a Scale, the result of a Rest).
+        """Return the response with an object that is not in the store: a Status, a Scale, or the result of a review.
 
         A Status of v1 is never converted to a Table or PartialObjectMetadata.
         """
@@ -170,7 +171,7 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
-        """Return the response with a page of a list, in the accepted form and media type. A large one is streamed."""
+        """Return the response with a page of a list, encoded as negotiated. A large one is streamed."""
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
         if page.continue_token:
@@ -219,7 +220,7 @@ class Representation:
         return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
 
     def objects(self, listed: Object, accepted: Accepted) -> Response:
-        """Return the response with a list object from a `Rest`. Its items lack kind and apiVersion."""
+        """Return the response with a list object of a handler without storage. Its items lack kind and apiVersion."""
         self._check_list_form(accepted)
         if not accepted.form or accepted.media_type == PROTOBUF:
             return self.object(listed, accepted)
@@ -252,7 +253,7 @@ class Representation:
             accepted: the negotiated media type and form.
 
         Raises:
-            StatusError: 406, a list cannot have this form.
+            StatusError: 406, the form is PartialObjectMetadata instead of PartialObjectMetadataList.
         """
         self._check_list_form(accepted)
         items: list[bytes] = []

@@ -251,7 +251,7 @@ class _Serving:
     async def _send(self, frames: list[bytes]) -> bool:
         """Write frames (encoded events), compressing them only for this watch.
 
-        Return False if events cannot be encoded in the requested form.
+        Return False if events cannot be encoded in the negotiated form, so that the watch must end.
         """
         return self._write(
             frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames
@@ -265,7 +265,7 @@ class _Serving:
             written: the bytes to send: the frames, or their compressed blocks.
 
         Returns:
-            False if events cannot be encoded in the requested form, so that the watch must end.
+            False if events cannot be encoded in the negotiated form, so that the watch must end.
         """
         if self._separate:
             return self._write_separately(frames)
@@ -358,7 +358,7 @@ class Frames:
         return compressed
 
     def frame(self, event: WatchEvent) -> bytes:
-        """Return an event encoded in the accepted form; empty bytes if that is impossible."""
+        """Return an encoded event, with its object in the negotiated form; b"" if `impossible` is True."""
         entry = event.entry
         if entry is not None and self._plain:
             return _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"

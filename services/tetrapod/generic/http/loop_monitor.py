@@ -73,7 +73,12 @@ GaugeFunction(
 
 
 def longest() -> dict[str, float]:
-    """Return the longest step (`step`) and lags (`wall`, `cpu`) in seconds since metrics were reset."""
+    """Return the longest step and the longest lags of event loops in this process since the metrics were reset.
+
+    Returns:
+        Seconds: `step` is the CPU time of a step, `wall` is a lag, and `cpu` is the part of a lag that the process
+            caused.
+    """
     return dict(_longest)
 
 

@@ -68,7 +68,7 @@ class _Request:
 
     Attributes:
         attributes: the request; the policies replace its object.
-        versions: converts the object to the versions that policies want.
+        versions: converts the object to the kind under which a policy matched the request.
         authorizer_variables: the values of the CEL variables for authorization checks.
         namespace: the Namespace object; None for cluster-scoped objects.
         reinvocation: which policies have been applied, and are to be applied again.

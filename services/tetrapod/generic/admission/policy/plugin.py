@@ -42,7 +42,8 @@ class Invocation(NamedTuple, Generic[E]):
         policy: the policy.
         binding: the binding.
         evaluator: the compiled policy.
-        matched_kind: the version in which the policy wants the objects.
+        matched_kind: the resource and kind under which the policy matched the request. Its expressions see the objects
+            as this kind.
         param: the parameter object; None if the policy has no parameters.
     """
 

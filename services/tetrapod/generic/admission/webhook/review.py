@@ -58,9 +58,11 @@ def new_review(
     """Return the AdmissionReview request for a webhook.
 
     Args:
+        attributes: the request.
+        matched_kind: the resource and kind under which the webhook matched the request.
         versions: the admissionReviewVersions of the webhook.
-        new: the new object as the kind that the webhook wants.
-        old: the stored object as the kind that the webhook wants.
+        new: the new object, converted to `matched_kind`; None for a deletion.
+        old: the stored object, converted to `matched_kind`; None for a creation.
 
     Raises:
         InvalidResponse: the webhook supports none of our versions of AdmissionReview.

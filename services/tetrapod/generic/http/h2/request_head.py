@@ -120,7 +120,9 @@ def _request(pseudo: dict[bytes, bytes]) -> Request:
 
 
 def _framed(head: RequestHead, headers: HeaderList, authority: bytes | None) -> HeaderList:
-    """Return the headers with one Host header in front and one Cookie header.
+    """Return the headers of a request with one Host header in front and one Cookie header.
+
+    Set the fields of `head` that follow from Content-Length, Expect and Host.
 
     Args:
         head: the request, whose `length`, `expects_continue` and `rejection` are set.
