@@ -16,7 +16,7 @@ from tetrapod.core.admission.pod_toleration_restriction import read_tolerations
 from tetrapod.core.podsecurity.policy import LevelVersion
 from tetrapod.generic.admission.configuration import PluginConfiguration, Unconfigurable
 from tetrapod.generic.admission.configuration_file import read_configuration
-from tetrapod.generic.admission.webhook.configuration import read_credentials
+from tetrapod.generic.admission.webhook.configuration import read_webhook_configuration
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import StatusError
@@ -196,14 +196,15 @@ def test_resources_limited_to_quotas_are_configured() -> None:
         ("kubeConfigFile: /away", "stat /away: no such file or directory"),
         ("staticManifestsDir: near", 'staticManifestsDir: Invalid value: "near": must be an absolute file path'),
         (
-            "staticManifestsDir: /",
-            "staticManifestsDir: Forbidden: Tetrapod has policies and webhooks from the API alone",
+            "staticManifestsDir: /away",
+            'staticManifestsDir: Invalid value: "/away": unable to read: stat /away: no such file or directory',
         ),
+        ("staticManifestsDir: /dev/null", 'staticManifestsDir: Invalid value: "/dev/null": must be a directory'),
     ],
 )
 def test_webhooks_of_files_are_rejected(said: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
-        read_credentials(
+        read_webhook_configuration(
             f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{said}".encode()
         )
     assert str(refused.value) == told

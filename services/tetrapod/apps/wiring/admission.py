@@ -39,9 +39,11 @@ def build_admission(
     """
     try:
         if flags.control_config_file:
+            from tetrapod.core.admissionregistration.manifests import load_manifests
             from tetrapod.generic.admission.configuration_file import read_configuration
 
-            dependencies = replace(dependencies, configuration=read_configuration(flags.control_config_file))
+            configuration = read_configuration(flags.control_config_file)
+            dependencies = replace(dependencies, configuration=configuration, load_manifests=load_manifests)
         return Chain(factory(dependencies, flags.enable_plugins, flags.disable_plugins))
     except (Unconfigurable, UnusablePlugins) as error:
         raise click.ClickException(f"failed to apply admission: {error}") from None

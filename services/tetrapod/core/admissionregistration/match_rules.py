@@ -21,7 +21,7 @@ FAILURE_POLICIES: Final = frozenset({"Ignore", "Fail"})
 MATCH_POLICIES: Final = frozenset({"Exact", "Equivalent"})
 _SCOPES: Final = frozenset({"Cluster", "Namespaced", "*"})
 _MOST_CONDITIONS: Final = 64
-_STATIC: Final = ".static.k8s.io"
+STATIC_SUFFIX: Final = ".static.k8s.io"
 
 
 def reserved_name(obj: Object) -> list[FieldError]:
@@ -31,10 +31,10 @@ def reserved_name(obj: Object) -> list[FieldError]:
     """
     name = obj["metadata"].get("name") or ""
     text = (
-        f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed '
-        "via the API"
+        f'names ending with "{STATIC_SUFFIX}" are reserved for static manifest-based configurations and cannot be '
+        "managed via the API"
     )
-    return [field.invalid("metadata.name", name, text)] if name.endswith(_STATIC) else []
+    return [field.invalid("metadata.name", name, text)] if name.endswith(STATIC_SUFFIX) else []
 
 
 def rule(given: Object, path: str) -> list[FieldError]:

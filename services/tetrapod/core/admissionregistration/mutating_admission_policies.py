@@ -9,7 +9,6 @@ from typing import Final
 
 from tetrapod.core.admissionregistration import shared_rules
 from tetrapod.core.admissionregistration.expressions import Expressions
-from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, ParamAccess, PolicyStrategy
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.validation.names import known
@@ -51,14 +50,11 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new MutatingAdmissionPolicy and compile its expressions."""
-    return _validate_mutating(obj, None) + reserved_name(obj)
+    return _validate_mutating(obj, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicy and compile its expressions.
-
-    As upstream, the name may end with `.static.k8s.io`, which is reserved and rejected on create.
-    """
+    """Validate an updated MutatingAdmissionPolicy and compile its expressions."""
     return _validate_mutating(new, old)
 
 

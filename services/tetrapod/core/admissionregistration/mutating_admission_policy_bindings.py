@@ -7,7 +7,6 @@ pkg/apis/admissionregistration/validation.
 from __future__ import annotations
 
 from tetrapod.core.admissionregistration import shared_rules
-from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, BindingStrategy, ParamAccess
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -32,7 +31,6 @@ def definition(access: ParamAccess) -> ResourceDefinition:
             "v1alpha1": set_v1alpha1_defaults,
         },
         validator=validate,
-        whole_update_validator=validate_update,
     )
     return builtin(
         GROUP,
@@ -52,16 +50,8 @@ def set_v1alpha1_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the name and the spec of a new MutatingAdmissionPolicyBinding."""
-    return validate_update(obj, obj) + reserved_name(obj)
-
-
-def validate_update(new: Object, _: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicyBinding.
-
-    A reserved name is allowed; the stored object is not used.
-    """
-    spec = new.get("spec") or {}
+    """Validate the spec of a new or updated MutatingAdmissionPolicyBinding."""
+    spec = obj.get("spec") or {}
     missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
     return (
         missing

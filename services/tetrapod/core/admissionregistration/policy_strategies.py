@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tetrapod.core.admissionregistration.match_rules import reserved_name
-from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy, Validate
+from tetrapod.generic.admission.manifests.configuration import GATE
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest_mapper import find_resource
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import MetadataRules
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
 from tetrapod.machinery.status import invalid
 from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
@@ -28,17 +31,38 @@ GROUP: Final = "admissionregistration.k8s.io"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StaticNames(KindStrategy):
-    """The base strategy of kinds whose objects can also come from manifests that a server reads at startup.
+    """The base strategy of kinds whose objects can also come from manifest files (manifests.py).
 
-    Names of such objects end with `.static.k8s.io`. Validation rejects them on create; an update of an object with such
-    a name returns a warning.
+    A new object whose name is reserved for manifests is rejected, or only causes a warning if the feature gate of
+    manifests is off. An update of an object with such a name causes a warning.
+
+    Attributes:
+        declared_validator: validates on create and update what upstream's schema declares; its errors come last.
     """
 
     metadata_rules: MetadataRules = "plain"
     revalidates_generate_name: bool = True
+    declared_validator: Validate | None = None
+
+    def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        reserved = reserved_name(obj) if feature_gates.enabled(GATE) else []
+        return [*super().validate(ctx, obj), *reserved, *self._declared_errors(obj)]
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        return [*super().validate_update(ctx, new, old), *self._declared_errors(new)]
+
+    def _declared_errors(self, obj: Object) -> list[FieldError]:
+        return self.declared_validator(obj) if self.declared_validator else []
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return [] if feature_gates.enabled(GATE) else _reserved_name_warnings(obj)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
-        return [f"metadata.name: {error.detail}" for error in reserved_name(new)]
+        return _reserved_name_warnings(new)
+
+
+def _reserved_name_warnings(obj: Object) -> list[str]:
+    return [f"metadata.name: {error.detail}" for error in reserved_name(obj)]
 
 
 class ParamAccess:

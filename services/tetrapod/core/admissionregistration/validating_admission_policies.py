@@ -9,7 +9,6 @@ from typing import Final
 
 from tetrapod.core.admissionregistration import shared_rules
 from tetrapod.core.admissionregistration.expressions import Expressions
-from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, ParamAccess, PolicyStrategy
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.validation.conditions import conditions
@@ -66,14 +65,11 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new ValidatingAdmissionPolicy and compile its expressions."""
-    return _validating(obj, None) + reserved_name(obj)
+    return _validating(obj, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicy and compile its expressions.
-
-    As upstream, the name may end with `.static.k8s.io`, which is reserved and rejected on create.
-    """
+    """Validate an updated ValidatingAdmissionPolicy and compile its expressions."""
     return _validating(new, old)
 
 

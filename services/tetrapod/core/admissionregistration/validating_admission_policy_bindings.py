@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admissionregistration import shared_rules
-from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, BindingStrategy, ParamAccess
 from tetrapod.core.validation.names import known
 from tetrapod.generic.registry.builtin import builtin
@@ -37,31 +36,27 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         "validatingadmissionpolicies",
         "ValidatingAdmissionPolicy",
         defaults=shared_rules.set_binding_defaults,
-        validator=validate,
-        whole_update_validator=validate_update,
+        validator=validate_spec,
+        declared_validator=validate_required,
     )
     return builtin(GROUP, "validatingadmissionpolicybindings", strategy, table=shared_rules.BINDING_TABLE)
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the name and the spec of a new ValidatingAdmissionPolicyBinding."""
-    return _validating_binding(obj, reserved_name(obj))
+    """Validate the spec of a ValidatingAdmissionPolicyBinding that is not written by a request (manifests.py).
 
-
-def validate_update(new: Object, _: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicyBinding.
-
-    A reserved name is allowed; the stored object is not used.
+    Upstream validates it without the declarations of the schema, so missing fields have other texts and places.
     """
-    return _validating_binding(new, [])
+    spec = obj.get("spec") or {}
+    missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
+    errors = missing + validate_spec(obj)
+    if not spec.get("validationActions"):
+        errors.append(field.required("spec.validationActions", "at least one validation action is required"))
+    return errors
 
 
-def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldError]:
-    """Validate the spec of a binding.
-
-    Args:
-        reserved: errors about the name. Errors about missing fields come after them, because the schema declares them.
-    """
+def validate_spec(obj: Object) -> list[FieldError]:
+    """Validate the fields of the spec that are set."""
     spec = obj.get("spec") or {}
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
     errors = shared_rules.validate_binding_spec(spec)
@@ -71,5 +66,10 @@ def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldEr
         errors += [field.duplicate(f"{path}[{i}]", action)] if i in repeated_indexes else []
     if {"Deny", "Warn"} <= set(actions):
         errors.append(field.invalid(path, actions, _BOTH))
-    missing = [field.required(f"spec.{key}") for key in ("policyName", "validationActions") if not spec.get(key)]
-    return errors + reserved + missing
+    return errors
+
+
+def validate_required(obj: Object) -> list[FieldError]:
+    """Return an error for each field that the schema requires and that is not set."""
+    spec = obj.get("spec") or {}
+    return [field.required(f"spec.{key}") for key in ("policyName", "validationActions") if not spec.get(key)]

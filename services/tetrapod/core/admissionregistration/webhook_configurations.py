@@ -13,7 +13,6 @@ from tetrapod.core.admissionregistration.match_rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
     match_conditions,
-    reserved_name,
     rule,
 )
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, StaticNames
@@ -112,8 +111,8 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new webhook configuration: its name and webhooks."""
-    return _validate(obj, []) + reserved_name(obj)
+    """Validate the webhooks of a new webhook configuration."""
+    return _validate(obj, [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

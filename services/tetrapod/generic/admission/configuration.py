@@ -11,10 +11,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.generic.configuration.files import read
+from tetrapod.machinery.golang.quoting import go_quote
 
 
 class Unconfigurable(ValueError):
     """The file of --admission-control-config-file, or a file that it names, is invalid; the text is upstream's."""
+
+
+class Uninitialized(Unconfigurable):
+    """A plugin is configured, but what its configuration names cannot be used.
+
+    Args:
+        plugin: the name of the plugin.
+        reason: upstream's text.
+    """
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        super().__init__(f"failed to initialize admission plugin {go_quote(plugin)}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ plugin/webhook/generic/webhook.go, ShouldCallHook
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
@@ -51,30 +52,39 @@ VIRTUAL: Final = frozenset(
 """Reviews are exempt, so that admission cannot block authentication and authorization checks of the cluster."""
 
 
-def exempt_from_webhooks(attributes: Attributes) -> bool:
-    """Return whether no webhook is called for the request, because of its resource.
+class Exemption(Enum):
+    """Which webhooks or policies do not apply to a request."""
 
-    That is so for webhook configurations, admission policies and their bindings, and for reviews (TokenReview,
-    SubjectAccessReview and so on).
+    NONE = "all apply"
+    API = "only those in manifest files apply, because those of the API could lock the cluster out of repairing them"
+    ALL = "none apply"
 
-    Upstream: plugin/webhook/predicates/rules/rules.go, IsExemptAdmissionConfigurationResource.
+
+def exemption_from_webhooks(attributes: Attributes) -> Exemption:
+    """Return which webhooks are not called: all for reviews, those of the API for webhook and policy objects.
+
+    Upstream: plugin/webhook/generic/webhook.go, Dispatch; predicates/rules/rules.go,
+    IsExemptAdmissionConfigurationResource.
     """
+    if attributes.resource.group_resource in VIRTUAL:
+        return Exemption.ALL
     kind = attributes.kind
     if kind.group == "admissionregistration.k8s.io" and kind.kind in _CONFIGURATION_KINDS:
-        return True
-    return attributes.resource.group_resource in VIRTUAL
+        return Exemption.API
+    return Exemption.NONE
 
 
-def exempt_from_policies(attributes: Attributes) -> bool:
-    """Return whether no admission policy is evaluated for the request, because of its resource.
+def exemption_from_policies(attributes: Attributes) -> Exemption:
+    """Return which policies are not evaluated: all for reviews, those of the API for policies and their bindings.
 
-    That is so for admission policies and their bindings, and for reviews (TokenReview, SubjectAccessReview and so on).
-    Unlike webhooks, policies also apply to webhook configurations.
+    Unlike webhooks, policies of the API also apply to webhook configurations.
 
     Upstream: plugin/policy/generic/plugin.go, Plugin.Dispatch.
     """
     resource = attributes.resource.group_resource
-    return resource in _POLICY_RESOURCES or resource in VIRTUAL
+    if resource in VIRTUAL:
+        return Exemption.ALL
+    return Exemption.API if resource in _POLICY_RESOURCES else Exemption.NONE
 
 
 class Rule(NamedTuple):
@@ -259,11 +269,12 @@ def labels_of(obj: Object) -> Mapping[str, str]:
 
 
 __all__ = [
+    "Exemption",
     "Namespaces",
     "ParsedSelector",
     "Rule",
-    "exempt_from_policies",
-    "exempt_from_webhooks",
+    "exemption_from_policies",
+    "exemption_from_webhooks",
     "find",
     "labels_of",
     "selects_object",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tetrapod.generic.admission.configuration import NOTHING, PluginConfiguration
+from tetrapod.generic.admission.manifests.source import ManifestLoader
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.storage.interface import StorageFactory
@@ -29,6 +30,7 @@ class PluginDependencies:
         break_glass: whether the flag of that name is set (break_glass.py).
         toleration_seconds: --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
         configuration: the plugins' configurations of --admission-control-config-file.
+        load_manifests: reads the manifest files that a plugin's configuration names; None if no plugin is configured.
     """
 
     storages: StorageFactory
@@ -39,3 +41,4 @@ class PluginDependencies:
     break_glass: bool = False
     toleration_seconds: tuple[int, int] = (300, 300)
     configuration: PluginConfiguration = NOTHING
+    load_manifests: ManifestLoader | None = None

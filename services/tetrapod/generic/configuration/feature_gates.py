@@ -28,6 +28,7 @@ SWITCHABLE: Final = frozenset(
         "AuthorizePodWebsocketUpgradeCreatePermission",
         "ComponentFlagz",
         "ComponentStatusz",
+        "ManifestBasedAdmissionControlConfig",
         "ServiceAccountNodeAudienceRestriction",
         "StorageVersionHash",
         "WatchList",

@@ -1,4 +1,4 @@
-"""Detects changes of a configuration file: by its metadata every second, and by its content once a minute.
+"""Detects changes of a configuration file or directory: by metadata every second, and by content once a minute.
 
 Upstream uses kernel notifications and polls every minute. Reading the metadata takes microseconds, and also detects
 changes that network file systems or swapped symbolic links (a mounted ConfigMap) do not report.
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import stat
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
 log = logging.getLogger(__name__)
@@ -19,7 +20,9 @@ log = logging.getLogger(__name__)
 INTERVAL: Final = 1.0
 RELOAD_INTERVAL: Final = 60.0
 
-Stamp = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
+Stamp = FileStamp | tuple[tuple[str, FileStamp | None], ...]
+"""The metadata of a file, or the names and metadata of the files in a directory."""
 
 
 async def watch(
@@ -30,8 +33,8 @@ async def watch(
     Exceptions of `changed` are logged. The first call comes after `interval` at the earliest.
 
     Args:
-        path: the file, which may be missing.
-        changed: reloads the file.
+        path: the file, which may be missing, or a directory, of which the files are watched but not its subdirectories.
+        changed: reloads the file or directory.
         interval: the seconds between two looks at the metadata of the file.
         again: the seconds after which `changed` is awaited even if the metadata has not changed.
     """
@@ -50,7 +53,21 @@ async def watch(
 
 def _stamp(path: str) -> Stamp | None:
     try:
-        status = Path(path).stat()
+        status = os.stat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            return _stamp_of(status)
+        with os.scandir(path) as entries:
+            return tuple(sorted((entry.name, _entry_stamp(entry)) for entry in entries))
     except OSError:
         return None
+
+
+def _entry_stamp(entry: os.DirEntry[str]) -> FileStamp | None:
+    try:
+        return _stamp_of(entry.stat())
+    except OSError:
+        return None
+
+
+def _stamp_of(status: os.stat_result) -> FileStamp:
     return status.st_mtime_ns, status.st_size, status.st_ino

@@ -77,7 +77,7 @@ class Policy:
     Attributes:
         name: the name of the policy.
         spec: its spec, which must not be modified.
-        revision: the revision of the stored policy.
+        revision: the revision of the stored policy; 0 for a policy in a manifest file.
         match: its matchConstraints.
         fails: whether errors reject the request (failurePolicy is not Ignore).
         param_kind: the kind of its parameters; None if it has none.
@@ -93,13 +93,17 @@ class Policy:
     @classmethod
     def of(cls, entry: Entry) -> Policy:
         """Parse a stored policy. The result contains parts of the cached object, which must not be modified."""
-        obj = entry.peek()
+        return cls.of_object(entry.peek(), entry.revision)
+
+    @classmethod
+    def of_object(cls, obj: Object, revision: int = 0) -> Policy:
+        """Parse a policy, stored or in a manifest file. The result contains parts of the object."""
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
         return cls(
-            entry.name,
+            obj["metadata"]["name"],
             spec,
-            entry.revision,
+            revision,
             Match(spec.get("matchConstraints") or {}),
             spec.get("failurePolicy") != "Ignore",
             GroupVersion.parse(kind.get("apiVersion") or "").with_kind(kind.get("kind") or "") if kind else None,
@@ -127,10 +131,15 @@ class Binding:
     @classmethod
     def of(cls, entry: Entry) -> Binding:
         """Parse a stored binding. The result contains parts of the cached object, which must not be modified."""
-        spec = entry.peek().get("spec") or {}
+        return cls.of_object(entry.peek())
+
+    @classmethod
+    def of_object(cls, obj: Object) -> Binding:
+        """Parse a binding, stored or in a manifest file. The result contains parts of the object."""
+        spec = obj.get("spec") or {}
         match = spec.get("matchResources")
         return cls(
-            entry.name,
+            obj["metadata"]["name"],
             spec.get("policyName") or "",
             Match(match) if match is not None else None,
             spec.get("paramRef"),

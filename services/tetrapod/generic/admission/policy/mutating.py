@@ -95,8 +95,8 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
     operations = frozenset({"CREATE", "UPDATE", "CONNECT"})
 
     def __init__(self, dependencies: PluginDependencies) -> None:
-        super().__init__(dependencies)
-        self.source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
+        source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
+        super().__init__(dependencies, source)
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = await self.hooks(attributes)

@@ -10,7 +10,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import Attributes, Equivalent, Plugin, forbidden
-from tetrapod.generic.admission.matching import Namespaces, exempt_from_policies
+from tetrapod.generic.admission.manifests.following import follow_manifests
+from tetrapod.generic.admission.manifests.source import ManifestSource
+from tetrapod.generic.admission.matching import Exemption, Namespaces, exemption_from_policies
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.admission.policy.params import ConfigurationError, Params
@@ -55,29 +57,56 @@ class Invocation(NamedTuple, Generic[E]):
 
 
 class PolicyPlugin(Plugin, Generic[E]):
-    """The base class of both policy plugins. Subclasses set `source`. `E` is the type of a compiled policy."""
+    """The base class of both policy plugins. `E` is the type of a compiled policy.
 
-    source: PolicySource[E]
+    Args:
+        dependencies: the objects that plugins use.
+        source: the policies of the API.
+    """
 
-    def __init__(self, dependencies: PluginDependencies) -> None:
+    def __init__(self, dependencies: PluginDependencies, source: PolicySource[E]) -> None:
         self.dependencies = dependencies
+        self.source = source
         self.namespaces = Namespaces(dependencies.storages)
         self.params = Params(dependencies.client, dependencies.background)
         self._hooks: list[Hook[E]] | None = None
+        self._manifests: ManifestSource[Hook[E]] | None = None
         if (configured := dependencies.configuration.for_plugin(self.name)) is not None:
-            from tetrapod.generic.admission.static_manifests import check_policy_configuration
+            self._configure(configured)
 
-            check_policy_configuration(configured, self.name)
+    def _configure(self, configured: bytes) -> None:
+        from tetrapod.generic.admission.manifests.configuration import policy_manifests_directory
+
+        if directory := policy_manifests_directory(configured, self.name):
+            self._manifests = follow_manifests(
+                self.name,
+                directory,
+                self.source.kind,
+                self.source.hooks_in,
+                self.dependencies.load_manifests,
+                self.dependencies.background,
+            )
 
     def handles(self, attributes: Attributes) -> bool:
-        return (not self.source.synced or bool(self.source.hooks)) and not exempt_from_policies(attributes)
+        if self._manifests is None or not self._manifests.items:
+            handled = not self.source.synced or bool(self.source.hooks)
+            return handled and exemption_from_policies(attributes) is Exemption.NONE
+        return exemption_from_policies(attributes) is not Exemption.ALL
 
     async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """Return the current policies that have bindings; none if the request bypasses policies (--break-glass).
+        """Return the policies for a request that have bindings, those in manifest files first.
 
         Raises:
-            StatusError: 403, they have not been loaded within ten seconds.
+            StatusError: 403, the policies of the API have not been loaded within ten seconds.
         """
+        manifests = self._manifests.items if self._manifests is not None else []
+        if exemption_from_policies(attributes) is not Exemption.NONE:
+            return manifests
+        stored = await self._api_hooks(attributes)
+        return [*manifests, *stored] if manifests else stored
+
+    async def _api_hooks(self, attributes: Attributes) -> list[Hook[E]]:
+        """Return the policies of the API; none if the request bypasses them (--break-glass)."""
         known = await self.source.ready()
         if break_glass.bypasses(self.dependencies, attributes):
             if any([await self._may_match(hook, attributes) for hook in self.source.hooks]):

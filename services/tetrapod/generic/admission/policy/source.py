@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final, Generic, TypeVar
 
+from tetrapod.generic.admission.manifests.source import Manifests
 from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.registry.converted_objects import ConvertedObjects
@@ -47,6 +49,9 @@ class PolicySource(Generic[E]):
         policies: the resource of the policies.
         bindings: the resource of the bindings.
         make: compiles a policy.
+
+    Attributes:
+        kind: the kind of the policies.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class PolicySource(Generic[E]):
         bindings: StorageConfig,
         make: Callable[[Policy], E],
     ) -> None:
+        self.kind = policies.kind
         self._background = background
         self._names = (policies.prefix, bindings.prefix)
         self._policies = ConvertedObjects(storages.resource(policies), Policy.of)
@@ -105,6 +111,16 @@ class PolicySource(Generic[E]):
     def param_kinds(self) -> set[GroupVersionKind]:
         """Return the kinds of parameters of the policies that have bindings."""
         return {hook.policy.param_kind for hook in self.hooks if hook.policy.param_kind is not None}
+
+    def hooks_in(self, manifests: Manifests) -> list[Hook[E]]:
+        """Return the policies in manifest files that have bindings, in the order of their names."""
+        bindings = [Binding.of_object(obj) for obj in manifests.bindings]
+        hooks = []
+        for policy in map(Policy.of_object, manifests.objects):
+            bound = [binding for binding in bindings if binding.policy == policy.name]
+            if bound:
+                hooks.append(Hook(policy, bound, cache(partial(self._make, policy))))
+        return hooks
 
     def _join(self) -> list[Hook[E]]:
         bound: dict[str, list[Binding]] = {}

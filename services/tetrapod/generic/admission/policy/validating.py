@@ -75,8 +75,8 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
     name = "ValidatingAdmissionPolicy"
 
     def __init__(self, dependencies: PluginDependencies) -> None:
-        super().__init__(dependencies)
-        self.source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
+        source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
+        super().__init__(dependencies, source)
 
     async def validate(self, attributes: Attributes) -> None:
         hooks = await self.hooks(attributes)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
-from tetrapod.generic.admission.matching import Namespaces, exempt_from_webhooks, find, selects_object
+from tetrapod.generic.admission.manifests.following import follow_manifests
+from tetrapod.generic.admission.manifests.source import Manifests, ManifestSource
+from tetrapod.generic.admission.matching import Exemption, Namespaces, exemption_from_webhooks, find, selects_object
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
-from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
+from tetrapod.generic.admission.webhook.hooks import Hook, Hooks, hooks_of
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, new_review, verdict
 from tetrapod.generic.observability.tracing.spans import traced
@@ -53,12 +55,8 @@ class CallingFailed(Exception):
         self.code = code
 
 
-def _credentials_by_host(configured: bytes | None) -> CredentialsByHost | None:
-    if configured is None:
-        return None
-    from tetrapod.generic.admission.webhook.configuration import read_credentials
-
-    return read_credentials(configured)
+def _hooks_in(manifests: Manifests) -> list[Hook]:
+    return [hook for obj in manifests.objects for hook in hooks_of(obj, "manifest/")]
 
 
 class WebhookPlugin(Plugin):
@@ -81,12 +79,39 @@ class WebhookPlugin(Plugin):
         self._client = dependencies.webhooks
         self._authorizer = dependencies.authorizer
         self._dependencies = dependencies
-        self._credentials_by_host = _credentials_by_host(dependencies.configuration.for_plugin(self.name))
+        self._credentials_by_host: CredentialsByHost | None = None
+        self._manifests: ManifestSource[Hook] | None = None
+        if (configured := dependencies.configuration.for_plugin(self.name)) is not None:
+            self._configure(configured)
+
+    def _configure(self, configured: bytes) -> None:
+        from tetrapod.generic.admission.webhook.configuration import read_webhook_configuration
+
+        configuration = read_webhook_configuration(configured)
+        self._credentials_by_host = configuration.credentials
+        if configuration.manifests:
+            self._manifests = follow_manifests(
+                self.name,
+                configuration.manifests,
+                self.configurations.kind,
+                _hooks_in,
+                self._dependencies.load_manifests,
+                self._dependencies.background,
+            )
 
     def handles(self, attributes: Attributes) -> bool:
-        return not self._hooks.nothing and not exempt_from_webhooks(attributes)
+        if self._manifests is None or not self._manifests.items:
+            return not self._hooks.nothing and exemption_from_webhooks(attributes) is Exemption.NONE
+        return exemption_from_webhooks(attributes) is not Exemption.ALL
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
+        manifests = self._manifests.items if self._manifests is not None else []
+        if exemption_from_webhooks(attributes) is not Exemption.NONE:
+            return manifests
+        configured = await self._api_hooks(attributes)
+        return [*manifests, *configured] if manifests else configured
+
+    async def _api_hooks(self, attributes: Attributes) -> list[Hook]:
         known = await self._hooks.ready()
         if break_glass.bypasses(self._dependencies, attributes):
             if any(find(hook.rules, attributes, equivalent=hook.equivalent) for hook in self._hooks.all):

@@ -68,15 +68,23 @@ class Hook:
         return client_config(self._declared.get("clientConfig") or {})
 
 
-def hooks_of(entry: Entry) -> list[Hook]:
-    """Return the webhooks of a stored configuration, in its order."""
-    obj = entry.object()
+def hooks_of(obj: Object, prefix: str = "") -> list[Hook]:
+    """Return the webhooks of a configuration, in its order.
+
+    Args:
+        obj: the configuration, with defaults, which the webhooks refer to.
+        prefix: the beginning of their uids.
+    """
     name, occurrences, hooks = obj["metadata"]["name"], Counter[str](), []
     for declared in obj.get("webhooks") or ():
         hook = declared.get("name") or ""
-        hooks.append(Hook(name, f"{name}/{hook}/{occurrences[hook]}", declared))
+        hooks.append(Hook(name, f"{prefix}{name}/{hook}/{occurrences[hook]}", declared))
         occurrences[hook] += 1
     return hooks
+
+
+def _hooks_of_entry(entry: Entry) -> list[Hook]:
+    return hooks_of(entry.object())
 
 
 class Hooks:
@@ -89,7 +97,7 @@ class Hooks:
     """
 
     def __init__(self, storages: StorageFactory, config: StorageConfig, background: Background) -> None:
-        self._hooks: ConvertedObjects[list[Hook]] = ConvertedObjects(storages.resource(config), hooks_of)
+        self._hooks: ConvertedObjects[list[Hook]] = ConvertedObjects(storages.resource(config), _hooks_of_entry)
         self._hooks.changed.append(self._changed)
         self._name = config.prefix
         self._background = background

@@ -1,0 +1,45 @@
+"""`follow_manifests`: gives a plugin the webhooks or policies of its manifest files, and keeps them current."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeVar
+
+from tetrapod.generic.admission.configuration import Uninitialized
+from tetrapod.generic.admission.manifests.source import ManifestLoader, Manifests, ManifestSource
+from tetrapod.machinery.golang.quoting import go_quote
+
+T = TypeVar("T")
+
+
+def follow_manifests(
+    plugin: str,
+    directory: str,
+    kind: str,
+    convert: Callable[[Manifests], list[T]],
+    load: ManifestLoader | None,
+    background: Callable[[str, Coroutine[Any, Any, None]], object],
+) -> ManifestSource[T]:
+    """Read a plugin's manifest files, and start to follow them.
+
+    Args:
+        plugin: the name of the plugin.
+        directory: the directory of its manifest files.
+        kind: the kind of its webhook configurations or policies.
+        convert: makes the plugin's items of the objects.
+        load: reads the manifest files; not None if a plugin is configured.
+        background: starts a coroutine that runs until the server stops.
+
+    Raises:
+        Uninitialized: the manifests cannot be read, or are invalid; with upstream's text.
+    """
+    assert load is not None
+    try:
+        source = ManifestSource(plugin, directory, partial(load, kind=kind), convert)
+    except ValueError as error:
+        subject = "policy" if kind.endswith("Policy") else "webhook"
+        text = f"failed to load static {subject} manifests from {go_quote(directory)}: {error}"
+        raise Uninitialized(plugin, text) from None
+    background(f"manifests/{plugin}", source.run())
+    return source
