@@ -113,7 +113,7 @@ class Representation:
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with an object that is not in the store: a Status, a Scale, or the result of a review.
+        """Return the response with an object that is not stored: a Status, or the result of a handler without storage.
 
         A Status of v1 is never converted to a Table or PartialObjectMetadata.
         """
