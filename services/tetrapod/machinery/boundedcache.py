@@ -36,7 +36,7 @@ def weigh(thing: Any) -> int:
 
 
 class BoundedCache(dict[K, V]):
-    """A dictionary of at most `count` entries and `size` bytes, which drops entries that are not used.
+    """A dictionary of at most `count` entries and `size` bytes, which evicts entries that have not been used for long.
 
     It has two generations. The dictionary itself is the young one, so `get`, `in`, `len` and iteration see only that.
     New entries are young. Once the young generation holds half of the count or of the bytes, it becomes the old
@@ -83,7 +83,7 @@ class BoundedCache(dict[K, V]):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Return the most entries and the most bytes that the cache can hold, both rounded down to even numbers."""
+        """Return the maximum number of entries and of bytes in the cache, both rounded down to even numbers."""
         return 2 * self._half_count, 2 * self._half_size
 
     def recall(self, key: K, default: V | None = None) -> V | None:
@@ -125,9 +125,10 @@ class BoundedCache(dict[K, V]):
 
 
 class _Results(BoundedCache[K, V]):
-    """The cached results of a function of one argument, within the limits of a `BoundedCache`.
+    """A cache of the results of a function with one argument. Its decorator is `bounded`.
 
-    `results[argument]` calls the function if it has no result, and keeps the result unless it is too large.
+    `results[argument]` returns the cached result. If there is none, it calls the function and stores the result, unless
+    it is too large.
 
     Args:
         function: the function. Its exceptions reach the caller and are not cached.

@@ -216,9 +216,10 @@ def _prefix(opened: bytes) -> bytes:
 
 
 def _suffix(still_open: bytes) -> bytes:
-    """Return the text that completes a piece: a mark as last member of the innermost container, and brackets.
+    """Return the text that closes the open brackets at the end of a piece, so that the piece can be decoded by itself.
 
-    It is empty if no brackets are open. `_open_containers` recognizes the innermost container by the mark.
+    Before the brackets it adds a mark as last member of the innermost container, by which `_open_containers` finds that
+    container. The text is empty if no brackets are open.
 
     Args:
         still_open: the opening brackets of the containers that are open at the end of the piece, from the outermost.

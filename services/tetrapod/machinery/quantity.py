@@ -282,12 +282,12 @@ def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int)
 
 
 def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
-    """Return whether the text of a small quantity is stored as it was sent, rather than in canonical form.
+    """Return whether the text of a small quantity is stored as the client sent it, rather than in canonical form.
 
     Args:
         fmt: the format.
         digits: all digits, without the point.
-        number: the number of these digits.
+        number: the number that these digits form.
         scale: the power of ten of the last digit.
     """
     if fmt == "BinarySI":
@@ -296,13 +296,13 @@ def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
 
 
 def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
-    """Return the billionths of a quantity that is not small (`_is_small`), rounded up.
+    """Return the amount in billionths of a quantity that is not small (`_is_small`), rounded up.
 
-    Binary ones are at most 2^63-1 units.
+    An amount with a binary suffix is at most 2^63-1 units.
 
     Args:
         fmt: the format.
-        number: the number of all digits, without the point.
+        number: the number that all digits form, without the point.
         exponent: the exponent of the suffix.
         scale: the power of ten of the last digit.
     """

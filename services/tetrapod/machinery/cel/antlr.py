@@ -56,7 +56,7 @@ class _EnoughError(Exception):
 
 
 class _ErrorCollector(ErrorListener):  # type: ignore[misc]
-    """An error listener that collects the errors, with cel-go's changes to ANTLR's messages."""
+    """A listener that ANTLR's parser calls for each syntax error, and that collects them with cel-go's messages."""
 
     def __init__(self) -> None:
         self.all: list[AntlrError] = []

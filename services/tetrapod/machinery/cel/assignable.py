@@ -38,7 +38,10 @@ def has_params(kind: CelType) -> bool:
 
 
 class Substitutions:
-    """The bindings of type parameters: the type of each, as checks of assignability have determined it."""
+    """The types that type parameters stand for, as the checks of one expression have determined them.
+
+    For example, checking `[1, 2]` against `list(A)` binds the parameter A to int.
+    """
 
     def __init__(self) -> None:
         self._bound: dict[str, CelType] = {}
@@ -60,8 +63,8 @@ class Substitutions:
     def assign_all(self, targets: Sequence[CelType], values: Sequence[CelType]) -> bool:
         """Return whether each type in `values` is assignable to the type in `targets` at the same position.
 
-        If all are, the type parameters in them are bound so that the types match; otherwise no binding changes. The
-        result is False for different numbers of types.
+        If so, the type parameters in them are bound so that the types match. If not, or if the numbers of types differ,
+        the result is False and no binding changes.
         """
         if len(targets) != len(values):
             return False
@@ -123,17 +126,18 @@ class Substitutions:
         return all(self._assign(p1, p2) for p1, p2 in zip(t1.params, t2.params, strict=True))
 
     def _substitutes(self, t1: CelType, param: CelType) -> tuple[bool, bool]:
-        """Bind a type parameter to a type, or compare the type with the existing binding.
+        """Bind a type parameter to a type, or compare the type with the parameter's existing binding.
 
-        A binding is replaced by a more general type if the type is assignable to it.
+        If the existing binding is assignable to the type, the parameter is bound to the more general of the two.
 
         Args:
             t1: the type.
             param: the type parameter.
 
         Returns:
-            Whether the type is allowed for the parameter; and whether the first result is final, because the parameter
-            was bound before or is the type itself.
+            Two bools. The first is whether the parameter can stand for the type. The second is whether the parameter
+            was bound before or equals the type. If both are False, the caller tries to bind `t1`, if that is a
+            parameter too.
         """
         if t1 == param:
             return True, True

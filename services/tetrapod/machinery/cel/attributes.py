@@ -48,11 +48,13 @@ class Qualifier:
 
 
 class Attribute:
-    """A variable or another operand with the qualifiers that are applied to it in order.
+    """A variable, or the value of another operand, with the fields and indexes that are selected from it in order.
+
+    For example, `self.a[0]` is the variable `self` with the qualifiers `a` and 0.
 
     Args:
         operand: evaluates the operand; None for a variable.
-        slot: the slot of the variable in the frame.
+        slot: the index of the variable's value in `Frame.slots`.
         name: the name of the variable, for errors.
     """
 
@@ -67,10 +69,10 @@ class Attribute:
         self.qualifiers.append(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """Return a function that evaluates the attribute on a frame, adding its cost to the frame.
+        """Return a function that evaluates the attribute, given a `Frame`, and adds the cost to the frame.
 
         Args:
-            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+            own: the cost of the attribute without its qualifiers; each qualifier that is applied costs 1 more.
         """
         root = self._operand or self._variable()
         if all(q.run is None and not q.optional and not q.test for q in self.qualifiers):
@@ -94,11 +96,13 @@ class Attribute:
         return read
 
     def _plain(self, root: Eval, own: int) -> Eval:
-        """Return a fast evaluation function; all qualifiers must be constant, and none optional or of `has()`.
+        """Return an evaluation function for the usual case, in which all qualifiers are constant fields and indexes.
+
+        It is faster than that of `_general`, which also handles optional qualifiers, `has()` and computed indexes.
 
         Args:
             root: evaluates the variable or operand to which the qualifiers are applied.
-            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+            own: the cost of the attribute without its qualifiers; each qualifier that is applied costs 1 more.
         """
         keys = tuple(q.key for q in self.qualifiers)
         if not keys:
@@ -136,11 +140,11 @@ class Attribute:
         return walk
 
     def _general(self, root: Eval, own: int) -> Eval:
-        """Return the evaluation function for qualifiers of every kind.
+        """Return the evaluation function for qualifiers of every kind: constant, computed, optional and of `has()`.
 
         Args:
             root: evaluates the variable or operand to which the qualifiers are applied.
-            own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
+            own: the cost of the attribute without its qualifiers; each qualifier that is applied costs 1 more.
         """
         qualifiers = self.qualifiers
 

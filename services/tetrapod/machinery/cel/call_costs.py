@@ -46,12 +46,13 @@ _Rule: TypeAlias = Callable[[Sizes, Operand | None, Sequence[Operand]], Costed |
 def call_cost(
     sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]
 ) -> Costed:
-    """Return the cost of a call including its arguments, and the size of its result.
+    """Return the estimated cost of a call including its arguments, and the estimated size of its result.
 
-    The size is None if the call does not determine it.
+    The size is None if the rule for the call does not determine it.
 
     Args:
-        sizes: the sizes of values that are known so far; `+` and conditionals add the entry sizes of `node`.
+        sizes: the sizes of values that are known so far. For `+` and `? :`, the sizes of the result's entries are
+            added.
         node: the call.
         overload: one of the overloads that the call may resolve to.
         target: the receiver, or None.
@@ -79,10 +80,11 @@ def _operator(
 ) -> Costed | None:
     """Return the cost and size of `&&`, `||`, `? :` or `+`, including the arguments, or None for other overloads.
 
-    Such an operator does not evaluate all of its arguments, or its result contains their entries.
+    Other calls cost the sum of all arguments. `&&`, `||` and `? :` do not evaluate all of them, and the results of `?
+    :` and `+` contain entries of the operands.
 
     Args:
-        sizes: the known sizes of values, to which the entry sizes of `node` are added.
+        sizes: the known sizes of values, to which the sizes of the result's entries are added.
         node: the call.
         overload: one of the overloads that the call may resolve to.
         args: the arguments.
@@ -270,11 +272,11 @@ def _library_equality(sizes: Sizes, args: Sequence[Operand]) -> Costed | None:
 
 
 def _listed(factor: float, size: Range) -> Costed:
-    """Return the cost of a call that makes a list of `size` elements, each of which costs `factor`, and that size.
+    """Return the cost of a call that makes a list, and the size of the list.
 
     Args:
         factor: the cost of one element.
-        size: the number of elements, from the smallest to the largest.
+        size: the smallest and the largest number of elements.
     """
     return size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size
 
@@ -349,7 +351,7 @@ def _sets(factor: int) -> _Rule:
 
 
 def _scan(operand: int) -> _Rule:
-    """Return a rule for calls that read the text of one operand.
+    """Return the rule for functions that read the whole text of one operand: a tenth of its length is the cost.
 
     Args:
         operand: the index of the argument; -1 means the receiver.

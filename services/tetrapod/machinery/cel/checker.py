@@ -346,7 +346,7 @@ class Checker:
         node.type = types.map_of(keys, values)
 
     def _given(self, value: Node, optional: bool) -> CelType:
-        """Return the type that an element or entry adds to its list, map or object.
+        """Return the type that an element or entry contributes to the type of its list, map or object.
 
         For an element or entry that is written with `?`, this is the type inside the optional. If the value is neither
         an optional nor `dyn`, an error is reported.

@@ -19,14 +19,15 @@ _Bind = Callable[[Frame, Any], Iterable[None]]
 
 
 def binder(slot: int, slot2: int | None) -> _Bind:
-    """Return a generator function that iterates over a list or map and stores each element in the frame.
+    """Return a generator function that iterates over a list or map and assigns the variables of a comprehension.
 
-    It takes the frame and the list or map, and yields after storing an element. It raises `EvaluationError` for values
-    of other types, and `CostLimitExceeded` between elements.
+    It takes the frame of the evaluation and the list or map, and yields after storing an element. It raises
+    `EvaluationError` for values of other types, and `CostLimitExceeded` between elements.
 
     Args:
-        slot: the slot of the first variable: the element of a list or key of a map, if there is only one variable.
-        slot2: the slot of the second variable, or None. With two, they are index and element, or key and value.
+        slot: the index in `Frame.slots` of the first variable: the element of a list or key of a map, if there is only
+            one variable.
+        slot2: the index of the second variable, or None. With two, they are index and element, or key and value.
     """
     if slot2 is None:
 

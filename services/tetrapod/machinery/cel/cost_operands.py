@@ -18,7 +18,7 @@ or map.
 
 
 class Operand(NamedTuple):
-    """An argument or the receiver of a call, or the elements of one, as the rules of costs see it.
+    """An argument or the receiver of a call, or the elements of a list argument, for the rules that estimate costs.
 
     Attributes:
         node: the node; None for the elements of a list.
@@ -36,7 +36,7 @@ class Operand(NamedTuple):
 
 
 class Sizes(Protocol):
-    """The sizes of values in an expression, as far as the estimate has determined them, for the rules of calls."""
+    """The interface through which the rules of calls read and record the estimated sizes of values in an expression."""
 
     def size_of(self, operand: Operand) -> Range:
         """Return the computed size of an operand, or else its declared size, or else `UNKNOWN`."""

@@ -80,7 +80,9 @@ def estimate(node: Node, variables: Mapping[str, CelType | DeclType]) -> CostEst
 
 
 class Estimator:
-    """One walk over an expression, which estimates its cost. It implements `Sizes` for the rules of calls.
+    """The estimation of one expression's cost, which visits each node once.
+
+    It implements `Sizes` for the rules of calls.
 
     Args:
         variables: the type of each variable.
@@ -302,10 +304,16 @@ class Estimator:
         return known
 
     def _declared(self, path: Path) -> Range | None:
-        """Return the range from 0 to the largest size that the declared type of a variable allows at a path, or None.
+        """Return the range from 0 to the largest size that the declared type of a variable allows at a path.
 
-        None means that no type is declared there. As in upstream, a path that does not begin with a variable of a
-        declared type is looked up in `self`, if there is one.
+        As in upstream, a path that does not begin with a variable of a declared type is looked up in the type of the
+        variable `self`, if there is one.
+
+        Args:
+            path: the name of the variable, and then the names of fields and `@items`, `@keys` or `@values`.
+
+        Returns:
+            None if no type is declared at the path.
         """
         if not path:
             return None

@@ -16,10 +16,10 @@ MISSING: Final = object()
 
 
 class Frame:
-    """The state of one evaluation.
+    """The state of one evaluation, which all evaluation functions receive.
 
     Attributes:
-        slots: the values of the variables by slot, including those of comprehensions.
+        slots: the values of the variables, including those of comprehensions. The planner gives each variable an index.
         cost: the cost so far.
         limit: the highest cost; `spend` raises CostLimitExceeded beyond it.
     """

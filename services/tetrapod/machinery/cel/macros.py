@@ -58,7 +58,7 @@ def _has(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _one(args: list[Node], message: str) -> tuple[str, str]:
-    """Return the name of the variable of a macro with one variable, and "" for the second.
+    """Return the names of the variables of a macro with one variable: its name, and "" for the second.
 
     Raises:
         MacroError: the first argument is not an identifier (`message`), or has the name of the accumulator.

@@ -41,7 +41,7 @@ _REGEX: Final = frozenset({"matches", "find", "findAll"})
 
 
 class Plan:
-    """The evaluation function (`run`) of one checked expression, and the slots of its variables in a `Frame`.
+    """The evaluation function (`run`) of one checked expression, and the indexes of its variables in `Frame.slots`.
 
     Args:
         node: the checked tree.
@@ -60,12 +60,12 @@ class Plan:
         self.run = self._eval(node)
 
     def frame_slots(self) -> list[Any]:
-        """Return new slots for a `Frame`, in which no variable has a value."""
+        """Return a new list for `Frame.slots`, in which no variable has a value yet."""
         return [MISSING] * self._size
 
     @property
     def variables(self) -> dict[str, int]:
-        """Return the slot of each variable that the expression uses, by its name.
+        """Return the index in `Frame.slots` of each variable that the expression uses, by its name.
 
         Variables of comprehensions are not included.
         """

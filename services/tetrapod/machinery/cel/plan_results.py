@@ -27,7 +27,7 @@ Planned = Const | Attribute | Conditional | Callable[[Frame], Any]
 
 
 def finished(planned: Planned) -> Eval:
-    """Return the evaluation function of a planned node to which no more fields and indexes will be applied."""
+    """Return the evaluation function of a planned node. Later fields and indexes cannot be added to it."""
     if isinstance(planned, Const):
         value = planned.value
         return lambda f: value
@@ -40,7 +40,7 @@ def as_attribute(planned: Planned) -> Attribute | Conditional:
 
 
 def folded(make: Callable[[], Any]) -> Any:
-    """Return the value that `make` computes for a constant part of an expression.
+    """Return the value that `make` computes for a constant part of an expression, when the expression is planned.
 
     Raises:
         InstantiationError: `make` raised an `EvaluationError`.

@@ -37,7 +37,7 @@ class Source:
     def error(self, issues: Sequence[Issue]) -> CompileError:
         """Return a CompileError with the first `MAX_ISSUES` issues, sorted by position.
 
-        The text has the number of others.
+        If there are more issues, the error's text ends with the number of those left out.
         """
         kept = sorted(issues[:MAX_ISSUES], key=lambda issue: (issue.line, issue.column))
         texts = [self._shown(issue) for issue in kept]

@@ -103,35 +103,40 @@ def go_text(kind: CelType) -> str:
 
 
 def list_of(element: CelType) -> CelType:
-    """Return the type of lists of an element type."""
+    """Return the type of lists whose elements have the given type."""
     return CelType("list", "list", (element,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return the type of maps from a key type to a value type."""
+    """Return the type of maps whose keys and values have the given types."""
     return CelType("map", "map", (key, value))
 
 
 def object_type(name: str) -> CelType:
-    """Return the object type of a name. The environment knows its fields by that name (see `declarations`)."""
+    """Return the object type with this name. The environment looks up its fields by the name (see `declarations`)."""
     return CelType("struct", name)
 
 
 def opaque(name: str, *params: CelType) -> CelType:
-    """Return the type of a name without fields, such as `net.IP`, with its type parameters."""
+    """Return a type without fields, such as `net.IP`.
+
+    Args:
+        name: its run-time name.
+        params: its type parameters.
+    """
     return CelType("opaque", name, params)
 
 
 def optional_of(value: CelType) -> CelType:
-    """Return the type of optionals of a value type."""
+    """Return the type of optionals that contain values of the given type."""
     return CelType("opaque", "optional_type", (value,))
 
 
 def type_of(value: CelType) -> CelType:
-    """Return the type of a type: that of the expression `int`, for example."""
+    """Return the type of an expression that names the type `value`: for the expression `int`, this is `type(int)`."""
     return CelType("type", "type", (value,))
 
 
 def type_param(name: str) -> CelType:
-    """Return the type parameter of a name: a placeholder for any type in the signature of an overload."""
+    """Return the type parameter with this name: a placeholder for any type in the signature of an overload."""
     return CelType("param", name)

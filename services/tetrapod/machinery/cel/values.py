@@ -131,9 +131,9 @@ class Lazy:
 
 
 class LazyFields(ObjectLike):
-    """An object whose fields are computed at first use and kept, such as `variables` of a policy.
+    """An object whose fields are computed at first use and then cached, such as `variables` of a policy.
 
-    If a function raises EvaluationError, every use of its field does, and calls the function again.
+    If a function raises EvaluationError, nothing is cached: the next use of the field calls the function again.
 
     Args:
         type_name: the name of its object type.
@@ -302,10 +302,14 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def _comparable(other: Any, alike: bool) -> bool:
-    """Return `alike`, which is whether two values are of comparable types.
+    """Return `alike`: whether `==` can compare two values. False is returned only if the other value is null.
+
+    Args:
+        other: the value with which a value of a Kubernetes type is compared.
+        alike: whether both are of the same type.
 
     Raises:
-        EvaluationError: they are not, and the other value is not null.
+        EvaluationError: `alike` is False, and `other` is not null.
     """
     if not alike and other is not None:
         raise no_such_overload()

@@ -27,9 +27,11 @@ class Changes(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The changes at one path, as branches of a field set (`fieldset.Branch`).
+    """The changes at and below one path, as branches of field sets (`fieldset.Branch`).
 
-    They are None if no field was touched, or none removed.
+    Attributes:
+        touched: the added and modified fields; None if there are none.
+        removed: the removed fields; None if there are none.
     """
 
     touched: Branch | None
@@ -62,9 +64,10 @@ def same(left: Any, right: Any) -> bool:
 
 
 def whole(value: Any, of: Type) -> Branch:
-    """Return the branch of a field set for a value that only one of two objects has.
+    """Return the branch of a field set (`fieldset.Branch`) with a value and everything in it.
 
-    It contains the value itself and everything in it. Atomic and empty values are members without members below them.
+    It is for a value that only one of the two compared objects has. Values that are owned as a whole (atomic) and empty
+    values have no members below them.
 
     Raises:
         SchemaError: the value has an undeclared field, or a list element without a key.

@@ -73,7 +73,7 @@ def _decode(fields: Any) -> Branch:
 
 
 def ordered(branch: Branch) -> Branch:
-    """Return a branch with its elements in upstream's order. Branches below them are not sorted."""
+    """Return a branch with its path elements in upstream's order. The branches of these elements are not sorted."""
     if len(branch) < 2:
         return branch
     return {element: branch[element] for element in sort_large(branch, order)}
@@ -112,7 +112,7 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def branch_of(member: bool, below: Branch) -> Branch | None:
-    """Return the branch of an element.
+    """Return the branch of a path element, given whether it is a member of the set and what is below it.
 
     Args:
         member: whether the element is a member.

@@ -85,7 +85,7 @@ def _below(branch: Branch) -> Branch:
 def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
     """Return a set adapted to the current schema, or the same object if nothing changes.
 
-    Members below a value that has become atomic since are replaced by the value itself.
+    If the schema has made a value atomic (owned as a whole), members below the value are replaced by the value itself.
 
     Args:
         fields: the set, which is not modified.

@@ -24,7 +24,10 @@ def field_set(value: Any, of: Type) -> FieldSet:
 
 
 def _branch(value: Any, of: Type) -> Branch | None:
-    """Return the branch of a field set for a value, or None if the value adds nothing to the set."""
+    """Return the branch of a field set (`fieldset.Branch`) that contains a value and everything in it.
+
+    The result is None if the value adds nothing to the set, such as null where the type has a map or list.
+    """
     kind = of.kind_of(value)
     if kind == SCALAR or (kind == MAP and of.map_atomic) or (kind == LIST and of.list_atomic):
         return {}

@@ -282,9 +282,10 @@ class Updater:
 
     @staticmethod
     def _with_dangling(merged: Object, pruned: Any, of: Type, last: Entry) -> Any:
-        """Return `pruned` with the fields of `merged` restored that the manager had not applied last time.
+        """Return `pruned` with the fields of `merged` restored that the manager's last apply did not contain.
 
-        An apply removes only fields of its own manager.
+        `_with_owned` restores only owned fields. Fields without any owner must remain too: an apply removes only fields
+        that its own manager applied before.
 
         Args:
             merged: the merged object.

@@ -109,7 +109,7 @@ MANY: Final = 16
 
 
 class Conditions:
-    """Many requirements, sorted by label: matching takes time with the labels of an object, not with the requirements.
+    """Many requirements, indexed by label: the time to match an object depends only on the number of its labels.
 
     A selector may have thousands of requirements, and a list matches them with thousands of objects.
     """
@@ -136,7 +136,7 @@ class Conditions:
 
 
 class _Condition:
-    """All requirements on one label.
+    """All requirements of a selector on one label, combined so that a value is checked against all of them at once.
 
     Attributes:
         needed: whether the label must be present.

@@ -40,12 +40,14 @@ that each merge one list again take quadratic time; upstream has no limit.
 
 
 class _Steps:
-    """The remaining budget of steps in which one patch merges elements that it has merged before.
+    """The budget that limits how often one strategic merge patch merges the same elements again.
 
-    Other steps are free, because the size of the body limits them.
+    If several elements of a patch have the same merge key, each merges the stored element once more. Only these steps
+    are counted; the size of the body limits all others.
 
     Args:
-        left: the budget, a list of one number that is shared with other `_Steps`; None for steps that are free.
+        left: a list with the remaining number of steps, shared by the `_Steps` of one patch. None means that the steps
+            of this object are not counted.
     """
 
     def __init__(self, left: list[int] | None = None) -> None:
@@ -53,11 +55,11 @@ class _Steps:
         self._left = [MAX_REPEATED_STEPS] if left is None else left
 
     def repeated(self) -> _Steps:
-        """Return an object whose steps count against the same budget, for merging an element once more."""
+        """Return a `_Steps` with the same budget whose steps are counted, for merging an element once more."""
         return _Steps(self._left)
 
     def spend(self, count: int) -> None:
-        """Subtract steps from the budget, unless they are free.
+        """Subtract steps from the budget, if the steps of this object are counted.
 
         Raises:
             StatusError: 413 if the budget is exhausted.
@@ -86,8 +88,8 @@ def apply(original: Object, patch: Any, node: SchemaNode) -> Object:
 
     Args:
         original: the existing object.
-        patch: the decoded body. It is modified: the parts remain that upstream shows in an error about the merged
-            object.
+        patch: the decoded body. It is modified: applied directives are removed from it, because upstream shows only the
+            rest in an error about the merged object.
         node: the schema of the kind.
 
     Raises:

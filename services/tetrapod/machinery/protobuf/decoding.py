@@ -284,7 +284,10 @@ def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
 
 
 def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
-    """Return the positions where a value begins and ends, instead of the value. It has the form of a `Value` reader."""
+    """Return the positions where a value begins and ends, for a caller that reads the value itself.
+
+    The arguments are those of a `Value` reader, in whose place it is used.
+    """
     return position, stop
 
 

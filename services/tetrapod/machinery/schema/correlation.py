@@ -132,9 +132,7 @@ class Ratchet:
     def key(self, name: str) -> Ratchet:
         """Return the ratcheting decision for a property of the value.
 
-        Failures of apiVersion and kind are not tolerated.
-
-        That applies only to the apiVersion and kind of the whole resource.
+        Failures of apiVersion and kind of the whole resource are never tolerated; those of embedded resources can be.
         """
         if self.current is None:
             return self

@@ -106,9 +106,9 @@ def unrecognized_formats(schema: Object) -> list[str]:
 
 
 def unkeyed_sets(schema: Object) -> set[str]:
-    """Return the types ("object", "array") of the items of lists of type set in a schema that are not scalars.
+    """Return the types of set items in a schema that are not scalars: "object", "array", both or neither.
 
-    Such items have no identity across updates, so the client gets a warning.
+    Sets are lists of type set. Such items have no identity across updates, so the client gets a warning.
 
     Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
     getNonScalarListTypeSetWarnings.

@@ -71,9 +71,10 @@ def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
 
 
 def _reported_error(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
-    """Return the error that Go's decoder would report among several in an object.
+    """Return the error that Go's decoder would report for an object with several errors.
 
-    It is the first that aborts decoding, otherwise the first of all. The object is modified.
+    It is the first error that aborts decoding or, if none does, the first error. The object is modified: values with
+    errors are removed, to find the next error.
 
     Args:
         walk: the decoder of the object.

@@ -68,7 +68,9 @@ class Mismatch(DecodeError):
         return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"
 
     def under(self, definition: str, field: str) -> None:
-        """Add a struct that encloses the value, and the field of it, to the path. Inner structs are added first.
+        """Extend the path of the error by the struct that encloses it, and the struct's field that contains the value.
+
+        The decoder of each enclosing struct calls it, the innermost first.
 
         Args:
             definition: the name of the struct's definition, such as "io.k8s.api.core.v1.PodSpec".

@@ -196,10 +196,11 @@ _Distinguished: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], 
 
 
 def _distinguished(node: SchemaNode) -> _Distinguished:
-    """Return three lists for a struct, computed once.
+    """Return the fields of a struct that `omit` and `hide` visit, as three lists, which the node caches.
 
-    They are the fields whose empty values are distinguished from absent ones, the fields that have such members (with
-    these), and the fields at or below which there are such fields (with their schemas).
+    Returns:
+        The fields whose own empty value is distinguished from an absent one; the fields that have such members, each
+        with the names of these members; the fields at or below which such fields exist, each with its schema.
     """
     compiled = node.compiled
     if "distinguished" not in compiled:

@@ -61,7 +61,10 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
 
 
 class _UnusualError(Exception):
-    """The exception for input that only the slower way decodes correctly."""
+    """The exception for a body that needs `_decode_slowly`, because the fast decoder does not handle it correctly.
+
+    Such a body has duplicate fields or very long integers.
+    """
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,9 +81,9 @@ def _small(digits: str) -> int:
 
 
 def _no_float(_: str) -> None:
-    """Return None for a number with a fraction, because the plain decoder only checks.
+    """Return None in place of a number with a fraction. A hook for the decoder that only checks a body.
 
-    It is a Python function because calls of those let other threads run.
+    It is a Python function because other threads can run when the decoder calls one, unlike a type of C.
     """
 
 

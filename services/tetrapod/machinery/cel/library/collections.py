@@ -50,11 +50,7 @@ def _range(count: int) -> list[int]:
 
 
 def _bound(cost: int) -> None:
-    """Check the cost of an operation before it begins.
-
-    Raises:
-        CostLimitExceeded: the cost exceeds the limit of one evaluation.
-    """
+    """Raise CostLimitExceeded for an operation whose cost exceeds the limit of one evaluation, before it begins."""
     if cost > PER_CALL_LIMIT:
         raise CostLimitExceeded
 

@@ -28,11 +28,11 @@ def _sum(values: list[Any]) -> Any:
 
 
 def summing(run: Function, overload: str) -> Function:
-    """Return `sum` for the checker's overload: for an empty list, the result is the zero of that overload's type.
+    """Return `sum` with the right result for an empty list: the zero of the type that the checker determined.
 
     Args:
         run: the function `sum`, which returns 0 for every empty list.
-        overload: the overload, such as `list_double_sum`.
+        overload: the overload that the checker determined, such as `list_double_sum`.
     """
     kind = overload.rpartition("_")[2]
     zero = {"double": 0.0, "uint": Uint(0), "duration": Duration(0)}.get(kind, 0)

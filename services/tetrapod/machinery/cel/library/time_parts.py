@@ -15,12 +15,14 @@ from tetrapod.machinery.cel.values import Duration, Timestamp
 
 
 def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
-    """Return the signatures of a function that returns a part of a timestamp, in UTC or in the zone of its argument.
+    """Return the signatures and functions of a CEL function such as `getHours`, which returns a part of a timestamp.
+
+    The part is in UTC, or in the time zone of the second argument.
 
     Args:
         read: returns the part of a date and time.
-        unit: the unit of the part in nanoseconds, if the function accepts durations too; it then returns their whole
-            units.
+        unit: nanoseconds in one unit of the part, for a function that accepts durations too. For a duration it returns
+            the number of whole units, such as hours.
     """
 
     def field(moment: Timestamp, zone: str | None = None) -> int:
