@@ -127,8 +127,8 @@ class BoundedCache(dict[K, V]):
 class _Results(BoundedCache[K, V]):
     """A cache of the results of a function with one argument. Its decorator is `bounded`.
 
-    `results[argument]` returns the cached result. If there is none, it calls the function and stores the result, unless
-    it is too large.
+    `results[argument]` returns the cached result. Without one, it calls the function and stores the result, unless it
+    is too large.
 
     Args:
         function: the function. Its exceptions reach the caller and are not cached.

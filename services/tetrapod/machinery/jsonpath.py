@@ -54,7 +54,7 @@ class JsonPath:
         """Return one list of values for each part of the template, in order.
 
         A part is an expression or the text between two of them. An expression that selects nothing has an empty list,
-        and a text has itself as its only value. A part within `{range}…{end}` has one list for each round.
+        and a text has itself as its only value. A part within `{range}…{end}` has one list for each iteration.
 
         Raises:
             JsonPathError: the evaluation failed; with upstream's text.
@@ -154,7 +154,7 @@ class _Evaluation:
         self._end = 0
 
     def find(self, data: Any, nodes: Sequence[Node]) -> list[list[Any]]:
-        """Return one list of values for each node, evaluated on `data`; a node in a range has one for each round.
+        """Return one list of values for each node, evaluated on `data`; a node in a range has one for each iteration.
 
         Raises:
             JsonPathError: the evaluation failed.

@@ -41,7 +41,7 @@ def _newest(classes: list[Object]) -> Object | None:
 class DefaultStorageClass(Plugin):
     """The plugin that sets spec.storageClassName of new PersistentVolumeClaims without a class.
 
-    It sets the most recently created class that an annotation marks as default. If there is none, it does nothing.
+    It sets the most recently created class that an annotation marks as default. Without such a class it does nothing.
     """
 
     name = "DefaultStorageClass"
@@ -68,7 +68,7 @@ class DefaultStorageClass(Plugin):
 class DefaultIngressClass(Plugin):
     """The plugin that sets spec.ingressClassName of new Ingresses without a class.
 
-    It sets the most recently created class that an annotation marks as default. If there is none, it does nothing.
+    It sets the most recently created class that an annotation marks as default. Without such a class it does nothing.
     """
 
     name = "DefaultIngressClass"

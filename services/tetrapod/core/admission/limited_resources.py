@@ -40,7 +40,7 @@ class LimitedResource:
 
 
 class LimitedResources:
-    """All entries of `limitedResources`, and the check of a write against them."""
+    """All entries of `limitedResources`, with functions that check whether a write uses resources that need a quota."""
 
     def __init__(self, limited: Sequence[LimitedResource]) -> None:
         self._limited = limited

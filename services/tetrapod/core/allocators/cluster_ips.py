@@ -65,11 +65,15 @@ class ClusterIPs:
         """The IP families of the cluster, the default one first: "IPv4" and "IPv6"."""
         self._client = client
         self.service_cidrs = Informer(client, SERVICE_CIDRS)
-        """The owner of the lifecycle must run it. Without the default ServiceCIDR, only the flag's networks are
-        used.
+        """An informer of ServiceCIDRs, which the creator of this object must run.
+
+        Until the default ServiceCIDR exists, addresses come only from the networks of the flag.
         """
         self.ip_addresses = Informer(client, IP_ADDRESSES)
-        """The owner of the lifecycle must run it. The search for a free address skips those that it contains."""
+        """An informer of IPAddresses, which the creator of this object must run.
+
+        The search for a free address skips the addresses that it contains.
+        """
 
     @property
     def first(self) -> str:

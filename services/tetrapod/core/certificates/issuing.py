@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BACKDATED: Final = timedelta(minutes=5)
 """Certificates are valid from this long before their creation, because clocks differ."""
 _SHORT: Final = timedelta(hours=8)
-"""The end of certificates that are valid for less is not moved: 5 minutes are about 1 % of 8 hours."""
+"""Certificates with a longer lifetime end earlier by `_BACKDATED`, so that the lifetime includes the backdating."""
 _SHORTEST: Final = timedelta(minutes=10)
 _KEY_USAGES: Final = {
     "signing": "digital_signature",

@@ -49,7 +49,7 @@ class Check:
 
 
 def containers(spec: Object) -> Iterator[Object]:
-    """Yield the containers of all kinds: init containers, containers, ephemeral containers, in the order of reports."""
+    """Yield the init containers, the containers and the ephemeral containers, in the order in which texts list them."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or ()
 

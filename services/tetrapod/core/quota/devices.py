@@ -48,7 +48,7 @@ class Extended:
         return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in resource_by_class)})
 
     def counts_claims(self, quota_name: str) -> bool:
-        """Return whether the quota name is `requests.` and the extended resource name of a DeviceClass."""
+        """Return whether the quota name is `requests.` followed by the extended resource name of a DeviceClass."""
         return quota_name.startswith(REQUESTS) and quota_name.removeprefix(REQUESTS) in self.known
 
 

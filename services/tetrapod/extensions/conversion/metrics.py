@@ -42,7 +42,7 @@ def observe(crd: str, source: str, target: str, seconds: float, failure: str = "
         source: the version of the objects.
         target: the requested version.
         seconds: the duration of the call.
-        failure: `CALL`, `MALFORMED`, `PARTIAL` or `INVALID`; "" for success.
+        failure: one of this module's constants `CALL`, `MALFORMED`, `PARTIAL` and `INVALID`; "" for success.
     """
     labels = ("failure", failure) if failure else ("success", "")
     _REQUESTS.add(labels)

@@ -34,7 +34,7 @@ def is_protected(group: str) -> bool:
 
 
 def approval(crd: Object) -> Approval:
-    """Return the approval state of a definition by its annotation. The group may also be one that needs no approval.
+    """Return the approval state of a definition by its annotation, whether or not its group needs approval.
 
     A URL means "approved", a text that starts with "unapproved" means "bypassed", an empty text "missing", and any
     other text "invalid".

@@ -56,7 +56,7 @@ class Entries(NamedTuple):
     value: Range
 
     def union(self, other: Entries | None) -> Entries | None:
-        """Return the sizes that cover those of both, or None if `other` is None."""
+        """Return ranges of sizes that cover those of both, or None if `other` is None."""
         return None if other is None else Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 

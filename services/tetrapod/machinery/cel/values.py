@@ -83,7 +83,7 @@ class Special:
         raise NotImplementedError
 
     def cel_size(self) -> int:
-        """Return the size of the value in the rules of costs."""
+        """Return the size from which the costs of calls with this value are computed."""
         return 1
 
 

@@ -64,7 +64,8 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], of: Type) -> dict[
 def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
     """Merge two lists whose elements have keys or are a set.
 
-    Elements of both lists come in the order of the configuration, and elements of one list near their neighbours.
+    Elements that both lists have come in the order of the configuration. The other elements of each list stay between
+    the elements that they were next to.
 
     Args:
         live: the list of the existing object.

@@ -64,7 +64,7 @@ def shortest_integer(value: float) -> int:
 
 
 def without_exponents(encoded: bytes) -> bytes:
-    """Return a JSON document of orjson's with floats between 1e-6 and 1e21 written without exponent, as Go does.
+    """Return a JSON document that orjson encoded, with floats from 1e-6 to 1e21 written without exponent, as Go does.
 
     Args:
         encoded: the document. Whole floats in it keep their `.0`; `as_go_writes` removes it.
@@ -91,9 +91,10 @@ def _has(encoded: bytes, sign: bytes) -> bool:
 
 
 def as_go_writes(encoded: bytes) -> bytes:
-    """Return a JSON document of orjson's with all floats written as Go does: without `.0`, and without most exponents.
+    """Return a JSON document that orjson encoded, with its floats as Go writes them: 1.0 as `1`, 1e-6 as `0.000001`.
 
-    In stored values whole floats are integers already, so that `without_exponents` suffices for them.
+    Only floats below 1e-6 and from 1e21 on have an exponent. For stored objects `without_exponents` is sufficient,
+    because their whole floats are integers already.
     """
     return (
         _text_or_float.sub(_in_go, _text_or_whole.sub(_shortened, encoded))

@@ -174,7 +174,7 @@ def _structure_error(der: bytes) -> str:
 
 
 def _unread(data: bytes) -> str:
-    """Return the error for bytes that must begin with a complete element, or "" if they do.
+    """Return Go's error text for bytes that do not begin with a complete DER element, or "" if they do.
 
     Raises:
         _HeaderError: the header of the element is malformed.

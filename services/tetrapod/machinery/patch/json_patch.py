@@ -342,9 +342,10 @@ class _Document:
         return elements
 
     def _put_together(self, value: Any) -> None:
-        """Update all lists within a value that are held as `Pieces`.
+        """Write the elements of all `Pieces` within a value back to the lists that they stand for.
 
-        Only lists that were copied for this patch can be held so.
+        Parts of the value that were not copied for this patch are not visited, because only copied lists become
+        `Pieces`.
         """
         if id(value) not in self._owned:
             return

@@ -18,7 +18,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 
 bad_patch: Final = bad_request
-"""Returns an error that upstream does not interpret."""
+"""Returns the 400 for an error that upstream's interpretStrategicMergePatchError does not handle."""
 
 BAD_PRIMITIVE_LIST: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of primitive list")
 BAD_RETAIN_KEYS: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of retainKeys")

@@ -25,7 +25,7 @@ def identity(value: Any) -> Hashable:
 
 
 def keys_of(values: Iterable[Any]) -> set[Hashable]:
-    """Return the keys by which values are compared (`identity`)."""
+    """Return the set of the comparison keys of values (see `identity`)."""
     return {identity(v) for v in values}
 
 
@@ -37,7 +37,7 @@ def distinct(values: list[Any]) -> list[Any]:
 def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key: str, of_maps: bool) -> list[Any]:
     """Return the elements of a merged list in their final order.
 
-    Elements that `wanted` has come in its order, and the others between them in the order of `live`.
+    Elements that are in `wanted` have its order. The other elements are put between them as in `live`.
 
     Args:
         merged: the elements of the result.
@@ -47,7 +47,7 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
         of_maps: whether the elements are maps.
 
     Raises:
-        StatusError: 400 if an element has no merge key, or is not a map as the others.
+        StatusError: 400 if an element has no merge key, or is not a map although the others are.
     """
     key = _key_function(merge_key) if of_maps and merge_key else identity
     if of_maps and merge_key:

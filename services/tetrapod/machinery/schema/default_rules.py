@@ -154,9 +154,10 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
 
 
 def _value_errors(s: Object, at: str) -> list[FieldError]:
-    """Return the errors of a default against its own schema, without CEL rules.
+    """Return the errors of a default against the schema that declares it, without those of CEL rules.
 
-    Errors without a field are reported at the default. Int-or-strings are validated by their anyOf alone.
+    An error that names no field gets the field path of the default. For a schema with x-kubernetes-int-or-string, only
+    its anyOf is checked.
 
     Args:
         s: the schema that has the default.

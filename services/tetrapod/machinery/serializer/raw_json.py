@@ -47,13 +47,13 @@ def remember(obj: Object, name: str, body: bytes) -> None:
 
 
 def carry(obj: Object, copy: Object) -> Object:
-    """Return `copy` with its members replaced by a `Verbatim` where those of `obj` are one.
+    """Make those members of a copied object `Verbatim` that are `Verbatim` in the original, and return the copy.
 
-    Each gets the contents of the member of `copy` and the text of that of `obj`.
+    A member keeps the contents that it has in the copy, and gets the JSON text that it has in the original.
 
     Args:
-        obj: the object whose texts are carried over.
-        copy: a copy of `obj`, which must have these members. It is modified and returned.
+        obj: the original.
+        copy: the copy, which must have these members. It is modified and returned.
     """
     for name, value in obj.items():
         if isinstance(value, Verbatim):

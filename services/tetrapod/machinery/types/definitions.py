@@ -74,7 +74,7 @@ def definition_of(gvk: GroupVersionKind) -> str:
 
 
 def kinds_of(api_version: str) -> dict[str, str]:
-    """Return the definition's name of each kind in a built-in group-version, or {} if the group-version is unknown.
+    """Return the names of the definitions in a built-in group-version, by kind; {} for an unknown group-version.
 
     Kinds that every group-version has, such as Status, are left out.
     """
@@ -180,7 +180,7 @@ def _lazy(definition: str) -> SchemaNode:
 
 
 def node_of(schema: dict[str, Any]) -> SchemaNode:
-    """Return a new node for the data of a definition, in the form that `raw` returns."""
+    """Return a new schema node for a definition's data, which must have the form that `raw` returns."""
     node = SchemaNode(schema.get("type", ""))
     _put_keywords(node, schema)
     return node

@@ -33,7 +33,7 @@ _NONE = Lifecycle(None, None, None, "")
 
 
 def lifecycle(api_version: str, kind: str) -> Lifecycle:
-    """Return the lifecycle of a kind; without releases if upstream declares none."""
+    """Return the lifecycle of a kind. If upstream declares none, its releases are None."""
     return _lifecycles().get((api_version, kind), _NONE)
 
 

@@ -17,8 +17,8 @@ class Quantity(Special):
 
     Args:
         amount: the quantity.
-        scale: the power of ten of upstream's int64Amount; None if upstream stores a decimal instead. Only quantities
-            with a scale of at least 0 are integers for `isInteger`.
+        scale: the power of ten that upstream's int64Amount stores beside an integer (`100m` is 100 and -3); None if
+            upstream stores a decimal instead. Only quantities with a scale of at least 0 are integers for `isInteger`.
     """
 
     cel_type = types.object_type("kubernetes.Quantity")
@@ -80,9 +80,9 @@ _NANO: Final = -9
 
 
 def _scale(text: str) -> int | None:
-    """Return the scale that upstream's int64Amount has after parsing a valid quantity.
+    """Return the scale that upstream's int64Amount has after parsing a valid quantity (see `Quantity`).
 
-    The scale is the power of ten in which the amount counts. It is None if upstream stores a decimal instead.
+    The result is None if upstream stores a decimal instead.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, the fast path of ParseQuantity.
     """
