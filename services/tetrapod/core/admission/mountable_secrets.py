@@ -19,7 +19,7 @@ def check_mountable(attributes: Attributes, account: Object, spec: Object) -> No
     """Check that a new pod uses only Secrets and image pull secrets that its service account lists.
 
     Raises:
-        StatusError: 403, the account does not list a Secret.
+        StatusError: 403, the pod uses a Secret that the account does not list.
     """
     allowed = {ref.get("name") for ref in account.get("secrets") or ()}
     name = account["metadata"]["name"]
@@ -44,7 +44,7 @@ def check_ephemeral(account: Object, spec: Object) -> None:
     """Check that the environment of ephemeral containers uses only Secrets that the service account lists.
 
     Raises:
-        StatusError: 400, the account does not list a Secret. Upstream uses this code here, not 403.
+        StatusError: 400, a container uses a Secret that the account does not list. As upstream, the code is not 403.
     """
     allowed = {ref.get("name") for ref in account.get("secrets") or ()}
     for text in _foreign("ephemeral container", spec.get("ephemeralContainers") or (), allowed):

@@ -19,10 +19,10 @@ class PodPlugin(Plugin):
 
 
 def object_of(attributes: Attributes) -> Object:
-    """Return the object of a create or update (not a copy).
+    """Return the object of a create or update request (not a copy).
 
     Raises:
-        ValueError: the request has no object, as deletes.
+        ValueError: the request has no object, as a delete.
     """
     if attributes.object is None:
         raise ValueError(f"{attributes.operation} has no object")

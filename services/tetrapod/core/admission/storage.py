@@ -31,7 +31,8 @@ _ONLY_DYNAMIC: Final = (
 class StorageObjectInUseProtection(Plugin):
     """The plugin that adds a finalizer to new claims, volumes and VolumeAttributesClasses.
 
-    The finalizer keeps them while they are used; the protection controllers of kube-controller-manager remove it.
+    The finalizer keeps them while they are used. The protection controllers remove it: `controllers/protection.py` from
+    claims and volumes, kube-controller-manager from VolumeAttributesClasses.
     """
 
     name = "StorageObjectInUseProtection"

@@ -57,7 +57,7 @@ class Addresses(Protocol):
         ...
 
     def taken(self) -> Iterable[str]:
-        """Return the allocated addresses of all IP families, as far as this process knows them."""
+        """Return the allocated addresses of all IP families, according to this process's informer of IPAddresses."""
         ...
 
 

@@ -273,7 +273,7 @@ def _condition(kind: str, reason: str, message: str) -> Object:
 
 
 def _running(left: int = 0, total: int = 0, error: StatusError | None = None) -> Object:
-    """Return the condition Running, True, with the progress in its message.
+    """Return the condition Running with status "True" and the progress in its message.
 
     Args:
         left: the number of objects that are not yet migrated.

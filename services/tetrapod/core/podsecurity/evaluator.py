@@ -49,7 +49,7 @@ _TABLE: Final = {
 
 
 def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
-    """Return the violations of a pod or pod template, in the order of reports; [] if it conforms.
+    """Return the violations of a pod or pod template, in the order in which messages list them; [] if it conforms.
 
     Args:
         asked: the level and version. "latest" and future versions mean the newest version that is implemented.

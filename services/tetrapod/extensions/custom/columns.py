@@ -70,7 +70,7 @@ def _cell(path: JsonPath, kind: str) -> Cell:
 
 
 def _nothing(value: Any) -> None:
-    """Return None, the cell of a column whose type is unknown, for every value."""
+    """Return None for every value, so that a column of an unknown type has empty cells."""
 
 
 _INT64: Final = 1 << 63

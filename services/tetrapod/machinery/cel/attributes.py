@@ -177,7 +177,7 @@ class Conditional:
         self._false.add(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """Return a function that evaluates the condition and then one of the branches on a frame.
+        """Return a function that evaluates the condition and then one of the branches, given a `Frame`.
 
         Args:
             own: ignored, because a conditional itself costs nothing.

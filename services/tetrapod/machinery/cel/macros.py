@@ -157,14 +157,14 @@ def _transform_list(at: int, target: Node | None, args: list[Node]) -> Node:
 
 
 def _inserting(at: int, target: Node | None, args: list[Node], inserted: Callable[[str], list[Node]]) -> Node:
-    """Return a comprehension that makes a map.
+    """Return a comprehension that makes a map, by calling `cel.@mapInsert` in each step.
 
     Args:
         at: the offset of the macro.
         target: the range of the comprehension.
         args: the arguments of the macro: two variables, perhaps a filter, and the value.
-        inserted: returns the last arguments of `cel.@mapInsert` for the name of the first variable: key and value, or a
-            map.
+        inserted: receives the name of the first variable and returns the arguments of `cel.@mapInsert` that follow the
+            accumulator: a key and a value, or a map.
     """
     names = _two(args)
     step: Node = Call(at, "cel.@mapInsert", [Ident(at, ACCU), *inserted(names[0])])

@@ -14,7 +14,7 @@ from tetrapod.machinery.status import StatusError, apply_conflict
 
 
 def conflict_error(conflicts: list[Conflict]) -> StatusError:
-    """Return the 409 of an apply that conflicts.
+    """Return the 409 for an apply that conflicts with other field managers.
 
     It lists the first MAX_ERRORS conflicts and the number of the others.
     """

@@ -20,7 +20,7 @@ _SCALE_PATH: Final = ("f:spec", "f:replicas")
 
 
 class ScaleHandler:
-    """The managed fields of one object, and the path of its replicas field in each version."""
+    """The conversion of one object's managed fields to those of its Scale and back, for a request for `/scale`."""
 
     def __init__(
         self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]

@@ -165,7 +165,7 @@ class Updater:
     def _take(
         self, live: Object, new: Object, version: str, managed: Managed, manager: str, *, force: bool
     ) -> tuple[Managed, Changes]:
-        """Remove the changed fields from all managers but one.
+        """Remove the changed fields from the entries of all managers except the one that made the change.
 
         Args:
             live: the object before the change.

@@ -33,7 +33,7 @@ _MAX_DIGITS: Final = 18
 class JSONPatchError(Exception):
     """The error for an operation that cannot be applied.
 
-    The text is that of evanphx, which the API server does not show to its clients.
+    The text is that of evanphx/json-patch, which the API server does not show to its clients.
     """
 
 
@@ -325,7 +325,7 @@ class _Document:
                 self._disown(child)
 
     def _elements(self, container: list[Any]) -> list[Any] | Pieces:
-        """Return the elements of a list: its `Pieces` if it is held so, else the list itself."""
+        """Return the elements of a list: its `Pieces`, if it was long when its length changed, else the list itself."""
         held = self._in_pieces.get(id(container))
         return container if held is None else held[1]
 

@@ -139,7 +139,7 @@ def _struct_walk(node: SchemaNode, plain: dict[str, type], walks: dict[str, Walk
 
     Args:
         node: the schema of the struct.
-        plain: the Python types of fields whose non-empty values of that type need no decoding.
+        plain: the fields whose values need no decoding if they are not empty and of the given Python type.
         walks: the decoders of all fields.
         always: functions that make the values of fields that are written even if they are absent.
     """

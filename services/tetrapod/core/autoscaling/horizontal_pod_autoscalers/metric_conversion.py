@@ -162,10 +162,11 @@ def to_v2(metric: Object, form: Form) -> Object:
 
 
 def _target(kind: str, values: Object) -> Object:
-    """Return the v2 target of a metric with these values, and with the `type`, which v1 does not have.
+    """Return the v2 target of a v1 metric, with the field `type`, which v1 does not have.
 
-    The first value that is set determines the type: averageUtilization, averageValue, value. The type is Value if none
-    is set. An Object target with averageValue loses its value, which v1 always sets.
+    The type follows from the first value that is set: averageUtilization, averageValue, value; without any it is Value.
+    If a metric of kind `object` has averageValue, the target has no value: v1 requires one, so it is only a
+    placeholder.
 
     Args:
         kind: the field of the metric's source, such as `object` or `pods`.

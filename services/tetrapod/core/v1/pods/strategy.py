@@ -144,7 +144,7 @@ class PodStrategy(Strategy):
 class PodStatusStrategy(StatusStrategy):
     """The strategy of `pods/status`, which also ignores changes of ownerReferences and deletionTimestamp.
 
-    Status fields that an older kubelet does not know are kept from the stored status if it leaves them unset.
+    Status fields that older kubelets do not know are kept from the stored status if an update leaves them unset.
     """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:

@@ -40,7 +40,10 @@ class DryRunPorts:
         self._claim(port)
 
     async def take_any(self) -> int:
-        """Claim the number above the highest claimed port and return it, although it may be allocated."""
+        """Return a placeholder for a node port: the number above the highest port of this dry run.
+
+        A service may already have that port, because the response is not used for a real allocation.
+        """
         port = (self._highest or _DUMMY_PORT_BASE) + 1
         self._claim(port)
         return port

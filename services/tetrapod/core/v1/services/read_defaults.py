@@ -15,7 +15,13 @@ from tetrapod.machinery.gvk import Object
 
 
 def may_be_incomplete(item: bytes) -> bool:
-    """Return whether the Service with this JSON may lack one of the fields. True may be wrong."""
+    """Return whether a stored Service may lack clusterIPs, ipFamilies or ipFamilyPolicy.
+
+    Only the text is searched, so True may be wrong: a Service of type ExternalName has none of these fields.
+
+    Args:
+        item: the JSON text of the Service.
+    """
     return b'"clusterIPs"' not in item or b'"ipFamilies"' not in item
 
 
