@@ -92,9 +92,10 @@ class CRDRegistration:
 
 
 def _without(versions: Iterable[GroupVersion], served: Iterable[set[GroupVersion]]) -> list[GroupVersion]:
-    """Return those of the versions that are in none of the sets in `served`.
+    """Return the group-versions of `versions` that no CustomResourceDefinition serves.
 
     Args:
+        versions: group-versions.
         served: the group-versions that each CustomResourceDefinition serves.
     """
     others = set().union(*served)

@@ -181,7 +181,11 @@ class ExternalDiscovery:
         return cached.document if cached is not None and is_available(obj) else _stale(group_version(obj))
 
     def _changed(self) -> None:
-        """Queue the APIServices whose spec changed or whose server became available; drop documents of deleted ones."""
+        """Handle a change of the APIServices.
+
+        Queue those whose discovery document must be fetched, because their spec changed or their server became
+        available. Drop the documents of deleted ones.
+        """
         seen: dict[str, tuple[object, bool]] = {}
         for obj in self._records.external.values():
             name = obj["metadata"]["name"]
@@ -216,8 +220,8 @@ class ExternalDiscovery:
     async def _fetch(self, obj: Object, etag: str) -> _CachedVersion | None:
         """Fetch the APIVersionDiscovery object for the group-version of an APIService; None if it was not modified.
 
-        If a server's document lacks the group-version that it is registered for, the result is current and has no
-        resources.
+        If a server's document lacks the group-version for which the server is registered, the result has no resources
+        and the freshness Current.
 
         Args:
             etag: the ETag of the cached document; "" for none.

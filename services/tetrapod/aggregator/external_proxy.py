@@ -42,7 +42,7 @@ _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
 class ExternalProxy:
-    """The proxy for external group-versions.
+    """The proxy that forwards requests for external group-versions to the API servers of their APIServices.
 
     Args:
         backends: the connections to the external servers.
@@ -106,7 +106,7 @@ def _error_response(code: int, text: str) -> Response:
 
 @bounded(count=2048, size=1 << 20, largest=2048)
 def _written(path: str) -> tuple[str, bytes]:
-    """Return the escaped path for the backend, and the value of X-Forwarded-Uri.
+    """Escape a request path as Go does. Return it for the request line, and in normalized form for X-Forwarded-Uri.
 
     Args:
         path: the path of the request, unescaped.

@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class Records:
-    """All APIServices by name, and the current snapshots of them.
+    """All APIServices by name, and the routing data that is computed from them after each change.
 
     Attributes:
         generation: grows with every change.

@@ -38,7 +38,7 @@ class PeerConnection:
         self.endpoint, _, _ = parse_url(url, tls)
 
     async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
-        """Return status, headers and body of a GET request. The limit is 5 seconds.
+        """Send a GET request and return status, headers and body of the response. It times out after 5 seconds.
 
         Args:
             target: path and query.

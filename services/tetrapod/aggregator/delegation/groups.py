@@ -30,7 +30,8 @@ def configure(resources: ResourceConfig) -> None:
 def service_of(group: str) -> str:
     """Return the name of the service that serves a group: "auth", "core" or "extensions".
 
-    Groups that are not built in are those of custom resources. The aggregator's own group must not be passed.
+    A group that is not built in is taken to be one of custom resources, which extensions serves. The aggregator's own
+    group must not be passed.
     """
     if group in AUTH_GROUPS:
         return "auth"

@@ -61,7 +61,10 @@ class RemoteDelegation:
         return await self._peers[service_of(group)].handle(request)
 
     def client(self, user_agent: str) -> RestClient:
-        """Return a client whose requests are handled by `director`, as it is at the time of each request."""
+        """Return a client that passes its requests to `director`, within this process.
+
+        The attribute is read at each request, so it may be replaced later.
+        """
 
         async def direct(request: Request) -> Response:
             return await self.director(request)
