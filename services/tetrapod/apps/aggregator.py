@@ -20,7 +20,7 @@ from tetrapod.generic.server.kubernetes_service.identity import SERVER
 
 
 class SeparateAggregator(SeparateService):
-    """The aggregator as a process of its own. It reaches the other services over mTLS."""
+    """The program of `tetrapod serve aggregator`, which reaches the services in other processes over mTLS."""
 
     name = "aggregator"
 

@@ -13,7 +13,7 @@ from tetrapod.auth.service import AuthService
 
 
 class SeparateAuth(SeparateService):
-    """The auth service as a process of its own."""
+    """The program of `tetrapod serve auth`: the auth service as a process of its own."""
 
     name = "auth"
 

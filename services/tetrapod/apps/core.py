@@ -17,7 +17,7 @@ from tetrapod.generic.http.request import Request, Response
 
 
 class SeparateCore(SeparateService):
-    """The core service as a process of its own."""
+    """The program of `tetrapod serve core`: the core service as a process of its own."""
 
     name = "core"
 

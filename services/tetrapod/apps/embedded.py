@@ -208,7 +208,10 @@ class Embedded(Program):
         return await self.aggregator.director(request)
 
     def on_ready(self) -> None:
-        """Write the administrator's kubeconfig, and start the renewal of certificates, in one process of the server."""
+        """Write the administrator's kubeconfig, and start the renewal of certificates.
+
+        Do nothing in workers other than the first one.
+        """
         if not self.options.first_worker:
             return
         self._write_kubeconfig()

@@ -11,7 +11,7 @@ from tetrapod.generic.openapi.source import JoinedSource
 
 
 class SeparateExtensions(SeparateService):
-    """The extensions service as a process of its own."""
+    """The program of `tetrapod serve extensions`: the extensions service as a process of its own."""
 
     name = "extensions"
 

@@ -45,7 +45,9 @@ class Server(Protocol):
 
 
 class Host(Protocol):
-    """The party to which a server process reports its state, and which may stop it.
+    """The receiver of a server process's reports about its state, which may also stop the process.
+
+    `StandaloneHost` implements it for a single process, and `WorkerLink` for one of several workers.
 
     Attributes:
         signals: the signals that stop the process.
@@ -150,7 +152,7 @@ async def _run(make: Callable[[], Server], host: Host) -> int:
 
 
 def _freeze_objects() -> None:
-    """Exclude all present objects from garbage collection, and make it run less often than by default.
+    """Exclude all present objects from garbage collection, and make the collector run less often than by default.
 
     Measured: with Python's thresholds, 10 % of the CPU time of a GET was garbage collection. Cached objects of writes
     survive in the middle generation: collecting it after 400,000 objects stopped every request for 150 to 270 ms, after

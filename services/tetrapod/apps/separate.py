@@ -42,7 +42,7 @@ connections itself.
 
 
 class Assembled(NamedTuple):
-    """An assembled service.
+    """The parts of an assembled service that its HTTP server needs.
 
     Attributes:
         director: the handler behind the filters.

@@ -50,7 +50,7 @@ class ServiceManager:
         self._notify("WATCHDOG=1")
 
     def _notify(self, state: str) -> None:
-        """Send a state. An error is logged: the server works without its service manager.
+        """Send a state to the service manager. An error is logged: the server works without it.
 
         Args:
             state: an assignment of the protocol, such as "READY=1".

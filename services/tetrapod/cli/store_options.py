@@ -95,7 +95,10 @@ def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _etcd_options(prefix: str) -> list[Callable[[Any], Any]]:
-    """Return the click options of a connection to an etcd, with the help texts and defaults of the servers' flags."""
+    """Return the click options of a connection to an etcd, with the help texts and defaults of the servers' flags.
+
+    `prefix` is put before the name of each option, such as "from-".
+    """
     defaults = EtcdFlags()
     return [
         click.option(

@@ -356,9 +356,9 @@ class Client:
 
 
 def _wake(connection: http.client.HTTPSConnection) -> None:
-    """End reads of a connection that another thread is blocked in. That thread then closes the connection.
+    """Shut down the socket of a connection, so that a thread that is blocked in a read from it continues.
 
-    `close` would block until the read of that thread returns.
+    That thread then closes the connection; `close` in this thread would block until the read returns.
     """
     if connection.sock is not None:
         with contextlib.suppress(OSError):

@@ -51,5 +51,5 @@ class EtcdFlags:
 
     @property
     def root(self) -> str:
-        """The start of all keys, without a slash at its end."""
+        """The prefix of all keys, without a slash at its end."""
         return key_root(self.prefix)

@@ -24,7 +24,7 @@ _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 class AuthorityFiles:
-    """Files with CA certificates, and the pool of the certificates.
+    """The CA bundles that one flag names, which are reloaded when their files change.
 
     Args:
         flag: the flag that names the files, for errors.

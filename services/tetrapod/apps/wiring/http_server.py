@@ -117,7 +117,13 @@ def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> 
 
 
 def _goaway_chance(options: Options) -> float:
-    """Return the chance of a GOAWAY, raising ValueError beyond upstream's limit."""
+    """Return the probability (0 to 0.02) with which a response is followed by a GOAWAY, from --goaway-chance.
+
+    It is 0 if HTTP/2 is disabled.
+
+    Raises:
+        ValueError: the flag is out of this range, which is upstream's.
+    """
     if not 0 <= options.generic.goaway_chance <= 0.02:
         raise ValueError("--goaway-chance can not be less than 0 or greater than 0.02")
     return 0.0 if options.serving.disable_http2_serving else options.generic.goaway_chance

@@ -96,7 +96,10 @@ class WorkerLink:
             log.warning("the supervisor does not answer")
 
     async def _report(self) -> None:
-        """Report periodically, which also shows that the event loop runs."""
+        """Report the number of open connections at regular intervals, until cancelled.
+
+        While the event loop is blocked, reports are missing, so the supervisor prefers other workers.
+        """
         while True:
             self._report_connections()
             await asyncio.sleep(messages.REPORT_INTERVAL)
@@ -150,7 +153,10 @@ class WorkerLink:
             self._stop()
 
     def _on_end(self) -> None:
-        """Handle the end of messages: the answer to CLOSING, or the death of the supervisor."""
+        """Handle that the supervisor has closed its end of the sockets: it has answered CLOSING, or has died.
+
+        The worker then shuts down.
+        """
         asyncio.get_running_loop().remove_reader(self._channel.fileno())
         if not self._ended.is_set():
             self._ended.set()

@@ -72,7 +72,7 @@ def supervise(options: Options, make: Callable[[Options], Server]) -> int:
 
 @dataclass(slots=True)
 class _Slot:
-    """The place of a worker, which successive processes take.
+    """One of the `--workers` positions. When its process ends, another one with the same index is started.
 
     Attributes:
         index: the number of the worker.
