@@ -130,7 +130,7 @@ class AuthOptions:
 
 
 class AuthService:
-    """The auth service.
+    """The assembled auth service: its authenticators, authorizers and resources.
 
     Attributes:
         authenticator: authenticates requests.

@@ -235,7 +235,7 @@ class _Contributions:
 
 
 class _Volumes:
-    """The follower of PersistentVolumes, which passes changes to the graph."""
+    """A watcher of PersistentVolumes, which passes their changes to the graph."""
 
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph

@@ -93,7 +93,10 @@ def from_flags(flags: OidcFlags) -> Object:
 
 
 def _username_prefix(flags: OidcFlags) -> str:
-    """Return the prefix of user names: by default the issuer and "#", or "" for the claim `email`; "-" means none."""
+    """Return the prefix of user names for --oidc-username-prefix.
+
+    If the flag is unset, it is the issuer and "#", or "" for the claim `email`. "-" means no prefix.
+    """
     if flags.username_prefix == "-":
         return ""
     if not flags.username_prefix and flags.username_claim != "email":

@@ -34,7 +34,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression.
+    """A compiled CEL expression over the variable `claims` or `user`.
 
     Attributes:
         about: the message of a validation rule, or the key of an extra mapping; "" for other expressions.

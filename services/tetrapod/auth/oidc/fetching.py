@@ -28,7 +28,7 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A response. The names of headers are in lower case."""
+    """The response to a request of `Fetcher`. The names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]

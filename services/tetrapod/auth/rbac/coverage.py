@@ -146,9 +146,9 @@ def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
 
 
 def _as_set(indexes: Iterable[int], size: int) -> int:
-    """Return the integer in which these bits are set.
+    """Return a bit set: the integer in which the bits at these indexes are 1.
 
-    Setting bits in bytes is linear, where `|= 1 << i` copies the integer for each bit.
+    The bits are set in a bytearray, which takes linear time; `|= 1 << i` would copy the integer for each bit.
 
     Args:
         indexes: the bits.

@@ -210,7 +210,7 @@ class RbacIndex:
 
 
 class _KindFollower:
-    """The follower of one kind, which applies the changes in storage to the index.
+    """A watcher of one RBAC kind, which applies the changes in storage to the index.
 
     Args:
         index: the index.
@@ -257,7 +257,7 @@ def read_binding(kind: str, namespace: str, name: str, obj: Object) -> Binding:
 
 
 def read_subject(subject: Object, namespace: str) -> tuple[SubjectKey, str] | None:
-    """Return the user or group that a subject means, with its description for reasons.
+    """Return the key of the user or group that a subject of a binding names, and its description for reasons.
 
     Args:
         subject: an element of a binding's subjects.

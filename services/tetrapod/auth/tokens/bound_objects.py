@@ -21,7 +21,10 @@ NODES: Final = StorageConfig(prefix="minions", api_version="v1", kind="Node", na
 
 
 class Objects:
-    """A reader of stored objects. Returned objects are shared with the cache and must not be modified."""
+    """A reader of the stored objects that tokens name, such as service accounts, Secrets and pods.
+
+    Returned objects are shared with the cache and must not be modified.
+    """
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
@@ -43,7 +46,7 @@ class Objects:
         return entry.peek() if entry is not None else None
 
     async def get(self, config: StorageConfig, namespace: str, name: str) -> Object:
-        """Return the object, read like by `find`.
+        """Return the object, which is read in the same way as by `find`.
 
         Raises:
             StatusError: 404, the object does not exist.

@@ -70,7 +70,7 @@ def _undiscoverable(issuer: str, jwks_uri: str) -> str:
 
 
 def openapi_documents() -> dict[str, Callable[[], Object]]:
-    """Return functions that each create the OpenAPI document of one of the two paths, by document name."""
+    """Return functions that create the OpenAPI documents of the two paths of OIDC discovery, by document name."""
 
     def configuration() -> Object:
         from tetrapod.generic.openapi.v3 import text_document  # imported at the first request
