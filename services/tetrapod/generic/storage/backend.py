@@ -140,7 +140,7 @@ class BackendWatch(Protocol):
 
     @property
     def progress(self) -> int:
-        """Every event up to this revision has been returned by the iterator. Reading it does no I/O."""
+        """The revision up to which the iterator has returned every event. Reading it does no I/O."""
         ...
 
 
@@ -276,7 +276,7 @@ def prefix_end(prefix: str) -> str:
 
 
 def key_root(prefix: str) -> str:
-    """Return the start of all keys for a value of --etcd-prefix: with a slash at its beginning and none at its end.
+    """Return the prefix of all keys for a value of --etcd-prefix: with a slash at its beginning and none at its end.
 
     "registry" and "/registry/" give "/registry", and "/" gives "".
     Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, New.

@@ -67,16 +67,16 @@ def splice(stored: bytes, revision: int) -> bytes:
 
 
 def divided(raw: bytes) -> tuple[bytes, bytes]:
-    """Split served bytes in two: the type (`{"kind":…,"apiVersion":…,`), and the rest from `"metadata"` on.
+    """Split the JSON of an object, as `splice` returns it, in two: the type, and the rest from `"metadata"` on.
 
-    The first part is empty without metadata.
+    The type is `{"kind":…,"apiVersion":…,`; it is empty for an object without metadata.
     """
     at = max(raw.find(b'"metadata":'), 0)
     return raw[:at], raw[at:]
 
 
 def respliced(raw: bytes, old: int, new: int) -> bytes:
-    """Return served bytes, whose resourceVersion is `old`, with the resourceVersion `new`."""
+    """Return the JSON of an object, as `splice` returns it, with the resourceVersion `new` in place of `old`."""
     head = HEAD.match(raw)
     assert head is not None
     behind = head.end() + len(b'"resourceVersion":"%d"' % old)

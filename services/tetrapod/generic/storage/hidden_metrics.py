@@ -34,7 +34,10 @@ def _from_cache(counter: Counter) -> Callable[[], _Values]:
 
 
 def _objects() -> _Values:
-    """Return the number of objects by upstream's text of a resource, such as `deployments.apps`."""
+    """Return the number of objects by resource, as the deprecated metric apiserver_storage_objects labels them.
+
+    The label has the form `deployments.apps`.
+    """
     return [((f"{resource}.{group}" if group else resource,), value) for (group, resource), value in resource_objects()]
 
 

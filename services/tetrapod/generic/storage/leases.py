@@ -27,7 +27,7 @@ _OBJECTS: Final = Histogram(
 
 
 class LeaseManager:
-    """Hands out leases of one store, reusing the last one while it fits.
+    """The leases of one store for objects with a TTL. Objects that expire at nearly the same time share a lease.
 
     Args:
         backend: the store that grants the leases.

@@ -49,7 +49,7 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Cacher:
-    """The `ResourceStorage` of one resource.
+    """The storage of one resource: reads come from a watch cache, writes go to the store. Implements `ResourceStorage`.
 
     Args:
         backend: the store; `close` leaves it open.

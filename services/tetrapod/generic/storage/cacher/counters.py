@@ -37,7 +37,9 @@ _DISPATCH: Final = Histogram(
 
 
 class CacheCounters:
-    """The counters of one resource. If a resource is deleted and created again (a CRD), it gets new counters.
+    """The counters of the watch cache of one resource, from which metrics are read at each scrape.
+
+    If a resource is deleted and created again (a CRD), it gets new counters.
 
     Args:
         labels: the API group and the plural name of the resource.

@@ -55,7 +55,7 @@ class Snapshot(NamedTuple):
 
 
 class Lister:
-    """Serves the lists of one resource.
+    """The part of a `Cacher` that serves lists, from the watch cache or from the store.
 
     Args:
         backend: the store, for lists that the cache cannot answer.

@@ -65,16 +65,17 @@ class CacheWatch:
     # Called by the cacher
 
     def begin_with(self, snapshot: Sequence[StoredEntry], end: WatchEvent | None) -> None:
-        """Set the objects of which the initial ADDED events are made, if they match the selectors.
+        """Set the initial state: the watch begins with an ADDED event for each object that matches the selectors.
 
         Args:
+            snapshot: the objects.
             end: the bookmark that closes the initial events; None if the client did not ask for it.
         """
         self._snapshot.extend(snapshot)
         self._snapshot_end = end
 
     def begin_after(self, missed: Sequence[WatchEvent]) -> None:
-        """Set the events since the resource version at which the watch resumes, as its initial events."""
+        """Set the initial events of a watch that resumes at a resource version: `missed`, the events since then."""
         self._missed.extend(missed)
 
     def push(self, events: Sequence[WatchEvent]) -> None:

@@ -50,7 +50,7 @@ class BaseState(NamedTuple):
 
 
 class Writer:
-    """Writes the objects of one resource.
+    """The part of a `Cacher` that writes the objects of one resource to the store.
 
     Args:
         backend: the store.

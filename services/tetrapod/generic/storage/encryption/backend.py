@@ -25,7 +25,7 @@ from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 
 class EncryptedBackend(ForwardingBackend):
-    """The `Backend` of one encrypted resource.
+    """A wrapper of the store that encrypts the values of one resource; implements `Backend`.
 
     Args:
         inner: the store; `close` leaves it open.

@@ -32,7 +32,8 @@ _KEYS_KEPT: Final = 4096
 class AesCbc:
     """The transformer of the provider `aescbc`: a stored value is the IV, followed by blocks padded with PKCS #7.
 
-    The format does not authenticate the value or bind it to its key; upstream's documentation warns of this too.
+    The format neither authenticates the value nor binds it to the key under which it is stored; upstream's
+    documentation warns of this too.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -129,7 +130,7 @@ class SeededGcm:
 
 
 class Secretbox:
-    """The transformer of the provider `secretbox`: a stored value is a random nonce, followed by the box.
+    """The transformer of the provider `secretbox`: a stored value is a random nonce, followed by NaCl's secret box.
 
     PyNaCl is imported only if this cipher is used.
 

@@ -140,7 +140,11 @@ async def _check(providers: Providers) -> None:
 
 
 async def _until_healthy(providers: Providers) -> None:
-    """Wait until all plugins are healthy. Raises RuntimeError after twice their timeouts, at least 10 seconds."""
+    """Wait until all plugins are healthy.
+
+    Raises:
+        RuntimeError: one is still unhealthy after twice the sum of the plugins' timeouts, and at least 10 seconds.
+    """
     try:
         async with asyncio.timeout(max(2 * providers.timeouts, _MIN_TIMEOUT)):
             while True:

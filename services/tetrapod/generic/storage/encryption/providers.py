@@ -52,7 +52,7 @@ _CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
 
 
 class Providers:
-    """The providers of one configuration.
+    """The encryption providers of one EncryptionConfiguration, by resource.
 
     `probes` are those of its KMS plugins, and `timeouts` is the sum of their call timeouts in seconds.
     """

@@ -44,11 +44,11 @@ class Transformer(Protocol):
     """
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
-        """Decrypt a stored value, without the prefix that names the provider."""
+        """Decrypt a stored value, from which the caller has removed the prefix that names the provider."""
         ...
 
     async def to_storage(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt a value for storage. The caller adds the prefix that names the provider."""
+        """Encrypt a value for storage. The caller then puts the prefix that names the provider before it."""
         ...
 
 

@@ -11,7 +11,10 @@ from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNot
 
 
 def translated(error: RpcError) -> Exception:
-    """Return, not raise, the exception of `backend.py` for a gRPC error; `Unavailable` if none is more specific."""
+    """Return, not raise, the exception that methods of `Backend` raise for a gRPC error.
+
+    It is `Unavailable` if none is more specific.
+    """
     details = error.details
     if "required revision has been compacted" in details:
         return Compacted(0)
@@ -25,5 +28,5 @@ def translated(error: RpcError) -> Exception:
 
 
 def points_elsewhere(error: RpcError) -> bool:
-    """Return whether the error is one of the connection, so that another endpoint may be able to answer."""
+    """Return whether a call failed because the member did not respond, so that another endpoint may be able to."""
     return error.code in {Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED}

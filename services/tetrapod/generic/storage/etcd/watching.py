@@ -193,9 +193,9 @@ class Stream:
 
     @property
     def reliable(self) -> bool:
-        """Whether progress notifications are used.
+        """Whether etcd's progress notifications are reliable, and are therefore used.
 
-        If they are unreliable, a notification may arrive before events that precede it.
+        Unreliable ones may arrive before events that precede them.
         """
         return self._endpoints.progress_reliable
 

@@ -72,7 +72,7 @@ class _Batch:
 
 
 class Writer:
-    """Runs write operations in batches.
+    """The writer of one database, which runs write operations in batches that share a transaction.
 
     Args:
         connection: the connection on which the transactions run; no other task may use it.

@@ -39,7 +39,9 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class KmsState:
-    """The current seed of a plugin.
+    """The current seed of a KMS plugin, from which the keys of stored values are derived.
+
+    The plugin has encrypted the seed, and the result is stored with each value.
 
     - `cipher` encrypts with keys that are derived from the seed.
     - `sealed` is the stored message without the data: the encrypted seed, the key ID, annotations.
@@ -63,7 +65,7 @@ class KmsState:
 
 
 class KmsProbe:
-    """The health and the current seed of one plugin.
+    """The poller of one KMS plugin, which knows the plugin's health and the current seed for encryption.
 
     Args:
         name: the name of the plugin in the EncryptionConfiguration.
@@ -150,10 +152,16 @@ class KmsProbe:
         return f"{text} {self._version}, got {status.version}"
 
     async def _follow_key(self, key_id: str) -> list[str]:
-        """Extend the time of writes if `key_id`, the plugin's current one, is that of the seed; else create a new seed.
+        """Handle the plugin's current key ID, as reported by its status.
+
+        If the current seed was encrypted with this key, the time is extended until which writes may use the seed.
+        Otherwise the plugin encrypts a new seed, which replaces the current one.
+
+        Args:
+            key_id: the key ID.
 
         Returns:
-            error texts, empty if it succeeded; the previous seed is kept if a new one cannot be created.
+            Error texts, empty if it succeeded; the previous seed is kept if a new one cannot be created.
         """
         expires = time.time() + WRITE_SECONDS  # before the call, so that this time is an upper bound
         state = self._state
