@@ -120,7 +120,10 @@ class ResourceDefinition:
         return [version for version in self.versions if version not in self.disabled_versions]
 
     def subresources_in(self, version: str) -> list[Subresource]:
-        """Return the subresources of a version. A custom resource may declare one of a name for each version."""
+        """Return the subresources of a version.
+
+        A custom resource may have several subresources of the same name, each for other versions.
+        """
         return [each for each in self.subresources if not each.versions or version in each.versions]
 
     def gvk(self, version: str) -> GroupVersionKind:

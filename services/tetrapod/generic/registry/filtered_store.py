@@ -25,9 +25,9 @@ class FilteredUpdateStore(Store, ABC):
 
     @abstractmethod
     def may_contain_hidden(self, item: bytes) -> bool:
-        """Return whether an object whose JSON contains `item` may have hidden fields.
+        """Return False if an object whose JSON contains `item` has no hidden fields, so that it need not be parsed.
 
-        A cheap test that may be wrong with True. Objects for which it returns False are served without being parsed.
+        The test is cheap, so True may be wrong: the object is then parsed and passed to `hide`.
         """
 
     @abstractmethod

@@ -110,9 +110,9 @@ _LARGE_WORK: Final = _LargeWork()
 
 
 def restore_collector() -> None:
-    """Restore the settings of the garbage collector now.
+    """Restore the settings of the garbage collector that large work has changed, unless such work is in progress.
 
-    Call it when the event loop ends before its timer would do so.
+    They are normally restored by a timer. Call this when the event loop ends before.
     """
     _LARGE_WORK.end()
 

@@ -43,7 +43,7 @@ class _Queue:
 
 
 class FairScheduler:
-    """The scheduler of one event loop.
+    """The scheduler of one event loop. A step is one iteration of the loop, in which a limited number of requests run.
 
     Before each part of its work, a request calls `try_start`, or else awaits `wait`.
     """

@@ -23,7 +23,7 @@ class YieldTimer:
         self._step_ends = time.perf_counter() + seconds
 
     async def yield_if_due(self) -> None:
-        """Let other tasks run if the time of this step has passed."""
+        """Let other tasks run if the computation has run for `seconds` since it last did so."""
         if time.perf_counter() >= self._step_ends:
             await asyncio.sleep(0)
             self._step_ends = time.perf_counter() + self._seconds

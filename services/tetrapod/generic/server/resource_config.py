@@ -180,11 +180,12 @@ def _unavailable(
 ) -> dict[GroupVersionResource, bool]:
     """Return the enabled resources that the emulated release does not have, each with the value False.
 
+    The caller merges the result into `ResourceConfig.resources`.
     Upstream: k8s.io/apiserver/pkg/server/deleted_kinds.go, RemoveUnavailableKinds.
 
     Args:
         config: the configuration without regard to releases.
-        explicit: what the flag enables by name.
+        explicit: what --runtime-config enables by name.
         release: the effective version of the server.
 
     Raises:
@@ -228,7 +229,8 @@ def _is_newer(
         kind: the lifecycle of its kind.
         explicit: what --runtime-config enables by name.
         release: the effective version of the server.
-        lower: whether a version of less priority is served.
+        lower: whether the resource is served in another version with a lower priority. With
+            --emulation-forward-compatible it is then served in this version too.
 
     Raises:
         RuntimeConfigError: the resource is enabled by its name.

@@ -9,7 +9,10 @@ from tetrapod.generic.server.routes import Routes, metrics_reset
 
 
 def install_worker_metrics(routes: Routes, workers: WorkerMetrics) -> None:
-    """Replace the metrics of this process by those of all workers. DELETE resets them in all workers."""
+    """Add routes for /metrics and /metrics/slis that show the metrics of all workers, not only of this process.
+
+    DELETE resets the metrics in all workers.
+    """
     for path, page in (("/metrics", PAGE), ("/metrics/slis", SLIS)):
         routes.add(path, _handler(workers, page), listed=False)
 

@@ -17,7 +17,7 @@ _HTTPS = ":443"
 
 
 class CredentialsByHost:
-    """The users of one kubeconfig, whose names are hosts."""
+    """The credentials for admission webhooks in one kubeconfig, in which the names of users are host patterns."""
 
     def __init__(self, path: str) -> None:
         """Read the kubeconfig at `path`.

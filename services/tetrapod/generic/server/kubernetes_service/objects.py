@@ -19,7 +19,10 @@ _SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 
 
 class KubernetesEndpoints:
-    """Reads and writes of the Endpoints and the EndpointSlice. All aggregators listen on the same port."""
+    """An accessor of the Endpoints and the EndpointSlice of the Service `kubernetes`.
+
+    All aggregators must listen on the same port.
+    """
 
     def __init__(self, client: Client, port: int) -> None:
         self._client = client

@@ -26,7 +26,7 @@ _TRIES: Final = 5
 def may_be_endpoint(address: str) -> bool:
     """Return whether an Endpoints object may contain an IP address (upstream: ValidateEndpointIP).
 
-    False for other texts.
+    Return False if the text is not an IP address.
     """
     try:
         ip = ipaddress.ip_address(address)
