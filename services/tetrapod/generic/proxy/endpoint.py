@@ -18,7 +18,7 @@ DIAL_TIMEOUT: Final = 30.0
 class Endpoint:
     """A host and port with a TLS configuration.
 
-    Its equality determines which connections are shared.
+    Requests to equal endpoints share connections.
 
     Attributes:
         host: the host name or IP address.

@@ -116,7 +116,7 @@ class Exchange(ABC):
             raise self._error.error() if self._error is not None else BackendError("no answer")
 
     async def read(self, limit: int = 1 << 30) -> bytes:
-        """Return the whole body, or the rest of it.
+        """Read the response body to its end, and return it without the pieces that `chunk` has returned.
 
         Raises:
             BackendError: the connection broke, or the body is larger than `limit` bytes.

@@ -43,8 +43,8 @@ class Channel:
             tls: returns the TLS context of each new connection; None means plain TCP.
             path: the path of a Unix socket, instead of host and port; "" for none. That of an abstract socket begins
                 with a NUL byte.
-            response_timeout: in seconds, see Http2Connection.
-            on_unresponsive: see Http2Connection.
+            response_timeout: the seconds after which a server that does not answer counts as unresponsive.
+            on_unresponsive: called when the server is unresponsive; None for no callback.
         """
         self._host = host
         self._port = port

@@ -139,7 +139,11 @@ def _permitted_name(name: bytes) -> bool:
 
 @bounded(count=1024, size=256 << 10, largest=512)
 def _prefix(name: bytes) -> bytes:
-    """Return the encoded name of a header in lower case, as HTTP/2 has it, or b"" if it is left out."""
+    """Return the encoded, lower-case name of a header; b"" for a header that HTTP/2 forbids or expresses otherwise.
+
+    Raises:
+        BackendError: it is not a valid header name.
+    """
     name = name.lower()
     if not _NAME.fullmatch(name):
         raise _unsendable(f"invalid HTTP header name {go_quote(name.decode('latin-1'))}")

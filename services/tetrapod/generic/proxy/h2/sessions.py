@@ -31,7 +31,7 @@ class Http2Sessions:
         return sum(map(len, self._open.values()))
 
     def is_only_http1(self, endpoint: Endpoint) -> bool:
-        """Return whether the last connection to the endpoint is one for HTTP/1.1, although HTTP/2 was offered."""
+        """Return whether the last connection to the endpoint used HTTP/1.1, although HTTP/2 was offered."""
         return bool(self._only_http1.recall((endpoint.host, endpoint.port)))
 
     def take(self, endpoint: Endpoint) -> Http2Connection | None:
@@ -103,11 +103,7 @@ class Http2Sessions:
                     connection.drain()
 
     def close_idle(self, oldest: float) -> None:
-        """Close connections that have no exchanges.
-
-        Args:
-            oldest: the time of the event loop since which they have had none.
-        """
+        """Close the connections that have had no exchanges since `oldest`, a time of the event loop."""
         for connections in list(self._open.values()):
             for connection in list(connections):
                 if not connection.streams and connection.idle_since < oldest:
