@@ -166,7 +166,7 @@ class Counter(Metric):
         return row
 
     def clear(self) -> None:
-        """Set all values to 0. Rows that callers hold stay valid."""
+        """Set all values to 0. The lists that `row` has returned stay valid."""
         self.values.clear()
         for row in self._rows.values():
             row[0] = 0.0

@@ -263,9 +263,9 @@ class RequestMetrics:
 
 
 def in_flight(request: Request) -> list[float]:
-    """Return the row of the gauge of in-flight requests (read-only or mutating) for a request.
+    """Return the list whose only element is the number of in-flight requests of the request's kind.
 
-    Its first element is the value.
+    The kind is read-only or mutating. The caller changes the element when a request starts and when it ends.
     """
     return _IN_FLIGHT[kind_of(request)]
 

@@ -150,7 +150,10 @@ def _schema(definition: str) -> Object:
 
 
 def streamed(produces: Sequence[str]) -> tuple[str, ...]:
-    """Return the media types of a list or watch: those of `produces`, each followed by its stream if it has one."""
+    """Return the media types of a list or watch: those of `produces`, each followed by its `;stream=watch` variant.
+
+    Media types that cannot be streamed have no such variant.
+    """
     return tuple(t for name in produces for t in ((name, f"{name};stream=watch") if name in _STREAMED else (name,)))
 
 

@@ -59,7 +59,7 @@ def references(document: Any) -> set[str]:
 def _references(schema: Object) -> list[str]:
     """Return the names of the schemas that a schema in compact form (of the data files) references directly.
 
-    In this form `$ref` is a name, and a property may be named `$ref`.
+    The value of `$ref` in this form is the name of a schema. A property that is itself named `$ref` is not a reference.
     """
     names = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
     for key in ("items", "additionalProperties"):

@@ -57,7 +57,7 @@ class Definitions(Protocol):
 
 
 class BuiltinSource(SinglePartSource):
-    """The documents of the built-in resources of a server and of its other endpoints."""
+    """The source of the OpenAPI documents of a server's built-in resources and of its other endpoints."""
 
     def __init__(self, definitions: Definitions, extra: Mapping[str, Callable[[], Object]] | None = None) -> None:
         """Create the source.

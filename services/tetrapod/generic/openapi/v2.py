@@ -124,9 +124,15 @@ class _Collected:
         return renamed
 
     def _encoded(self, name: str, schema: Object) -> tuple[bytes, Sequence[Object] | None]:
-        """Convert a v3 schema to v2, and return it encoded and without its kinds, and the kinds (None if it has none).
+        """Convert a v3 schema to v2 and encode it.
 
-        `name` is the name of the schema: Quantity and IntOrString become strings in v2.
+        Args:
+            name: the name of the schema: Quantity and IntOrString become strings in v2.
+            schema: the v3 schema.
+
+        Returns:
+            The encoded v2 schema without `x-kubernetes-group-version-kind`, and the value of this member, or None if it
+                is missing.
         """
         converted = {**schema_of(schema), **_STRINGS.get(name, {})}
         kinds = converted.pop(KINDS, None)
@@ -171,7 +177,7 @@ def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
 
     Args:
         item: the v3 path item.
-        consumes: the media types of operations that have an `x-kubernetes-action` but no body.
+        consumes: the value of `consumes` for operations that have an `x-kubernetes-action` but no body.
     """
     path_item: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
     if "parameters" in item:

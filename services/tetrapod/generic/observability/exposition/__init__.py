@@ -66,7 +66,7 @@ class Form(NamedTuple):
 def negotiate(accept: str) -> Form:
     """Return the format for an Accept header; text if the header names no other supported one.
 
-    The escaping scheme is repeated, but has no effect: the names need no escaping.
+    The requested escaping scheme is repeated in the Content-Type, but has no effect: the names need no escaping.
     """
     escaping = "underscores"
     for clause in parse_accept(accept):

@@ -111,7 +111,7 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
 def _add_native(histogram: pb.Histogram, native: NativeBuckets, row: list[float]) -> None:
     """Add the native buckets of a row to a histogram message.
 
-    The sample count is computed from them, because the event loop may count values at the same time.
+    The sample count is set to the sum of these buckets, because the event loop may count values at the same time.
     """
     counts = native.counts(row)
     schema, above, below = counts.buckets

@@ -50,7 +50,7 @@ def key(value: float, schema: int) -> int:
 
 
 class Counts:
-    """The native counts of one set of labels.
+    """The bucket counts of a native histogram for one set of label values.
 
     Attributes:
         zero: the number of values that are 0 or nearly.
@@ -90,7 +90,7 @@ def _widen(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 class NativeBuckets:
-    """The native counts of one histogram, by its rows (sets of labels).
+    """The native (exponential) buckets of one `Histogram`, for each of its rows (sets of label values).
 
     Values that the histogram has counted already are taken over at the upper bounds of their classic buckets.
     """
@@ -130,7 +130,7 @@ class NativeBuckets:
 
     @classmethod
     def restore(cls, counts: Iterable[tuple[list[float], Native]]) -> NativeBuckets:
-        """Return new native counts from (row, counts) pairs."""
+        """Return new `NativeBuckets` with these counts, which are (row, counts) pairs from `snapshot`."""
         restored = cls.__new__(cls)
         restored._by_row = {}
         for row, (schema, zero, positive, negative) in counts:

@@ -40,9 +40,10 @@ def span_document(span: Span, zero: float) -> SpanDocument:
 
 
 def _shift(graft: SpanDocument, by: float) -> SpanDocument:
-    """Return a copy of another service's span with all start times increased by `by` milliseconds.
+    """Return a copy of another service's span, and of the spans below it, with all start times increased by `by` ms.
 
-    Its times begin with the arrival of the request there, which is when our span of the call started.
+    The service reports times relative to the arrival of the request there. `by` is the start of our span of the call,
+    so the copy has times relative to the start of our trace.
     """
     moved = {**graft, "start": round(graft["start"] + by, 3)}
     if "events" in graft:

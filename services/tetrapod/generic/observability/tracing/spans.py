@@ -69,7 +69,7 @@ class Trace:
     def admits(self) -> bool:
         """Count one more span and return True, or return False if it must not be recorded.
 
-        No span is recorded after the trace was closed, or beyond `MOST_SPANS`; the latter ones are counted in
+        No span is recorded after the trace was closed. Spans beyond `MOST_SPANS` are not recorded, but counted in
         `dropped`.
         """
         if self.closed or self._count >= MOST_SPANS:
@@ -290,7 +290,10 @@ _armed = False
 
 
 def arm() -> None:
-    """Replace all methods by their decorated forms, from the first requested trace on. Further calls do nothing."""
+    """Replace all methods that `traced` decorates by their decorated forms. Called when the first trace is requested.
+
+    Further calls do nothing.
+    """
     global _armed
     if not _armed:
         _armed = True
