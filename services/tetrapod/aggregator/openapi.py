@@ -97,9 +97,9 @@ class ExternalOpenAPI(SinglePartSource):
         return documents
 
     async def _entries(self, obj: Object) -> Mapping[str, _Entry]:
-        """Return the documents for the group-version and the group of an APIService, cached for 60 seconds.
+        """Return hash and URL of the documents for the group-version and the group of an APIService, by document name.
 
-        The result is empty if the server's index cannot be read.
+        They come from the server's index, which is cached for 60 seconds. The result is empty if it cannot be read.
         """
         name = obj["metadata"]["name"]
         cached = self._indexes.get(name)

@@ -30,11 +30,11 @@ class Records:
         self.groups: tuple[tuple[str, tuple[Object, ...]], ...] = ()
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after every change, when the snapshots are up to date."""
+        """Call `listener` after every change, when `external` and `groups` are up to date."""
         self._listeners.append(listener)
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an event of the APIService informer: update the records and the snapshots.
+        """Handle an event of the APIService informer: update the records and the routing data.
 
         The deletion of an APIService that was recreated since, with another uid, is ignored.
 
