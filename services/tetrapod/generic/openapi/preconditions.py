@@ -86,8 +86,11 @@ def ranges(header: str, size: int) -> list[tuple[int, int]]:
         header: the value of the Range header.
         size: the size of the document in bytes.
 
+    Returns:
+        [] if the header lists no ranges.
+
     Raises:
-        BadRange: the header is malformed, or no range is satisfiable.
+        BadRange: the header is malformed, or lists ranges of which none is satisfiable.
     """
     if not header.startswith("bytes="):
         raise BadRange(INVALID)

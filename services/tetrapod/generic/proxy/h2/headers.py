@@ -46,7 +46,7 @@ def encode_request(method: str, authority: str, target: str, headers: HeaderList
         length: the value of Content-Length; None for none.
 
     Raises:
-        BackendError: a value cannot be sent, because it contains control characters.
+        BackendError: the method, the target, the host or a header contains characters that cannot be sent.
     """
     path, host = target.encode("latin-1"), authority.encode("latin-1")
     if not _METHOD.fullmatch(method):
@@ -86,7 +86,7 @@ def parse_response(fields: HeaderList) -> tuple[int, HeaderList]:
 
 
 def parse_trailers(fields: HeaderList) -> HeaderList:
-    """Return trailers in a new list.
+    """Validate the trailers of a response, and return them in a new list.
 
     Raises:
         MalformedResponse: the stream must be reset.
