@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 TIMEOUT: Final = 5.0
 """Seconds within which the store must return the changes."""
 OLDEST: Final = 2
-"""The lowest revision since which changes can be requested. Revision 1 is that of an empty store, and no list returns
+"""The lowest revision since which changes can be requested. Revision 1 is that of an empty etcd, and no list returns
 it. Clients send it to mean "long ago"; upstream answers 410.
 """
 

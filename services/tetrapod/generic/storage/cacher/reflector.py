@@ -250,10 +250,10 @@ class Reflector:
         )
 
     def _next_slice(self) -> list[BackendEvent]:
-        """Remove the first `scheduling.events` pending events and return them.
+        """Remove the first `scheduling.events` pending events, and return them.
 
-        All other events of the last one's revision are included. At least `scheduling.events` must be pending (see
-        `_needs_slicing`).
+        The slice is longer if more events have the revision of its last one. At least `scheduling.events` must be
+        pending (see `_needs_slicing`).
         """
         pending = self._pending_events
         events = [pending.popleft() for _ in range(self._scheduling.events)]
