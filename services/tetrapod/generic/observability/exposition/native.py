@@ -130,7 +130,7 @@ class NativeBuckets:
 
     @classmethod
     def restore(cls, counts: Iterable[tuple[list[float], Native]]) -> NativeBuckets:
-        """Return new `NativeBuckets` with these counts, which are (row, counts) pairs from `snapshot`."""
+        """Return new `NativeBuckets` from (row, counts) pairs; `snapshot` has returned the counts."""
         restored = cls.__new__(cls)
         restored._by_row = {}
         for row, (schema, zero, positive, negative) in counts:

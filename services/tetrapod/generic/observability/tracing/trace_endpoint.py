@@ -37,7 +37,10 @@ _KEPT: Final = frozenset({b"audit-id", b"warning"})
 
 
 def asked_form(request: Request) -> str:
-    """Return the requested form of the trace, JSON or TEXT, or "" if no trace is requested."""
+    """Return the requested form of the trace, JSON or TEXT.
+
+    Return "" if no trace is requested, and for proxied requests, whose query parameter `trace` is for the backend.
+    """
     match = _parameter(request.query_string)
     form = _FORMS[match[1]] if match is not None else ""
     if form:

@@ -169,7 +169,7 @@ def _drop_retired(names: Labels, series: dict[Labels, Any]) -> None:
 
 
 def as_metrics(families: Iterable[Family]) -> list[Metric]:
-    """Return families as metrics that can be rendered."""
+    """Return the families as `Metric` objects, which the functions of `exposition` can render."""
     return [_as_metric(family) for family in families]
 
 
