@@ -55,7 +55,9 @@ class SeparateAggregator(SeparateService):
         delegation = RemoteDelegation(server, peers)
         client = delegation.client("kube-apiserver")
         self.hold_identity(client, SERVER)
-        self.presence = build_presence(options, client, self.backend, reachable_address(options))
+        self.presence = build_presence(
+            options, client, self.overrides.server_leases(self.backend), reachable_address(options)
+        )
         self.aggregator = AggregatorService(
             server,
             aggregator_config(options, certificate),

@@ -47,7 +47,7 @@ class SeparateCore(SeparateService):
             controller_client=controller_client,
             token_rest=RemoteTokenRequestRest(auth),
             sign=remote_secret_signer(auth),
-            probes={"etcd-0": self.probe_storage},
+            probes=self.storage_probes(),
             leadership=build_leadership(options, self.name, controller_client),
         )
         install_openapi(self.server.routes, self.server.openapi(), behind=True)

@@ -107,7 +107,7 @@ class Embedded(Program):
         client_cas = [*self.clients.files, *self.proxies.files]
         authenticator, authorizer = self.auth.authenticator, self.auth.authorizer
         self.listen(self.aggregator.director, authenticator, authorizer, self._pair, client_cas, name="apiserver")
-        self.presence = build_presence(options, self.client, self.backend, self.address)
+        self.presence = build_presence(options, self.client, self.overrides.server_leases(self.backend), self.address)
 
     def _serving_pair(self) -> CertificatePair:
         """Return the serving certificate: that of the flags, else that in --cert-dir, else the server's own.
@@ -149,7 +149,7 @@ class Embedded(Program):
             controller_client=self.controller_client,
             token_rest=self._token_rest(),
             sign=self.auth.sign_secret_token,
-            probes={"etcd-0": self.probe_storage},
+            probes=self.storage_probes(),
             leadership=build_leadership(options, "core", self.controller_client),
         )
 

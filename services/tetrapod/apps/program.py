@@ -14,7 +14,15 @@ from tetrapod.apps.wiring.generic import check_generic
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
 from tetrapod.apps.wiring.metrics import configure_metrics
-from tetrapod.apps.wiring.storage import build_encryption, cached_resources, check_backend, check_early, open_backend
+from tetrapod.apps.wiring.storage import (
+    build_encryption,
+    cached_resources,
+    check_early,
+    check_stores,
+    open_backend,
+    open_overrides,
+)
+from tetrapod.apps.wiring.storage_overrides import probe_of
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.apps.wiring.worker_metrics import build_worker_metrics
 from tetrapod.generic.admission.interface import AdmissionChain
@@ -28,7 +36,7 @@ from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
@@ -90,11 +98,17 @@ class Program:
             watch_grace_period=options.generic.shutdown_watch_termination_grace_period,
         )
         self.audit = build_audit(options, self.lifecycle)
+        self.overrides = open_overrides(options.etcd)
         self.backend = backend or open_backend(options)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
         scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
         self.storage = CachingStorageFactory(
-            self.backend, options.etcd.root, self.encryption, scheduling, cached_resources(options.etcd)
+            self.backend,
+            options.etcd.root,
+            self.encryption,
+            scheduling,
+            cached_resources(options.etcd),
+            self.overrides.by_resource,
         )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
         self.worker_metrics = build_worker_metrics(options)
@@ -144,19 +158,23 @@ class Program:
         return server
 
     def add_storage_checks(self) -> None:
-        """Register the health checks of the store, and the post-start hook that checks that it can be used."""
+        """Register the health checks of the stores, and the post-start hook that checks that they can be used."""
         root = self.options.etcd.root
         add_storage_checks(
-            self.lifecycle, self.options.etcd, self.probe_storage, lambda: check_backend(self.backend, root)
+            self.lifecycle,
+            self.options.etcd,
+            probe_of(self.backend),
+            [probe_of(store) for store in self.overrides.stores],
+            lambda: check_stores(self.backend, self.overrides, root),
         )
 
     def add_certificate_check(self, pair: CertificatePair) -> None:
         """Register the health check that fails if the serving certificate has expired."""
         add_certificate_check(self.lifecycle, pair.certificate)
 
-    async def probe_storage(self) -> None:
-        """Send a request to the store. Any error is raised, so that it can be used as a health check."""
-        await self.backend.revision()
+    def storage_probes(self) -> dict[str, Check]:
+        """Return the probes of componentstatuses for the stores, by name."""
+        return {"etcd-0": probe_of(self.backend), **self.overrides.component_probes()}
 
     def listen(
         self,
@@ -202,7 +220,7 @@ class Program:
         """
         if self.encryption is not None:
             await self.encryption.start()
-        await check_early(self.backend, self.options.etcd.root)
+        await check_early(self.backend, self.overrides, self.options.etcd.root)
         if self.worker_metrics is not None:
             await self.worker_metrics.start()
         await self.http.start()
@@ -241,6 +259,7 @@ class Program:
         await self.storage.close()
         if self.encryption is not None:
             await self.encryption.close()
+        await self.overrides.close()
         await self.backend.close()
         if self.worker_metrics is not None:
             await self.worker_metrics.stop()

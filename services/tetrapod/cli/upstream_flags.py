@@ -41,7 +41,6 @@ REJECTED: Final[dict[str, Rejected]] = {
     "enable-garbage-collector": Rejected(
         ("true",), "what objects own is always collected; --controllers says who does it"
     ),
-    "etcd-servers-overrides": Rejected(("",), "all resources are in one store"),
     "service-account-signing-endpoint": Rejected(("",), "tokens are signed by --service-account-signing-key-file"),
     "storage-backend": Rejected(("", "etcd3"), "objects are in etcd, or in SQLite without --etcd-servers"),
 }

@@ -21,6 +21,13 @@ class EtcdFlags:
     cafile: str = flag("etcd-cafile", "", "SSL Certificate Authority file used to secure etcd communication.")
     certfile: str = flag("etcd-certfile", "", "SSL certification file used to secure etcd communication.")
     keyfile: str = flag("etcd-keyfile", "", "SSL key file used to secure etcd communication.")
+    servers_overrides: tuple[str, ...] = flag(
+        "etcd-servers-overrides",
+        (),
+        "Per-resource etcd servers overrides, comma separated. The individual override format: group/resource#servers, "
+        "where servers are URLs, semicolon separated. Note that this applies only to resources compiled into this "
+        'server binary. e.g. "/pods#http://etcd4:2379;http://etcd5:2379,/events#http://etcd6:2379".',
+    )
     prefix: str = flag("etcd-prefix", "/registry", "The prefix to prepend to all resource paths in etcd.")
     compaction_interval: float = flag(
         "etcd-compaction-interval",

@@ -6,6 +6,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, pkg/server/co
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from tetrapod.apps.options.etcd import EtcdFlags
@@ -16,29 +17,36 @@ from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.timestamps import now
 
 
-def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, validate: Check) -> None:
-    """Register the checks `etcd`, `etcd-readiness` and `informer-sync`, and the post-start hook `storage-readiness`.
+def add_storage_checks(
+    lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, overrides: Sequence[Check], validate: Check
+) -> None:
+    """Register the checks of stores and `informer-sync`, and the post-start hook `storage-readiness`.
 
-    `etcd-readiness` has a timeout of its own: a slow store makes the server unready, so that it gets no more requests,
-    but not dead.
+    The checks of the default store are `etcd` and `etcd-readiness`, those of the others `etcd-override-N` and
+    `etcd-override-readiness-N`. The checks of readiness have a timeout of their own: a slow store makes the server
+    unready, so that it gets no more requests, but not dead.
 
     Args:
         lifecycle: the hooks and checks of the server.
         flags: the timeouts.
-        probe: sends a request to the store, and raises its error.
-        validate: checks that the server can use the objects in the store. The server is not ready before that has
+        probe: sends a request to the default store, and raises its error.
+        overrides: the probes of the other stores.
+        validate: checks that the server can use the objects in the stores. The server is not ready before that has
             succeeded.
     """
 
-    def with_timeout(seconds: float) -> Check:
+    def with_timeout(probe: Check, seconds: float) -> Check:
         async def check() -> None:
             async with asyncio.timeout(seconds):
                 await probe()
 
         return check
 
-    lifecycle.add_check("etcd", with_timeout(flags.healthcheck_timeout))
-    lifecycle.add_check("etcd-readiness", with_timeout(flags.readycheck_timeout), ("readyz",))
+    stores = [("etcd", "etcd-readiness", probe)]
+    stores += [(f"etcd-override-{n}", f"etcd-override-readiness-{n}", other) for n, other in enumerate(overrides)]
+    for health, readiness, probe_store in stores:
+        lifecycle.add_check(health, with_timeout(probe_store, flags.healthcheck_timeout))
+        lifecycle.add_check(readiness, with_timeout(probe_store, flags.readycheck_timeout), ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
     lifecycle.on_start("storage-readiness", validate)
 

@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.storage_overrides import StorageOverrides, parse_overrides
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
@@ -49,13 +50,22 @@ def open_backend(options: Options) -> Backend:
         ValueError: a flag or a file is invalid.
     """
     if options.etcd.servers:
-        return _etcd(options.etcd)
+        return _etcd(options.etcd, options.etcd.servers)
     from tetrapod.generic.storage.sqlite.backend import HISTORY_SECONDS, SqliteBackend
 
     return SqliteBackend(options.database, history_seconds=options.etcd.compaction_interval or HISTORY_SECONDS)
 
 
-def _etcd(flags: EtcdFlags) -> EtcdBackend:
+def open_overrides(flags: EtcdFlags) -> StorageOverrides:
+    """Return the stores of --etcd-servers-overrides, which the caller closes. They are not contacted yet.
+
+    Raises:
+        ValueError: a flag or a file is invalid.
+    """
+    return StorageOverrides(parse_overrides(flags.servers_overrides), lambda servers: _etcd(flags, servers))
+
+
+def _etcd(flags: EtcdFlags, servers: Sequence[str]) -> EtcdBackend:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
     if flags.cafile:
@@ -70,7 +80,7 @@ def _etcd(flags: EtcdFlags) -> EtcdBackend:
     if flags.certfile:
         check_pair(CertificatePair(flags.certfile, flags.keyfile), "etcd-certfile", "etcd-keyfile")
     files = (flags.cafile or None, flags.certfile or None, flags.keyfile or None)
-    return EtcdBackend(flags.servers, *files, compaction_seconds=flags.compaction_interval)
+    return EtcdBackend(servers, *files, compaction_seconds=flags.compaction_interval)
 
 
 def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
@@ -95,26 +105,43 @@ def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
     return lambda resource: flags.watch_cache and not uncached.get(resource, False)
 
 
-async def check_early(backend: Backend, root: str) -> None:
-    """Call `check_backend`, but return normally if the store does not respond within 3 seconds.
+async def check_early(backend: Backend, overrides: StorageOverrides, root: str) -> None:
+    """Call `check_stores`, but return normally if a store does not respond within 3 seconds.
 
-    A post-start hook then checks the store when it responds. `root` is the prefix of all keys.
+    A post-start hook then checks the stores when they respond.
     """
     with contextlib.suppress(Unavailable, TimeoutError):
         async with asyncio.timeout(_EARLY_TIMEOUT):
-            await check_backend(backend, root)
+            await check_stores(backend, overrides, root)
 
 
-async def check_backend(backend: Backend, root: str) -> None:
-    """Check, before anything is written, that this server can use the store. `root` is the prefix of all keys.
+async def check_stores(backend: Backend, overrides: StorageOverrides, root: str) -> None:
+    """Check, before anything is written, that this server can use its stores.
+
+    Args:
+        backend: the default store.
+        overrides: the stores of single resources.
+        root: the prefix of all keys.
 
     Raises:
         CannotOpen: the etcd members belong to several clusters, or a kube-apiserver has stored objects as protobuf.
         Unavailable: the store does not respond.
     """
+    await _check_store(backend, f"{root}/namespaces/", "--etcd-servers")
+    for store in overrides.stores:
+        await _check_store(store, f"{root}/", "--etcd-servers-overrides")
+
+
+async def _check_store(backend: Backend, prefix: str, flag: str) -> None:
+    """Check that this server can use a store, and the first object whose key begins with `prefix`.
+
+    `flag` names the store in errors; see `check_stores`.
+    """
     if isinstance(backend, _Checked):
-        await backend.check()
-    prefix = f"{root}/namespaces/"
+        try:
+            await backend.check()
+        except CannotOpen as error:
+            raise CannotOpen(f"{flag}: {error}") from None
     page = await backend.range(prefix, prefix_end(prefix), limit=1)
     if page.kvs and page.kvs[0].value.startswith(_PROTOBUF):
         raise CannotOpen(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
@@ -64,6 +65,9 @@ _ORDER: Final = (
 registration, and `shutdown` is the last.
 """
 _PLACES: Final = {**{name: place for place, name in enumerate(_ORDER)}, "shutdown": len(_ORDER) + 1}
+
+_OVERRIDE: Final = re.compile(r"etcd-override(?P<readiness>-readiness)?-(?P<number>[0-9]+)")
+"""The checks of the stores of --etcd-servers-overrides. Those of one store follow each other."""
 
 
 class RemoteChecks(Protocol):
@@ -151,7 +155,22 @@ async def _log_is_written() -> None:
 
 def _ordered(names: Iterable[str]) -> list[str]:
     """Return the names of checks in upstream's order."""
-    return sorted(names, key=lambda name: _PLACES.get(name, len(_ORDER)))
+
+    def place(name: str) -> tuple[int, int]:
+        if (override := _OVERRIDE.fullmatch(name)) is not None:
+            return _PLACES["etcd-readiness"], 1 + int(override["number"])
+        return _PLACES.get(name, len(_ORDER)), 0
+
+    return sorted(names, key=place)
+
+
+def _group(name: str) -> str:
+    """Return the name that excludes a check together with others, or "".
+
+    Upstream: pkg/server/options/etcd.go, NamedGroupedCheck
+    """
+    override = _OVERRIDE.fullmatch(name)
+    return "" if override is None else f"etcd{override['readiness'] or ''}"
 
 
 def _single(failure: str | None) -> Response:
@@ -170,7 +189,7 @@ async def _results(
     """
 
     async def own() -> Mapping[str, str | None]:
-        wanted = [name for name in checks if name not in excluded]
+        wanted = [name for name in checks if excluded.isdisjoint((name, _group(name)))]
         reasons = await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted))
         return {**dict.fromkeys(checks), **dict(zip(wanted, reasons, strict=True))}
 
@@ -178,7 +197,7 @@ async def _results(
     for results in await asyncio.gather(own(), *(other.results(endpoint) for other in remote)):
         for name, failure in results.items():
             merged[name] = merged.get(name) or failure
-    return {name: None if name in excluded else merged[name] for name in _ordered(merged)}
+    return {name: merged[name] if excluded.isdisjoint((name, _group(name))) else None for name in _ordered(merged)}
 
 
 async def _check_all(
@@ -192,12 +211,14 @@ async def _check_all(
     for name, failure in results.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
+        elif _group(name) in excluded:
+            lines.append(f"[+]{name} excluded with {_group(name)}: ok")
         elif failure is None:
             lines.append(f"[+]{name} ok")
         else:
             lines.append(f"[-]{name} failed: reason withheld")
             failed.append(f"{name}: {failure}")
-    unknown = sorted(excluded - results.keys())
+    unknown = sorted(excluded - results.keys() - {_group(name) for name in results if name not in excluded})
     warning = f"warn: some health checks cannot be excluded: no matches for {_quote_all(unknown)}\n" if unknown else ""
     text = "\n".join(lines) + "\n"
     if failed:

@@ -1,4 +1,4 @@
-"""The metric of the store's size.
+"""The metric of the sizes of stores.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics, storage monitor
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, Gauge
@@ -19,8 +20,6 @@ _SIZE: Final = Gauge(
     "Size of the storage database file physically allocated in bytes.",
     ("storage_cluster_id",),
 )
-_CLUSTER: Final = ("etcd-0",)
-"""Upstream's name of the first etcd cluster; there is only one."""
 _TIMEOUT: Final = 1.0
 
 
@@ -30,12 +29,18 @@ class Sized(Protocol):
     async def size(self) -> int: ...
 
 
-_stores: Final[weakref.WeakSet[Sized]] = weakref.WeakSet()
+_stores: Final[weakref.WeakKeyDictionary[Sized, tuple[str, ...]]] = weakref.WeakKeyDictionary()
 
 
-def register(store: Sized) -> None:
-    """Report the size of a store in the metric, for as long as the caller keeps the store (a weak reference)."""
-    _stores.add(store)
+def register(stores: Sequence[Sized]) -> None:
+    """Report the sizes of stores in the metric, for as long as the caller keeps them (weak references).
+
+    Args:
+        stores: the default store, and that of each resource with one of its own. Upstream's names `etcd-0`, `etcd-1`
+            and so on follow this order.
+    """
+    for number, store in enumerate(stores):
+        _stores[store] = (*(_stores.get(store, ()) if number else ()), f"etcd-{number}")
 
 
 async def _read_sizes() -> None:
@@ -45,10 +50,12 @@ async def _read_sizes() -> None:
     except.
     """
     _SIZE.values.clear()
-    for store in list(_stores):
+    for store, names in list(_stores.items()):
         try:
             async with asyncio.timeout(_TIMEOUT):
-                _SIZE.set(_CLUSTER, await store.size())
+                size = await store.size()
+            for name in names:
+                _SIZE.set((name,), size)
         except Exception as error:
             log.debug("the size of the store cannot be read: %s", error)
 

@@ -1,10 +1,10 @@
-"""`CachingStorageFactory`: creates one Cacher per resource over one backend."""
+"""`CachingStorageFactory`: creates one Cacher per resource, over one backend or those of single resources."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import sizes
@@ -18,17 +18,22 @@ from tetrapod.machinery.gvk import GroupResource
 if TYPE_CHECKING:
     from tetrapod.generic.storage.encryption.encryption import Encryption
 
+_STORED_WITH: Final = {GroupResource("", "servicenodeportallocations"): GroupResource("", "services")}
+"""Resources that are in the store of another one. Upstream: pkg/registry/core/rest/storage_core.go"""
+
 
 class CachingStorageFactory:
-    """The implementation of `StorageFactory` over one backend.
+    """The implementation of `StorageFactory`.
 
     For a prefix that was requested before, it returns the same Cacher, even if the rest of the configuration differs.
 
     Args:
+        backend: the store of all resources without another one.
         path_prefix: the prefix of all keys (--etcd-prefix).
         encryption: encryption at rest; None stores plain values.
         scheduling: the limit of events that a watch cache applies in one step of the event loop.
         cached: returns whether reads of a resource are answered by its watch cache; None for all resources.
+        overrides: the stores of single built-in resources, or of all of a group (`*`).
     """
 
     def __init__(
@@ -38,37 +43,48 @@ class CachingStorageFactory:
         encryption: Encryption | None = None,
         scheduling: FairScheduling = DEFAULT,
         cached: Callable[[GroupResource], bool] | None = None,
+        overrides: Mapping[GroupResource, Backend] | None = None,
     ) -> None:
         self.backend = backend
+        self._overrides = overrides or {}
         self._cached = cached
         self._encryption = encryption
         self._scheduling = scheduling
-        sizes.register(backend)
+        sizes.register([backend, *self._overrides.values()])
         self._root = path_prefix.rstrip("/")
-        self._leases = LeaseManager(backend)
+        self._leases = {store: LeaseManager(store) for store in (backend, *self._overrides.values())}
         self._cachers: dict[str, Cacher] = {}
 
     def resource(self, config: StorageConfig) -> Cacher:
         """Return the Cacher of a resource, creating it at the first call for its prefix. Creating it does no I/O."""
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
-            backend = (
-                self.backend
-                if self._encryption is None
-                else self._encryption.backend(self.backend, config.group_resource)
-            )
+            store = self._store(config)
+            backend = store if self._encryption is None else self._encryption.backend(store, config.group_resource)
             cacher = self._cachers[config.prefix] = Cacher(
                 backend,
                 config,
                 root=self._root,
-                leases=self._leases,
+                leases=self._leases[store],
                 scheduling=self._scheduling,
                 cached_reads=self._cached is None or self._cached(config.group_resource),
             )
         return cacher
 
+    def _store(self, config: StorageConfig) -> Backend:
+        """Return the store of a resource.
+
+        As upstream, custom resources, CustomResourceDefinitions and APIServices are always in the default store. Their
+        prefixes contain the group.
+        """
+        resource = _STORED_WITH.get(config.group_resource, config.group_resource)
+        if not self._overrides or config.prefix == f"{resource.group}/{resource.resource}":
+            return self.backend
+        of_group = self._overrides.get(GroupResource(resource.group, "*"), self.backend)
+        return self._overrides.get(resource, of_group)
+
     def presence(self) -> Presence:
-        """Return a new observer of which resources have objects. The caller closes it."""
+        """Return a new observer of which custom resources have objects. The caller closes it."""
         return Presence(self.backend, self._root)
 
     async def drop(self, prefix: str) -> None:

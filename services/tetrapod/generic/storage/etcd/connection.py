@@ -250,7 +250,7 @@ class Endpoints:
             try:
                 self._check_cluster(connection)
             except Unavailable as error:
-                raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
+                raise CannotOpen(f"{error}; name the members of one cluster only") from None
 
     def _check_cluster(self, connection: Connection) -> None:
         """Raise Unavailable if the endpoint belongs to another cluster than an endpoint contacted before.
