@@ -77,6 +77,8 @@ class CoreConfig:
         event_ttl: seconds until an event is deleted.
         allow_privileged: whether containers may be privileged.
         signing: the CAs of the signers of certificate requests.
+        max_connection_bytes_per_second: the limit in each direction of exec, attach, port-forward and other upgraded
+            connections; 0 for none.
     """
 
     service_cluster_ip_range: str
@@ -94,6 +96,7 @@ class CoreConfig:
     event_ttl: float = 3600.0
     allow_privileged: bool = True
     signing: SigningKeys = field(default_factory=SigningKeys)
+    max_connection_bytes_per_second: int = 0
 
 
 _RESOURCES_OF_CONTROLLERS: Final = {
@@ -140,7 +143,7 @@ class CoreService:
         self._sign = sign
         self._controller_client = controller_client
         self._leadership = leadership
-        self.backends = BackendPool()
+        self.backends = BackendPool(max_bytes_per_second=config.max_connection_bytes_per_second)
         self._addresses = addresses = ClusterIPs(service_ranges(config.service_cluster_ip_range), client)
         self._ports = ports = NodePorts(config.node_ports, server.storage)
         dependencies = Dependencies(

@@ -15,7 +15,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     line = [
         "--contention-profiling",
         "--secure-port=1",
-        "--max-connection-bytes-per-sec",
+        "--storage-initialization-timeout",
         "1s",
         "--contention-profiling=false",
         "--log-flush-frequency=5s",
@@ -26,7 +26,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     assert known == ["--secure-port=1", "--bind-address", "::"]
     assert ignored == [
         "contention-profiling",
-        "max-connection-bytes-per-sec",
+        "storage-initialization-timeout",
         "contention-profiling",
         "log-flush-frequency",
     ]

@@ -82,6 +82,12 @@ class WorkloadFlags:
     )
     allow_privileged: bool = flag("allow-privileged", True, "If true, allow privileged containers.")
     event_ttl: float = flag("event-ttl", 3600.0, "Amount of time to retain events.")
+    max_connection_bytes_per_sec: int = flag(
+        "max-connection-bytes-per-sec",
+        0,
+        "If non-zero, throttle each user connection to this number of bytes/sec. Currently only applies to "
+        "long-running requests.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

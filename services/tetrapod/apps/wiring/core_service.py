@@ -50,6 +50,7 @@ def core_config(
         event_ttl=options.workloads.event_ttl,
         allow_privileged=options.workloads.allow_privileged,
         signing=signing_keys(options.signing),
+        max_connection_bytes_per_second=options.workloads.max_connection_bytes_per_sec,
     )
 
 

@@ -115,7 +115,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         raise NotUpgraded(f"invalid upgrade response: status code {connection.status}")
     if connection.status == 101:
         return (
-            _switch(connection, from_peer=dropped is DROPPED_FROM_PEERS)
+            _switch(connection, pool.max_bytes_per_second, from_peer=dropped is DROPPED_FROM_PEERS)
             if upgrade
             else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
         )
@@ -175,11 +175,12 @@ def _length(headers: HeaderList) -> int | None:
     return length
 
 
-def _switch(connection: Exchange, *, from_peer: bool) -> UpgradeResponse:
+def _switch(connection: Exchange, rate: int, *, from_peer: bool) -> UpgradeResponse:
     """Return the 101 response to an upgrade request that the backend accepted; it joins the two connections.
 
     Args:
         connection: the exchange with the 101 of the backend.
+        rate: the limit of bytes per second in each direction; 0 for none.
         from_peer: whether the backend is a peer service. Its internal headers (RESPONSE_HEADERS) are then set in
             `headers` of the response, for the filters of this server. The client never gets them.
     """
@@ -187,7 +188,7 @@ def _switch(connection: Exchange, *, from_peer: bool) -> UpgradeResponse:
 
     async def run(client: Hijacked) -> None:
         client.transport.write(render(101, b"", shown, b""))
-        splice = Splice()
+        splice = Splice(rate)
         connection.detach(splice.backend)
         client.take_over(splice.client)
         await splice.run()

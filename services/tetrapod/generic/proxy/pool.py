@@ -40,9 +40,15 @@ RoundTripOpt).
 
 
 class BackendPool:
-    """A pool of connections. All failures of connections and requests are raised as BackendError."""
+    """A pool of connections. All failures of connections and requests are raised as BackendError.
 
-    def __init__(self) -> None:
+    Args:
+        max_bytes_per_second: the limit in each direction of a connection that a client and a backend have upgraded; 0
+            for none.
+    """
+
+    def __init__(self, *, max_bytes_per_second: int = 0) -> None:
+        self.max_bytes_per_second = max_bytes_per_second
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
         self._all: set[BackendConnection] = set()
         self._http2 = Http2Sessions()

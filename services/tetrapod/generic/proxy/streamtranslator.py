@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import orjson
@@ -31,7 +32,8 @@ from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
-from tetrapod.generic.proxy.transformed_ends import PipeEnd, pipe_ends
+from tetrapod.generic.proxy.throttle import Throttle
+from tetrapod.generic.proxy.transformed_ends import PipeEnd, pipe_ends, wait_for_any, wait_for_delivery
 from tetrapod.machinery.gvk import Object
 
 PROTOCOL: Final = "v5.channel.k8s.io"
@@ -109,7 +111,7 @@ async def translate(
         if connection.status != 101:
             _send_status(client_end, await _upgrade_error(connection))
             return
-        translation = _Translation(client_end, kubelet_end, connection, streams)
+        translation = _Translation(client_end, kubelet_end, connection, streams, pool.max_bytes_per_second)
         try:
             _send_status(client_end, await translation.status())
         finally:
@@ -127,9 +129,19 @@ def _send_status(client_end: PipeEnd, status: Object) -> None:
 
 
 class _Translation:
-    """The translation between a connected client and a connected kubelet. Creating it opens the SPDY streams."""
+    """The translation between a connected client and a connected kubelet. Creating it opens the SPDY streams.
 
-    def __init__(self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: Exchange, streams: Streams) -> None:
+    Args:
+        client_end: the connection of the client.
+        kubelet_end: the end that is attached to the connection of the kubelet.
+        connection: the connection of the kubelet.
+        streams: the streams of the request.
+        rate: the limit of bytes per second of stdin, stdout and stderr, each; 0 for none.
+    """
+
+    def __init__(
+        self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: Exchange, streams: Streams, rate: int
+    ) -> None:
         self._client_end, self._kubelet_end = client_end, kubelet_end
         self._messages = Messages()
         self._session = Session(kubelet_end.write, self._from_kubelet)
@@ -140,6 +152,11 @@ class _Translation:
         self._closed: set[int] = set()
         self._error = bytearray()
         self._done = asyncio.Event()
+        self._output = {
+            channel: Throttle(rate, partial(self._write_to_client, channel), kubelet_end)
+            for channel in (_STDOUT, _STDERR)
+        }
+        self._input = Throttle(rate, self._write_stdin, client_end)
         kubelet_end.receive_with(self._session.feed)
         client_end.receive_with(self._from_client)
 
@@ -147,31 +164,32 @@ class _Translation:
         """Close both connections, and drop the session, which refers back to this object."""
         self._kubelet_end.close()
         self._client_end.close()
+        for throttle in (self._input, *self._output.values()):
+            throttle.close()
         del self._session
 
     async def status(self) -> Object:
         """Wait until the kubelet has ended its streams or a connection has ended, and return the final status."""
-        waits = [
-            asyncio.ensure_future(event.wait())
-            for event in (self._done, self._client_end.ended, self._kubelet_end.ended)
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await wait_for_any(self._done, self._client_end.ended, self._kubelet_end.ended)
+        await wait_for_delivery(self._client_end, *self._output.values())
         return _status_of(bytes(self._error))
 
     def _from_kubelet(self, stream: int, data: bytes, ended: bool) -> None:
         channel = self._channel_of.get(stream)
         if channel in (_STDOUT, _STDERR) and data:
-            self._client_end.write(frame(BINARY, bytes((channel,)) + data))
+            self._output[channel].send(data)
         elif channel == _ERROR and len(self._error) < _LARGEST_STATUS:
             self._error += data
         if ended and channel is not None:
             self._open.discard(channel)
             if not self._open:
                 self._done.set()
+
+    def _write_to_client(self, channel: int, data: bytes) -> None:
+        self._client_end.write(frame(BINARY, bytes((channel,)) + data))
+
+    def _write_stdin(self, data: bytes) -> None:
+        self._session.send(self._stream_of[_STDIN], data)
 
     def _from_client(self, data: bytes) -> None:
         try:
@@ -190,7 +208,9 @@ class _Translation:
             channel, data = payload[0], payload[1:]
             if channel == _CLOSED and data:
                 self._end(data[0])
-            elif channel in (_STDIN, _RESIZE) and channel in self._stream_of and channel not in self._closed and data:
+            elif channel == _STDIN and channel in self._stream_of and channel not in self._closed and data:
+                self._input.send(data)
+            elif channel == _RESIZE and channel in self._stream_of and data:
                 self._session.send(self._stream_of[channel], data)
 
     def _end(self, channel: int) -> None:
@@ -200,7 +220,7 @@ class _Translation:
         """
         if channel == _STDIN and channel in self._stream_of and channel not in self._closed:
             self._closed.add(channel)
-            self._session.send(self._stream_of[channel], b"", last=True)
+            self._input.then(lambda: self._session.send(self._stream_of[channel], b"", last=True))
 
 
 async def _upgrade_error(connection: Exchange) -> Object:

@@ -5,7 +5,6 @@ Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from tetrapod.generic.http.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
@@ -24,9 +23,11 @@ from tetrapod.generic.http.websocket import (
 )
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
+from tetrapod.generic.proxy.exchange import Exchange
 from tetrapod.generic.proxy.headers import returned_headers
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.proxy.transformed_ends import pipe_ends
+from tetrapod.generic.proxy.throttle import Throttle
+from tetrapod.generic.proxy.transformed_ends import pipe_ends, wait_for_any, wait_for_delivery
 
 _TUNNELS: Final = Counter(
     "apiserver_stream_tunnel_requests_total",
@@ -85,35 +86,52 @@ async def tunnel(
     _TUNNELS.add(("101",))
 
     async def run(client: Hijacked) -> None:
-        client_end, kubelet_end = pipe_ends()
-        messages = Messages()
-
-        def from_client(data: bytes) -> None:
-            try:
-                for opcode, payload in messages.feed(data):
-                    if opcode in (BINARY, TEXT):
-                        kubelet_end.write(payload)
-                    elif opcode == PING:
-                        client_end.write(frame(PONG, payload))
-                    elif opcode == CLOSE:
-                        client_end.write(frame(CLOSE, payload[:2]))
-                        client_end.close()
-            except WebSocketError:
-                client_end.close()
-
-        client.transport.write(head)
-        connection.detach(kubelet_end)
-        client.take_over(client_end)
-        kubelet_end.receive_with(lambda data: client_end.write(frame(BINARY, data)))
-        client_end.receive_with(from_client)
-        try:
-            ends = [asyncio.ensure_future(end.ended.wait()) for end in (client_end, kubelet_end)]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for end in ends:
-                end.cancel()
-            client_end.write(frame(CLOSE, NORMAL))
-        finally:
-            client_end.close()
-            kubelet_end.close()
+        await _connect(client, connection, head, pool.max_bytes_per_second)
 
     return UpgradeResponse(run)
+
+
+async def _connect(client: Hijacked, connection: Exchange, head: bytes, rate: int) -> None:
+    """Pass data between the client and the kubelet until one of them closes its connection.
+
+    Args:
+        client: the connection of the client, which gets WebSocket messages.
+        connection: the connection of the kubelet.
+        head: the response to the handshake.
+        rate: the limit of bytes per second in each direction; 0 for none.
+    """
+    client_end, kubelet_end = pipe_ends()
+    to_kubelet = Throttle(rate, kubelet_end.write, client_end)
+    to_client = Throttle(rate, lambda data: client_end.write(frame(BINARY, data)), kubelet_end)
+    messages = Messages()
+
+    def from_client(data: bytes) -> None:
+        try:
+            for opcode, payload in messages.feed(data):
+                if opcode in (BINARY, TEXT):
+                    to_kubelet.send(payload)
+                elif opcode == PING:
+                    client_end.write(frame(PONG, payload))
+                elif opcode == CLOSE:
+                    client_end.write(frame(CLOSE, payload[:2]))
+                    client_end.close()
+        except WebSocketError:
+            client_end.close()
+
+    client.transport.write(head)
+    connection.detach(kubelet_end)
+    client.take_over(client_end)
+    kubelet_end.receive_with(to_client.send)
+    client_end.receive_with(from_client)
+    try:
+        await wait_for_any(client_end.ended, kubelet_end.ended)
+        if client_end.ended.is_set():
+            await wait_for_delivery(kubelet_end, to_kubelet)
+        else:
+            await wait_for_delivery(client_end, to_client)
+        client_end.write(frame(CLOSE, NORMAL))
+    finally:
+        to_kubelet.close()
+        to_client.close()
+        client_end.close()
+        kubelet_end.close()

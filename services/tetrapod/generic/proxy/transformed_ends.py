@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+
+from tetrapod.generic.proxy.held_protocol import HeldProtocol
+from tetrapod.generic.proxy.throttle import Throttle
 
 
-class PipeEnd(asyncio.Protocol):
+class PipeEnd(HeldProtocol):
     """The protocol of one of the two connections (client and backend) of a proxy that transforms data.
 
     Bytes that arrive before `receive_with` is called are buffered. If writing to this connection must pause, reading
@@ -23,7 +25,7 @@ class PipeEnd(asyncio.Protocol):
     """
 
     def __init__(self) -> None:
-        self.transport: Any = None
+        super().__init__()
         self.peer: PipeEnd | None = None
         self.ended = asyncio.Event()
         self._receive: Callable[[bytes], None] | None = None
@@ -43,9 +45,6 @@ class PipeEnd(asyncio.Protocol):
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(data)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-
     def data_received(self, data: bytes) -> None:
         if self._receive is None:
             self._early.append(data)
@@ -57,14 +56,12 @@ class PipeEnd(asyncio.Protocol):
         self._receive = self.peer = None  # both refer back to this object
 
     def pause_writing(self) -> None:
-        peer = self.peer
-        if peer is not None and peer.transport is not None and not peer.transport.is_closing():
-            peer.transport.pause_reading()
+        if self.peer is not None:
+            self.peer.hold(self)
 
     def resume_writing(self) -> None:
-        peer = self.peer
-        if peer is not None and peer.transport is not None and not peer.transport.is_closing():
-            peer.transport.resume_reading()
+        if self.peer is not None:
+            self.peer.release(self)
 
     def close(self) -> None:
         """Close the connection after its buffer was sent, and ignore bytes that still arrive."""
@@ -74,6 +71,24 @@ class PipeEnd(asyncio.Protocol):
 
 
 def _drop(_: bytes) -> None: ...
+
+
+async def wait_for_any(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+async def wait_for_delivery(receiver: PipeEnd, *throttles: Throttle) -> None:
+    """Wait until the throttles have delivered all data to `receiver`, or `receiver` has ended."""
+    for throttle in throttles:
+        delivered = asyncio.Event()
+        throttle.then(delivered.set)
+        await wait_for_any(delivered, receiver.ended)
 
 
 def pipe_ends() -> tuple[PipeEnd, PipeEnd]:

@@ -1,0 +1,47 @@
+"""The base of protocols that pass data on: reading continues when nobody holds it any more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class HeldProtocol(asyncio.Protocol):
+    """A protocol whose transport several objects may stop from reading.
+
+    Attributes:
+        transport: the transport; None before `connection_made`.
+    """
+
+    def __init__(self) -> None:
+        self.transport: Any = None
+        self._holders: set[int] = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def hold(self, holder: object) -> None:
+        """Stop reading until `holder` releases it."""
+        if not self._holders and self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+            _limit_read_buffer(self.transport, 1, 0)
+        self._holders.add(id(holder))
+
+    def release(self, holder: object) -> None:
+        """Continue to read unless another object holds it. Do nothing if `holder` does not hold it."""
+        if id(holder) not in self._holders:
+            return
+        self._holders.discard(id(holder))
+        if not self._holders and self.transport is not None and not self.transport.is_closing():
+            _limit_read_buffer(self.transport, None, None)
+            self.transport.resume_reading()
+
+
+def _limit_read_buffer(transport: Any, high: int | None, low: int | None) -> None:
+    """Set how many bytes a TLS transport reads from its socket while it is paused; None sets the defaults.
+
+    A TLS transport of uvloop that reaches the end of its socket while it is paused discards the data that it has not
+    passed on. With a limit of one byte it does not reach the end before it has passed on what precedes it.
+    """
+    if (set_limits := getattr(transport, "set_read_buffer_limits", None)) is not None:
+        set_limits(high, low)
