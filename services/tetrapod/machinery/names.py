@@ -94,12 +94,12 @@ _ENV_VAR_RELAXED_TEXT = (
 
 
 def max_length_text(limit: int) -> str:
-    """Return the error message for a text that is longer than `limit`, which it calls characters."""
+    """Return the error message for a text that is longer than `limit`. The message names characters as the unit."""
     return f"must be no more than {limit} characters"
 
 
 def max_bytes_text(limit: int) -> str:
-    """Return the error message for a text that is longer than `limit`, which it calls bytes."""
+    """Return the error message for a text that is longer than `limit`. The message names bytes as the unit."""
     return f"must be no more than {limit} bytes"
 
 

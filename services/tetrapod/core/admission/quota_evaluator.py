@@ -92,10 +92,10 @@ class CoreEvaluator:
         return (str(attributes.resource.group_resource), attributes.subresource) in _UPDATES
 
     async def change(self, attributes: Attributes) -> CoreChange | None:
-        """Return the change of usage by the write, or None if it cannot change any.
+        """Return how the write changes the usage of quotas, or None if it does not.
 
-        Deletes change none, because the quota controller corrects the usage. A pod update changes none unless it sets
-        or removes activeDeadlineSeconds; resizes can.
+        The result is None for deletes, because the quota controller subtracts their usage later. It is also None for
+        updates of pods that neither set nor remove activeDeadlineSeconds; resizes change the usage.
         """
         resource = attributes.resource.group_resource
         new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None

@@ -116,7 +116,7 @@ def _limits(pod: Object) -> list[Needs]:
 
 
 def _containers(pod: Object, ways: list[Needs]) -> Usage:
-    """Return the largest total of the pod's containers among those that several functions result in.
+    """Return the total resources of the pod's containers; if several functions compute them, the largest total.
 
     The largest total is chosen separately for each resource name.
 

@@ -129,9 +129,9 @@ class FinalizingController(CrdController):
         return True
 
     async def _any_left(self, crd: Crd) -> bool:
-        """Return whether custom resources are left.
+        """Return whether the definition has custom resources left.
 
-        The first and every `_DELETE_AGAIN`th call for a definition delete all of them before they look.
+        The first call for a definition, and every `_DELETE_AGAIN`th call, first deletes all custom resources.
         """
         store = (await self._serving_of(crd)).store
         checks = self._checks.get(crd.uid, 0)

@@ -133,9 +133,9 @@ def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of visiting all elements of the receiver, a list, or all characters of it, a string.
+    """Return the cost of a call that visits all elements of its receiver, or all characters of a string.
 
-    The size of the result is None. The whole result is None for a call without receiver.
+    The size of the call's result is None. For a call without receiver, None is returned instead of cost and size.
 
     Args:
         sizes: the sizes of values that are known so far.

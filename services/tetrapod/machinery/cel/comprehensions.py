@@ -107,11 +107,11 @@ def plan_fold(over: Eval, bind: _Bind, accu: int, init: Eval, condition: Eval | 
     Args:
         over: evaluates the list or map.
         bind: the iteration over it, from `binder`.
-        accu: the slot of the accumulator.
+        accu: the index of the accumulator in `Frame.slots`.
         init: evaluates the first value of the accumulator.
         condition: evaluates whether the loop goes on; None means always.
-        step: evaluates the next value of the accumulator. An error in it, or in the condition, is stored there, and
-            raised when the accumulator is read.
+        step: evaluates the next value of the accumulator. An error in it, or in the condition, is stored in the
+            accumulator, and raised when the accumulator is read.
         result: evaluates the result.
     """
 
@@ -135,7 +135,7 @@ def plan_binding(accu: int, init: Eval, result: Eval) -> Eval:
     """Return the evaluation function of `result` with a variable that is computed at first use, as in `cel.bind`.
 
     Args:
-        accu: the slot of the variable.
+        accu: the index of the variable in `Frame.slots`.
         init: evaluates the variable.
         result: evaluates the result.
     """

@@ -43,7 +43,7 @@ class Frame:
 
 
 class Failed:
-    """The value in an accumulator's slot after a step of its comprehension failed.
+    """The value that an accumulator gets in `Frame.slots` if a step of its comprehension fails.
 
     The comprehension continues, because a later step may not read the accumulator. Reading it raises `failure`.
 

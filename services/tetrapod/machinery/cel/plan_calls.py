@@ -39,7 +39,7 @@ def insert(*args: Any) -> Any:
 
 
 def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a regex function for calls with a constant pattern, whose error for a text of a wrong type differs.
+    """Return a regex function for calls with a constant pattern, which reports a text of a wrong type in another way.
 
     The error is a plain `no such overload`, because upstream replaces such a call by an optimized function that checks
     the text itself (OptOptimize).

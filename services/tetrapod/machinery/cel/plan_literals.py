@@ -50,12 +50,12 @@ def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
 
 
 def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
-    """Return a function that appends an element to the list in a slot in place, and returns the list.
+    """Return a function that appends an element to an accumulator, a list, in place, and returns the list.
 
-    The list is the accumulator of a comprehension. Nothing else may refer to it.
+    Nothing but the accumulator may refer to the list.
 
     Args:
-        slot: the slot of the list.
+        slot: the index of the accumulator in `Frame.slots`.
         run: evaluates the element.
         cost: the cost that each append adds to the frame, without the cost of evaluating the element.
         optional: whether the element is an optional (`[?x]`): its value is appended, or nothing if it has none.

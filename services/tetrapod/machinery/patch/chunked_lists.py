@@ -59,7 +59,7 @@ class Pieces:
     def _place(self, index: int) -> tuple[int, int]:
         """Return the number of the piece with the element at an index, and the element's index within that piece.
 
-        For the length of the list, it is the end of the last piece.
+        If the index is the length of the whole list, return the position after the last element.
         """
         if 2 * index > self._length:
             start = self._length

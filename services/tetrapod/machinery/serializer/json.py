@@ -227,9 +227,9 @@ def _merge(into: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return a text in which U+FFFD replaces each lone surrogate, and surrogate pairs are joined.
+    """Return a text in which U+FFFD replaces each lone surrogate, and surrogate pairs become one character.
 
-    Long texts come from JSON decoders, which have joined the pairs.
+    Long texts are cleaned in parts. They come from JSON decoders, which have joined the pairs already.
     """
     if not _surrogate(text):
         return text

@@ -29,12 +29,11 @@ def decode(data: bytes) -> Decoded:
 
 
 def strict_text(duplicates: list[str]) -> str:
-    """Return the text of the strict decoding error for duplicate keys, given the text of each.
-
-    Warnings use the single texts.
+    """Return the text of the strict decoding error for duplicate keys.
 
     Args:
-        duplicates: the texts of `Decoded.duplicates`.
+        duplicates: the texts of `Decoded.duplicates`, one for each duplicate key. Warnings have the same texts, one
+            each.
     """
     texts, left_out = recorded(duplicates)
     return "yaml: unmarshal errors:\n  " + "\n  ".join([*texts, more(left_out)] if left_out else texts)

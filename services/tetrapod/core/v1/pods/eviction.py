@@ -47,11 +47,11 @@ _BACKOFF: Final = 0.01
 class EvictionRest(Rest):
     """The subresource `pods/eviction`.
 
-    Creating an Eviction deletes the pod and takes one disruption from its budget. It is rejected with 429 if the budget
-    allows none.
+    Creating an Eviction deletes the pod and takes one disruption from its PodDisruptionBudget. The eviction is rejected
+    with 429 if the budget allows no disruption.
 
-    Some pods are deleted without a disruption: those that disrupt nothing, and unready ones if the budget allows it. If
-    they are not finished, only the revision that was read is deleted, because a later one may be ready.
+    Pods that have finished, are pending or are being deleted need no disruption; pods that are not ready need none if
+    the budget says so. A pod that may still become ready is then deleted only in the revision that was read.
 
     Args:
         client: the server's own client, so that managed fields show that the server updated the budget's status.
@@ -77,12 +77,12 @@ class EvictionRest(Rest):
         return dict(SUCCESS)
 
     async def _evict_exempt(self, ctx: Context, name: str, delete_options: Object) -> Entry | None:
-        """Delete the pod if no budget protects it in its present state.
+        """Delete the pod if its eviction needs no permission of a budget (`_ignores_budgets`).
 
         If the client names no resourceVersion, the pod is read again after each conflict.
 
         Returns:
-            None if the pod is deleted. The pod as read if budgets protect it; it is not changed.
+            None if the pod was deleted; otherwise the pod as it was read, because budgets must be checked.
 
         Raises:
             StatusError: 404, the pod does not exist; 409, a precondition of the client does not hold, or each attempt
@@ -220,9 +220,10 @@ async def _retried(attempt: Callable[[], Awaitable[T]]) -> T:
 
 
 def _delete_options(eviction: Object, name: str, options: Object) -> Object:
-    """Return a copy of the eviction's delete options, with dryRun from there or from the query.
+    """Return a copy of the eviction's deleteOptions, with dryRun from the request's query if the options have none.
 
     Args:
+        eviction: the Eviction.
         name: the pod's name.
         options: the options of the request's query.
 

@@ -48,8 +48,8 @@ def app_armor_into_fields(pod: Object) -> list[str]:
     Windows pods are left as they are.
 
     Returns:
-        A deprecation warning for the annotation of each container without the field, unless the pod's profile is the
-        same.
+        A deprecation warning for each annotation whose container has no `appArmorProfile`. An annotation that equals
+        the pod's profile gives none.
     """
     annotations = pod["metadata"].get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):

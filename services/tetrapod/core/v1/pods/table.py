@@ -108,10 +108,7 @@ class _PodState:
         return False
 
     def _read_containers(self, status: Object) -> None:
-        """Update the attributes from the containers.
-
-        Only restarts of containers and sidecars count from now on; those of other init containers are dropped.
-        """
+        """Update the attributes from the containers, and drop the restarts of init containers that are not sidecars."""
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False
         first_error = ""

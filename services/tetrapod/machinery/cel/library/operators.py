@@ -215,7 +215,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def contained(item: Any, holder: Any) -> bool:
-    """Return the value of `item in holder`: whether a list has an equal element, or a map such a key.
+    """Return the value of `item in holder`: whether a list has an element, or a map a key, that equals `item`.
 
     Raises:
         EvaluationError: `holder` is neither a list nor a map.
