@@ -323,10 +323,10 @@ def _ten_to(power: int) -> int:
 
 
 def _canonical(nano: int, fmt: Format) -> str:
-    """Return the canonical text of an amount in billionths: the shortest without a fraction.
+    """Return the canonical text of an amount in billionths: the shortest text that has no decimal point.
 
-    Its suffix is one of the format, but amounts with a fraction of a unit, and those below 1024, have a decimal suffix
-    even in BinarySI.
+    The suffix is one of the format, but in BinarySI amounts with a fraction of a unit, and those below 1024, have a
+    decimal suffix.
 
     Args:
         nano: the amount in billionths.

@@ -75,7 +75,7 @@ class _Loaded:
         return [objects[name] for name in sorted(objects, key=lambda name: name.encode())]
 
     def add_document(self, data: bytes, path: str) -> None:
-        """Add the objects of a document: one, those of a list of its kind, or those of a v1 List.
+        """Add the objects of one document, which is an object, a list of one kind, or a v1 List.
 
         Raises:
             ValueError: the document cannot be decoded, or an object is invalid; with upstream's text.

@@ -43,7 +43,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a ValidatingAdmissionPolicyBinding that is not written by a request (manifests.py).
+    """Validate the spec of a ValidatingAdmissionPolicyBinding that was read from a manifest file (manifests.py).
 
     Upstream validates it without the declarations of the schema, so missing fields have other texts and places.
     """

@@ -134,10 +134,11 @@ class AddressRepair:
     async def _check(self, service: Object, address: str) -> None:
         """Check one cluster IP of a service.
 
-        If the IPAddress is missing or refers to something else, an event is recorded and the IPAddress is created or
-        replaced. If the cluster IP is in no ServiceCIDR or another service has it, only an event is recorded. If the
-        service has lost the cluster IP in the meantime, nothing happens. Upstream allocates it again then, and deletes
-        it a minute later.
+        - If the IPAddress is missing or refers to something else, an event is recorded and the IPAddress is created or
+          replaced.
+        - If the cluster IP is in no ServiceCIDR or another service has it, only an event is recorded.
+        - If the service has lost the cluster IP in the meantime, nothing happens. Upstream allocates the IPAddress
+          again in this case, and deletes it a minute later.
         """
         service_name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
         family = family_of(address)

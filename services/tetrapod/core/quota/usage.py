@@ -153,9 +153,10 @@ def _is_extended(name: str) -> bool:
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:
-    """Return the resources whose objects a quota with these resource names counts.
+    """Return the API resources, such as `pods`, whose objects count towards a quota.
 
     Args:
+        hard: the resource names that the quota limits, such as `requests.cpu`.
         names: the extended resource names of DeviceClasses.
     """
     resources: set[GroupResource] = set()
