@@ -89,7 +89,8 @@ def _is_date_time(text: str) -> bool:
     return int(match[1]) <= 23 and int(match[2]) <= 59 and int(match[3]) <= 59
 
 
-_AMOUNT: Final = re.compile(r"([0-9]+)[ \t\n\f\r]*([A-Za-zµ]+)")
+_AMOUNT: Final = re.compile(r"(?<![0-9])([0-9]++)[ \t\n\f\r]*+([A-Za-zµ]+)")
+"""A number and its unit. Each number is tried once, from its first digit: thousands of digits may have no unit."""
 _UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _SPELLED_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 

@@ -10,6 +10,7 @@ import ssl
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import orjson
 import pytest
 
 from support.http2_connection import Http2Connection, http2_context
@@ -52,6 +53,60 @@ _COSTLY: Final = {
 def test_a_costly_request_is_answered_as_a_small_one(server: Server, name: str, http2: bool) -> None:
     target, headers, code = _COSTLY[name]
     assert _status(server, target, headers, http2=http2) == code
+
+
+_REVIEW: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SPACE: Final = "/api/v1/namespaces/default"
+
+
+def _pod(**spec: Any) -> bytes:
+    return orjson.dumps({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}})
+
+
+_BODIES: Final = {
+    "YAML of blank lines": (_REVIEW, "application/yaml", b"{" + b"\n" * 1_000_000 + b"}", 422),
+    "a field path": (
+        f"{_SPACE}/pods?dryRun=All",
+        "application/json",
+        _pod(
+            initContainers=[
+                {
+                    "name": "i",
+                    "image": "i",
+                    "env": [{"name": "e", "valueFrom": {"fieldRef": {"fieldPath": "['" * 500_000}}}],
+                }
+            ]
+        ),
+        422,
+    ),
+    "the name of an iSCSI target": (
+        f"{_SPACE}/pods?dryRun=All",
+        "application/json",
+        _pod(volumes=[{"name": "v", "iscsi": {"targetPortal": "t", "lun": 0, "iqn": "iqn.2001-04.a" * 80_000}}]),
+        422,
+    ),
+    "PEM without an end": (
+        f"{_SPACE}/secrets?dryRun=All",
+        "application/json",
+        orjson.dumps(
+            {
+                "metadata": {"name": "s"},
+                "type": "kubernetes.io/tls",
+                "stringData": {"tls.crt": "-----BEGIN CERTIFICATE-----\n" * 30_000, "tls.key": ""},
+            }
+        ),
+        201,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_a_long_text_in_a_body_is_matched_in_linear_time(server: Server, name: str) -> None:
+    """Backtracking took minutes, in which no other request was served. A read times out after 20 s."""
+    target, media_type, body, code = _BODIES[name]
+    head = f"POST {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer admin-token\r\n"
+    head += f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    assert int(send_raw(server, head.encode() + body).split(b" ", 2)[1]) == code
 
 
 def _status(server: Server, target: str, headers: str, *, http2: bool) -> int:

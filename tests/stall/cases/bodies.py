@@ -153,6 +153,7 @@ CASES: Final = [
     _yaml("YAML: duplicate keys", lambda n: "metadata: {generateName: a}\ndata:\n" + "  k: v\n" * n),
     _yaml("YAML: duplicate keys, strict", lambda n: "metadata: {generateName: a}\ndata:\n" + "  k: v\n" * n, _STRICT),
     _yaml("YAML: JSON", lambda n: _data('"k#":"v"', n)),
+    _yaml("YAML: JSON of blank lines", lambda n: "{" + "\n" * n + "}"),
     _yaml("YAML: escapes", lambda n: 'data: {k: "' + "\\u00e9" * n + '"}'),
     _yaml("YAML: bad at the end", lambda n: "data:\n" + _join("  k#: v\n", n, "") + "\t- x: ["),
     _encoded(

@@ -124,6 +124,10 @@ CASES: Final = [
         },
     ),
     _pod(
+        "name of an iSCSI target",
+        lambda n: {"volumes": [{"name": "v", "iscsi": {"targetPortal": "t", "iqn": "iqn.2001-04.a" * n, "lun": 0}}]},
+    ),
+    _pod(
         "downward API files",
         lambda n: {
             "volumes": [
@@ -169,6 +173,10 @@ CASES: Final = [
         lambda n: {
             "env": [{"name": f"e{i}", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}} for i in range(n)]
         },
+    ),
+    _container(
+        "env with a long field path",
+        lambda n: {"env": [{"name": "e", "valueFrom": {"fieldRef": {"fieldPath": "['" * n}}}]},
     ),
     _container("sources of env", lambda n: {"envFrom": [{"configMapRef": {"name": f"m{i}"}} for i in range(n)]}),
     _container("ports", lambda n: {"ports": [{"containerPort": i % 65_000 + 1} for i in range(n)]}),
@@ -382,6 +390,15 @@ CASES: Final = [
         lambda n: {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
             "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": f"u{i}"} for i in range(n)],
+        },
+    ),
+    _other(
+        "Secret",
+        "certificate without an end",
+        "secrets",
+        lambda n: {
+            "type": "kubernetes.io/tls",
+            "stringData": {"tls.crt": "-----BEGIN CERTIFICATE-----\n" * n, "tls.key": ""},
         },
     ),
     _other("Secret", "entries", "secrets", lambda n: {"data": {f"k{i}": "QUFB" for i in range(n)}}),

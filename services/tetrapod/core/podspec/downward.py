@@ -5,7 +5,6 @@ Upstream: validateObjectFieldSelector, validateContainerResourceFieldSelector, C
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from tetrapod.core.validation.names import qualified_name
@@ -31,7 +30,6 @@ VOLUME_FIELDS: Final = frozenset(
     {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
 )
 _KNOWN: Final = ENV_FIELDS | VOLUME_FIELDS | {"spec.restartPolicy", "spec.schedulerName", "status.phase"}
-_SUBSCRIPTED = re.compile(r"(.*)\['(.*)'\]", re.DOTALL).fullmatch
 
 RESOURCES: Final = frozenset(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
@@ -53,27 +51,37 @@ def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldErro
         return [field.required(f"{path}.apiVersion")]
     if not label:
         return [field.required(f"{path}.fieldPath")]
-    subscripted = _SUBSCRIPTED(label)
+    subscripted = _subscripted(label)
     converted, error_text = _convert(version, label, subscripted)
     if error_text:
         return [field.invalid(f"{path}.fieldPath", label, f"error converting fieldPath: {error_text}")]
     if subscripted:
-        if subscripted[1] == "metadata.annotations":
-            return qualified_name(subscripted[2].lower(), path)
-        return qualified_name(subscripted[2], path)
+        of, key = subscripted
+        return qualified_name(key.lower() if of == "metadata.annotations" else key, path)
     return [] if converted in allowed else [field.not_supported(f"{path}.fieldPath", converted, allowed)]
 
 
-def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tuple[str, str]:
+def _subscripted(label: str) -> tuple[str, str] | None:
+    """Return the parts of a label with a subscript: ("metadata.labels", "app") for metadata.labels['app'], else None.
+
+    Upstream: pkg/fieldpath/fieldpath.go, SplitMaybeSubscriptedPath
+    """
+    if not label.endswith("']"):
+        return None
+    of, bracket, key = label[:-2].partition("['")
+    return (of, key) if of and bracket else None
+
+
+def _convert(version: str, label: str, subscripted: tuple[str, str] | None) -> tuple[str, str]:
     """Convert a field path of this API version to its v1 form: ("spec.nodeName", ""), or ("", an error text).
 
     Args:
-        subscripted: the match if the label has a subscript, as in metadata.labels['app'], else None.
+        subscripted: the parts of a label with a subscript (`_subscripted`), else None.
     """
     if version != "v1":
         return "", f"unsupported pod version: {version}"
     if subscripted:
-        if subscripted[1] in ("metadata.annotations", "metadata.labels"):
+        if subscripted[0] in ("metadata.annotations", "metadata.labels"):
             return label, ""
         return "", f"field label does not support subscript: {label}"
     if label == "spec.host":

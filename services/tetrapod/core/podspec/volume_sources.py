@@ -7,7 +7,6 @@ Upstream: pkg/apis/core/validation/validation.go, validate*VolumeSource.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +22,7 @@ from tetrapod.core.validation.names import (
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.regular_expressions import compile_pattern
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 
@@ -37,10 +37,11 @@ _BLOB_URI: Final = "https://{account-name}.blob.core.windows.net/{container-name
 _PAIRS: Final = "must be a host:port pair or multiple pairs separated by commas"
 _RESERVED: Final = (".kubernetes.io", ".k8s.io")
 _INITIATORS: Final = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$").search,
-    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$").search,
-    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$").search,
+    "iqn": r"iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$",
+    "eui": r"^eui.[[:alnum:]]{16}$",
+    "naa": r"^naa.[[:alnum:]]{32}$",
 }
+"""The patterns of iSCSI names. The first one needs a matcher that does not backtrack, because it may begin anywhere."""
 
 
 def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
@@ -170,10 +171,10 @@ def _iscsi(source: Object, path: str, no_prefix: str) -> list[FieldError]:
 
 
 def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
-    matches = _INITIATORS.get(name[:3])
-    if matches is None:
+    pattern = _INITIATORS.get(name[:3])
+    if pattern is None:
         return [field.invalid(path, name, no_prefix)]
-    return [] if matches(name) else [field.invalid(path, name, "must be valid format")]
+    return [] if compile_pattern(pattern).search(name) else [field.invalid(path, name, "must be valid format")]
 
 
 def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:

@@ -25,7 +25,8 @@ _RFC3339: Final = re.compile(
 )
 
 
-_PART: Final = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
+_PART: Final = re.compile(r"(?<![0-9])([0-9]++)\s*+([A-Za-zµ]+)")
+"""A number and its unit. Each number is tried once, from its first digit: thousands of digits may have no unit."""
 _UNITS: Final = (
     (("ns", "nano"), 1),
     (("us", "µs", "micro"), 1_000),
