@@ -292,7 +292,10 @@ def dumps(value: Any) -> bytes:
 
 
 def _parts(value: Any, levels: int) -> Iterator[bytes]:
-    """Yield the parts of an encoded value. Lists and objects of few members are entered, long ones are cut.
+    """Yield the JSON text of a value in parts.
+
+    The members of a list or object with few members are themselves encoded in parts. Those of a longer one are encoded
+    in groups.
 
     Args:
         value: the value to encode.

@@ -78,10 +78,10 @@ def call_cost(
 def _operator(
     sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]
 ) -> Costed | None:
-    """Return the cost and size of `&&`, `||`, `? :` or `+`, including the arguments, or None for other overloads.
+    """Return the cost and size of `&&`, `||`, `?:` or `+`, including the arguments, or None for other overloads.
 
-    Other calls cost the sum of all arguments. `&&`, `||` and `? :` do not evaluate all of them, and the results of `?
-    :` and `+` contain entries of the operands.
+    Other calls cost the sum of all arguments. `&&`, `||` and `?:` do not evaluate all of them, and the results of `?:`
+    and `+` contain entries of the operands.
 
     Args:
         sizes: the known sizes of values, to which the sizes of the result's entries are added.

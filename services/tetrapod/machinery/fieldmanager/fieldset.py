@@ -45,7 +45,8 @@ def of_fields(paths: Iterable[Iterable[str]]) -> FieldSet:
 def decode(fields: Any) -> FieldSet:
     """Return the canonical form of a field set from an object: sorted, and without elements of unknown kinds.
 
-    None is empty.
+    Args:
+        fields: the decoded `fieldsV1`; None for the empty set.
 
     Raises:
         ValueError: the value is not a field set.

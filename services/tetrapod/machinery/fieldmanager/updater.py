@@ -82,8 +82,8 @@ class Updater:
     def update(self, live: Object, new: Object, version: str, managed: Managed, manager: str) -> Managed:
         """Return the managed fields after `manager` has changed `live` to `new`, both in `version`.
 
-        Other managers lose the changed fields. The entry of `manager` is new, with only the identity `{}`: callers pass
-        a placeholder and replace it. `managed` is not modified.
+        Other managers lose the changed fields. `manager` gets a new entry with the identity `{}`, which the caller
+        replaces. `managed` is not modified.
 
         Args:
             live: the existing object.

@@ -44,7 +44,7 @@ class Pieces:
             del self._pieces[number]
 
     def insert(self, index: int, value: Any) -> None:
-        """Insert a value before the element at an index. The length of the list as index appends the value."""
+        """Insert a value before the element at an index, or append it if the index is the length of the list."""
         number, offset = self._place(index)
         piece = self._pieces[number]
         piece.insert(offset, value)

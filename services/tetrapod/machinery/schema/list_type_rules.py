@@ -105,7 +105,7 @@ def _key_errors(properties: dict[str, Any], keys: list[str], path: str) -> list[
 
 
 def keyed_list_errors(items: Object, keys: list[str], list_type: str, path: str) -> list[FieldError]:
-    """Return the errors of the items of a list of type map or set: null may not be valid, and keys must be set.
+    """Return the errors of the item schema of a list of type map or set.
 
     An item or a key must not be nullable, and a key must be required or have a default.
 

@@ -157,9 +157,12 @@ _leaves: dict[str, SchemaNode] = {}
 
 
 def _node(schema: dict[str, Any]) -> SchemaNode:
-    """Return the schema for a part of a definition's data, which is modified.
+    """Return the schema node for a part of a definition's data, such as the schema of one field.
 
-    Equal schemas without parts are one object.
+    Equal schemas share a node, unless they have items, properties or additionalProperties.
+
+    Args:
+        schema: the part, in the form that `raw` returns; it is modified.
     """
     reference = schema.pop("$ref", None)
     if reference is not None:
