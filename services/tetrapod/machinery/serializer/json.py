@@ -139,7 +139,9 @@ def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
     return "\ufffd", error.start + 1
 
 
-codecs.register_error("tetrapod.byte", _replace_bytes)
+BYTE_ERRORS: Final = "tetrapod.byte"
+"""The error handler of `bytes.decode` that replaces each byte that is not UTF-8."""
+codecs.register_error(BYTE_ERRORS, _replace_bytes)
 
 
 def pairs(data: bytes) -> Any:
@@ -165,7 +167,7 @@ def pairs(data: bytes) -> Any:
 
 
 def _load_pairs(data: bytes) -> Any:
-    return _pairs_decoder.decode(data.decode("utf-8", "tetrapod.byte"))
+    return _pairs_decoder.decode(data.decode("utf-8", BYTE_ERRORS))
 
 
 def _too_deep(data: bytes) -> DecodeError:

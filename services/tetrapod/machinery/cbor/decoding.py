@@ -1,0 +1,311 @@
+"""Decoding of CBOR to JSON values.
+
+As in upstream, a body is rejected as a whole if it is malformed. An item that is well-formed but not acceptable (a
+duplicate member, a number beyond 64 bits, a text that is not UTF-8) is reported after everything has been read, so that
+the kind of the object is known for the error text. Byte strings become strings, tags are ignored except for times and
+the tags 21 to 23, whose byte strings become base64 or hexadecimal.
+
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/cbor/internal/modes/decode.go; github.com/fxamacker/cbor, valid.go
+and decode.go
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from base64 import b64encode, urlsafe_b64encode
+from typing import Any, Final
+
+from tetrapod.machinery.cbor.encoding import MAGIC
+from tetrapod.machinery.cbor.times import from_epoch, from_text
+from tetrapod.machinery.depth import MAX_DEPTH
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.serializer import json as json_serializer
+from tetrapod.machinery.serializer.errors import DecodeError
+
+MAX_ITEMS: Final = 1_500_000
+"""The most data items of a body, which are as many as a JSON body of 3 MiB can have. Each takes 50 bytes and more."""
+_MAX_PAIRS: Final = 2_097_152
+_UPSTREAMS_DEPTH: Final = 10_000
+UNSIGNED, NEGATIVE, BYTES, TEXT, ARRAY, MAP, TAG, PRIMITIVE = range(8)
+TYPE_NAMES: Final = (
+    "positive integer",
+    "negative integer",
+    "byte string",
+    "UTF-8 text string",
+    "array",
+    "map",
+    "tag",
+    "primitives",
+)
+BREAK: Final = 0xFF
+_INT64: Final = 1 << 63
+_CONSTANTS: Final = {20: False, 21: True, 22: None}
+_FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
+_BIGNUMS: Final = (2, 3)
+_TIMES: Final = (0, 1)
+_LATER_ENCODINGS: Final = (21, 22, 23)
+BYTE_ERRORS: Final = json_serializer.BYTE_ERRORS
+"""Bytes that are not UTF-8 are replaced as in JSON."""
+
+
+class MalformedError(DecodeError):
+    """The error for data that is not one well-formed CBOR data item."""
+
+
+class InvalidError(DecodeError):
+    """The error for well-formed data with an item that is not acceptable.
+
+    Args:
+        text: upstream's error text.
+        value: the value, in which the items in error are None.
+        outermost: whether the error concerns the outermost object itself, so that its kind cannot be read either.
+    """
+
+    def __init__(self, text: str, value: Any, *, outermost: bool) -> None:
+        super().__init__(text)
+        self.value = value
+        self.outermost = outermost
+
+
+def decode(data: bytes) -> Any:
+    """Return the JSON value in a body or a stored value.
+
+    Raises:
+        MalformedError: the data is malformed, or nests too deeply, or has too many items.
+        InvalidError: an item is not acceptable.
+    """
+    if not data:
+        raise MalformedError("EOF")
+    reader = _Reader(data)
+    try:
+        value, end = reader.value(0, 0, 0)
+    except IndexError:
+        raise MalformedError("unexpected EOF") from None
+    if end != len(data):
+        raise MalformedError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
+    if reader.error:
+        raise InvalidError(reader.error, value, outermost=reader.outermost)
+    return value
+
+
+def read_head(data: bytes, at: int) -> tuple[int, int, int | None, int]:
+    """Return the major type, the additional information and the argument of an item, and the position after its head.
+
+    The argument is None for an item of indefinite length.
+
+    Raises:
+        MalformedError: the head is malformed.
+        IndexError: the data ends within the head.
+    """
+    initial = data[at]
+    major, info, at = initial >> 5, initial & 31, at + 1
+    if info < 24:
+        return major, info, info, at
+    if info < 28:
+        end = at + (1 << info - 24)
+        if end > len(data):
+            raise IndexError
+        return major, info, int.from_bytes(data[at:end], "big"), end
+    if info == 31 and BYTES <= major <= MAP:
+        return major, info, None, at
+    if info == 31 and major == PRIMITIVE:
+        raise MalformedError('cbor: unexpected "break" code')
+    raise MalformedError(f"cbor: invalid additional information {info} for type {TYPE_NAMES[major]}")
+
+
+class _Reader:
+    """Reads the items of one document. `error` is the first error that concerns an acceptable form, or "".
+
+    The methods return a value and the position after it. `depth` counts the arrays, maps and tags around an item;
+    `later` is the innermost tag 21 to 23 around it, or 0.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._items = 0
+        self.error = ""
+        self.outermost = False
+
+    def value(self, at: int, depth: int, later: int) -> tuple[Any, int]:
+        self._items += 1
+        if self._items > MAX_ITEMS:
+            raise MalformedError(f"cbor: exceeded max number of data items {MAX_ITEMS}")
+        data = self._data
+        info = data[at] & 31
+        argument: int | None
+        if info < 24:  # most items are short, and a call would take half of their time
+            major, argument, at = data[at] >> 5, info, at + 1
+            if major == BYTES and not later and (end := at + info) <= len(data):
+                return data[at:end].decode("utf-8", BYTE_ERRORS), end
+        else:
+            major, info, argument, at = read_head(data, at)
+        if major in (BYTES, TEXT):
+            return self._string(major, argument, at, later)
+        if major == MAP:
+            return self._map(argument, at, _deeper(depth), later)
+        if major == ARRAY:
+            return self._array(argument, at, _deeper(depth), later)
+        assert argument is not None  # only strings, arrays and maps have an indefinite length
+        if major == TAG:
+            return self._tagged(argument, at, _deeper(depth), later)
+        if major == PRIMITIVE:
+            return self._primitive(info, argument, at), at
+        number = argument if major == UNSIGNED else -1 - argument
+        if argument >= _INT64:
+            self._reject(
+                f"cbor: cannot unmarshal {TYPE_NAMES[major]} into Go value of type int64 "
+                f"({number} overflows Go's int64)"
+            )
+            return None, at
+        return number, at
+
+    def _reject(self, text: str, *, outermost: bool = False) -> None:
+        if not self.error:
+            self.error, self.outermost = text, outermost
+
+    def _string(self, major: int, size: int | None, at: int, later: int) -> tuple[str | None, int]:
+        if size is None:
+            chunks, at = self._chunks(major, at)
+        else:
+            end = _end_of_string(self._data, major, size, at)
+            chunks, at = [self._data[at:end]], end
+        if major == TEXT:
+            try:
+                return "".join([chunk.decode() for chunk in chunks]), at
+            except UnicodeDecodeError:
+                self._reject("cbor: invalid UTF-8 string")
+                return None, at
+        return _text_of(b"".join(chunks), later), at
+
+    def _chunks(self, major: int, at: int) -> tuple[list[bytes], int]:
+        data, chunks = self._data, []
+        while data[at] != BREAK:
+            if data[at] >> 5 != major:
+                found, expected = TYPE_NAMES[data[at] >> 5], TYPE_NAMES[major]
+                raise MalformedError(f"cbor: wrong element type {found} for indefinite-length {expected}")
+            if data[at] & 31 == 31:
+                raise MalformedError(f"cbor: indefinite-length {TYPE_NAMES[major]} chunk is not definite-length")
+            _, _, size, at = read_head(data, at)
+            assert size is not None  # checked above
+            end = _end_of_string(data, major, size, at)
+            chunks.append(data[at:end])
+            at = end
+        return chunks, at + 1
+
+    def _array(self, size: int | None, at: int, depth: int, later: int) -> tuple[list[Any], int]:
+        data, items = self._data, []
+        if size is None:
+            while data[at] != BREAK:
+                item, at = self.value(at, depth, later)
+                items.append(item)
+            return items, at + 1
+        _check_size(ARRAY, size)
+        for _ in range(size):
+            item, at = self.value(at, depth, later)
+            items.append(item)
+        return items, at
+
+    def _map(self, size: int | None, at: int, depth: int, later: int) -> tuple[dict[str, Any], int]:
+        data: bytes = self._data
+        obj: dict[str, Any] = {}
+        if size is None:
+            index = 0
+            while data[at] != BREAK:
+                at = self._member(obj, index, at, depth, later)
+                index += 1
+            return obj, at + 1
+        _check_size(MAP, size)
+        if size > _MAX_PAIRS:
+            raise MalformedError(f"cbor: exceeded max number of key-value pairs {_MAX_PAIRS} for CBOR map")
+        for index in range(size):
+            at = self._member(obj, index, at, depth, later)
+        return obj, at
+
+    def _member(self, obj: dict[str, Any], index: int, at: int, depth: int, later: int) -> int:
+        major = self._data[at] >> 5
+        name, at = self.value(at, depth, later)
+        value, at = self.value(at, depth, later)
+        if not isinstance(name, str):
+            if name is not None:
+                self._reject(f"cbor: cannot unmarshal {TYPE_NAMES[major]} into Go value of type string")
+        elif name in obj:
+            text = f"cbor: found duplicate map key {go_quote(name)} at map element index {index}"
+            self._reject(text, outermost=depth == 1)
+        else:
+            obj[name] = value
+        return at
+
+    def _tagged(self, tag: int, at: int, depth: int, later: int) -> tuple[Any, int]:
+        if tag in _BIGNUMS:
+            raise MalformedError("cbor: data item of cbor type tag is not accepted by protocol: bignum")
+        if tag in _TIMES:
+            return self._time(tag, at, depth)
+        if at == len(MAGIC):  # the tag of self-described CBOR is not a level of the document
+            depth -= 1
+        return self.value(at, depth, tag if tag in _LATER_ENCODINGS else later)
+
+    def _time(self, tag: int, at: int, depth: int) -> tuple[str | None, int]:
+        head = self._data[at]
+        value, at = self.value(at, depth, 0)
+        if tag == 0 and head >> 5 != TEXT:
+            self._reject(f"cbor: tag number 0 must be followed by text string, got {TYPE_NAMES[head >> 5]}")
+            return None, at
+        if tag == 1 and head >> 5 > NEGATIVE and not 0xF9 <= head <= 0xFB:
+            expected = "integer or floating-point number"
+            self._reject(f"cbor: tag number 1 must be followed by {expected}, got {TYPE_NAMES[head >> 5]}")
+            return None, at
+        try:
+            return None if value is None else from_text(value) if tag == 0 else from_epoch(value), at
+        except ValueError as error:
+            self._reject(str(error))
+            return None, at
+
+    def _primitive(self, info: int, argument: int, at: int) -> bool | float | None:
+        if info in _FLOATS:
+            form = _FLOATS[info]
+            number: float = struct.unpack_from(form, self._data, at - struct.calcsize(form))[0]
+            if not math.isfinite(number):
+                found = "NaN" if math.isnan(number) else "infinity"
+                raise MalformedError(
+                    f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {found}"
+                )
+            return number
+        if info == 24 and argument < 32:
+            raise MalformedError(f"cbor: invalid simple value {argument} for type primitives")
+        if argument not in _CONSTANTS:
+            self._reject(
+                "cbor: data item of cbor type primitives is not accepted by protocol: "
+                f"simple value {argument} is not recognized"
+            )
+        return _CONSTANTS.get(argument)
+
+
+def _deeper(depth: int) -> int:
+    if depth >= MAX_DEPTH:
+        raise MalformedError(f"cbor: exceeded max nested level {_UPSTREAMS_DEPTH}")
+    return depth + 1
+
+
+def _end_of_string(data: bytes, major: int, size: int, at: int) -> int:
+    if size >= _INT64:
+        raise MalformedError(f"cbor: {TYPE_NAMES[major]} length {size} is too large, causing integer overflow")
+    if at + size > len(data):
+        raise IndexError
+    return at + size
+
+
+def _check_size(major: int, size: int) -> None:
+    if size >= _INT64:
+        raise MalformedError(f"cbor: {TYPE_NAMES[major]} length {size} is too large, it would cause integer overflow")
+
+
+def _text_of(content: bytes, later: int) -> str:
+    """Return a byte string as text, encoded as the tag around it says (0 for no tag)."""
+    if later == 21:
+        return urlsafe_b64encode(content).rstrip(b"=").decode()
+    if later == 22:
+        return b64encode(content).decode()
+    if later == 23:
+        return content.hex()
+    return content.decode("utf-8", BYTE_ERRORS)
