@@ -2,7 +2,8 @@
 
 The stored form is JSON with kind, apiVersion and metadata first and without metadata.resourceVersion. The served form
 is the same bytes with `"resourceVersion":"N",` inserted directly after `"metadata":{`. Values that another server
-wrote (a stock kube-apiserver on the same etcd) are normalized into this form when they are read.
+wrote (a stock kube-apiserver on the same etcd), and custom resources in CBOR, are normalized into this form when they
+are read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from tetrapod.machinery.json_pieces import loads
 
 _UNSTORED: Final = frozenset({"resourceVersion", "selfLink"})
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
+
+
+CBOR: Final = b"\xd9\xd9\xf7"
+"""The first bytes of every value in CBOR."""
 
 
 class CorruptObject(Exception):
@@ -83,11 +88,31 @@ def respliced(raw: bytes, old: int, new: int) -> bytes:
     return b'%b"resourceVersion":"%d"%b' % (raw[: head.end()], new, raw[behind:])
 
 
+def as_json(stored: bytes) -> bytes:
+    """Return a stored value, in any encoding, in the stored form.
+
+    Raises:
+        ValueError: the value cannot be decoded.
+        AttributeError, TypeError: it is not an object.
+    """
+    obj = _object_in(stored)
+    return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+
+
+def _object_in(stored: bytes) -> Object:
+    if stored.startswith(CBOR):
+        from tetrapod.machinery import cbor
+
+        obj: Object = cbor.decode(stored)
+    else:
+        obj = loads(stored)
+    return obj
+
+
 def _normalized(stored: bytes) -> bytes:
     if stored.startswith(ENCRYPTED):
         raise NotTransformable(NOT_FOR_IDENTITY)
     try:
-        obj = loads(stored)
-        return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+        return as_json(stored)
     except (ValueError, AttributeError, TypeError) as error:
         raise CorruptObject(f"a stored value is not a JSON object: {error}") from error

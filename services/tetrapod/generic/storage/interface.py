@@ -454,6 +454,7 @@ class StorageConfig:
         kind: the kind of stored objects.
         namespaced: whether the namespace is part of the key.
         compressed: whether the cache keeps the objects compressed, because they are large and seldom read.
+        cbor: whether objects are written as CBOR instead of JSON. Both are read.
     """
 
     prefix: str
@@ -461,6 +462,7 @@ class StorageConfig:
     kind: str
     namespaced: bool = True
     compressed: bool = False
+    cbor: bool = False
 
     @property
     def group_resource(self) -> GroupResource:

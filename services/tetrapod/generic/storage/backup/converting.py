@@ -1,6 +1,5 @@
-"""Conversion of the objects of a stock kube-apiserver to Tetrapod's stored form: protobuf becomes JSON.
+"""Conversion of the objects of a stock kube-apiserver to Tetrapod's stored form: protobuf and CBOR become JSON.
 
-Custom resources are JSON in both.
 Upstream: --storage-media-type; staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
 """
 
@@ -14,6 +13,7 @@ from tetrapod.generic.storage.backup import definitions
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
 from tetrapod.generic.storage.encoding import encode
 from tetrapod.generic.storage.unreadable import ENCRYPTED
+from tetrapod.machinery import cbor
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.protobuf import decoding
 from tetrapod.machinery.schema import decode as typed
@@ -37,8 +37,8 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         keep_encrypted: accept encrypted values instead of raising an error.
 
     Raises:
-        BackupError: some values are neither JSON nor protobuf of a known kind, or are encrypted; the text lists their
-            keys.
+        BackupError: some values are neither JSON, CBOR nor protobuf of a known kind, or are encrypted; the text lists
+            their keys.
     """
     items: list[Item] = []
     errors: list[str] = []
@@ -54,10 +54,15 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
                 items.append(item._replace(value=_json(item.value)))
             except (DecodeError, ValueError) as error:
                 errors.append(f"{item.key}: {error}")
+        elif item.value.startswith(cbor.MAGIC):
+            try:
+                items.append(item._replace(value=_json_of_cbor(item.value)))
+            except (DecodeError, AttributeError) as error:
+                errors.append(f"{item.key}: {error}")
         elif item.value.lstrip()[:1] == b"{":
             items.append(item._replace(value=_current(item)))
         else:
-            errors.append(f"{item.key}: neither JSON nor protobuf")
+            errors.append(f"{item.key}: neither JSON, protobuf nor CBOR")
     if errors:
         raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{first_lines(errors)}")
     if encrypted and not keep_encrypted:
@@ -82,6 +87,11 @@ def _json(value: bytes) -> bytes:
         raise ValueError(unknown) from None
     typed.decode(schema, obj)
     return encode(obj, gvk.api_version, gvk.kind)
+
+
+def _json_of_cbor(value: bytes) -> bytes:
+    obj: Object = cbor.decode(value)
+    return encode(obj, obj.get("apiVersion", ""), obj.get("kind", ""))
 
 
 def _current(item: Item) -> bytes:

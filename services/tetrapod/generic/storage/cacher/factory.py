@@ -60,7 +60,13 @@ class CachingStorageFactory:
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
             store = self._store(config)
-            backend = store if self._encryption is None else self._encryption.backend(store, config.group_resource)
+            backend: Backend = (
+                store if self._encryption is None else self._encryption.backend(store, config.group_resource)
+            )
+            if config.cbor:
+                from tetrapod.generic.storage.cbor_backend import CborBackend
+
+                backend = CborBackend(backend)
             cacher = self._cachers[config.prefix] = Cacher(
                 backend,
                 config,

@@ -41,7 +41,7 @@ class BaseState(NamedTuple):
     - `is_current` is True if the state was read from the store, and False if it comes from the cache, which may be
       behind.
     - `is_stale` is True if the value must be rewritten even if nothing changes, because it is encrypted with an old
-      key.
+      key or is not JSON.
     """
 
     entry: StoredEntry | None
@@ -240,7 +240,7 @@ class Writer:
     def _current_state(self, key: str, kv: KeyValue | None) -> BaseState:
         if kv is None:
             return BaseState(None, True)
-        stale = isinstance(kv, StaleKeyValue)
+        stale = isinstance(kv, StaleKeyValue) or not kv.value.startswith(b"{")
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == kv.mod_revision:
             return BaseState(cached, True, stale)

@@ -1,0 +1,142 @@
+"""`TransformingBackend`: a base for backends that store values in another form than their callers see.
+
+Keys, revisions and leases are those of the wrapped backend. Encryption at rest and the storage in CBOR use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+
+from tetrapod.generic.storage.backend import (
+    Backend,
+    BackendEvent,
+    BackendWatch,
+    KeyValue,
+    Range,
+    WatchBatch,
+    WriteResult,
+)
+from tetrapod.generic.storage.wrappers import ForwardingBackend
+
+
+class TransformingBackend(ForwardingBackend):
+    """A `Backend` that transforms the values of another one. A subclass defines `_from_store` and `_to_store`.
+
+    Args:
+        inner: the store; `close` leaves it open.
+    """
+
+    def __init__(self, inner: Backend) -> None:
+        super().__init__(inner)
+        self.history = self._transformed_history
+
+    async def _from_store(self, kv: KeyValue) -> KeyValue:
+        """Return a stored key with the value that callers see, a `StaleKeyValue` if it must be rewritten."""
+        raise NotImplementedError
+
+    async def _to_store(self, key: str, value: bytes) -> bytes:
+        """Return the value to store for one that a caller writes."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Do nothing: the wrapped backend is shared and closed by its owner."""
+
+    # Reads
+
+    async def get(self, key: str) -> KeyValue | None:
+        return await self._optional(await self._inner.get(key))
+
+    async def range(
+        self,
+        start: str,
+        end: str,
+        *,
+        limit: int = 0,
+        revision: int = 0,
+        keys_only: bool = False,
+        count_only: bool = False,
+        counted: bool = True,
+    ) -> Range:
+        page = await self._inner.range(
+            start, end, limit=limit, revision=revision, keys_only=keys_only, count_only=count_only, counted=counted
+        )
+        return page if keys_only or count_only else page._replace(kvs=await self._all(page.kvs))
+
+    async def _all(self, kvs: Sequence[KeyValue]) -> list[KeyValue]:
+        return [await self._from_store(kv) for kv in kvs]
+
+    async def _optional(self, kv: KeyValue | None) -> KeyValue | None:
+        return None if kv is None else await self._from_store(kv)
+
+    # Writes
+
+    async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
+        stored = await self._to_store(key, value)
+        return await self._result(await self._inner.put_if(key, stored, expected, lease=lease))
+
+    async def delete_if(self, key: str, expected: int) -> WriteResult:
+        return await self._result(await self._inner.delete_if(key, expected))
+
+    async def _result(self, result: WriteResult) -> WriteResult:
+        return result if result.current is None else result._replace(current=await self._optional(result.current))
+
+    # Watches
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AsyncIterator[BackendWatch]:
+        async with self._inner.watch(start, end, from_revision, previous=previous) as inner:
+            yield _TransformedWatch(inner, self._event)
+
+    async def _transformed_history(
+        self, start: str, end: str, first: int, last: int
+    ) -> AsyncGenerator[Sequence[BackendEvent], None]:
+        """Yield the transformed history. See `Backend.history`, which this implements."""
+        async for events in self._inner.history(start, end, first, last):
+            yield [await self._event(event) for event in events]
+
+    async def _event(self, event: BackendEvent) -> BackendEvent:
+        if event.previous is not None:
+            event = event._replace(previous=await self._from_store(event.previous))
+        if event.value is None:
+            return event
+        plain = await self._from_store(KeyValue(event.key, event.value, event.revision, 0))
+        return event._replace(value=plain.value)
+
+
+class _TransformedWatch:
+    """A `BackendWatch` that transforms events.
+
+    A transformation may wait, such as for a KMS plugin. Until it is done, `progress` excludes the events.
+    `next_if_ready` returns None always for the same reason.
+
+    Args:
+        inner: the watch of the store.
+        transform: returns an event with transformed values.
+    """
+
+    def __init__(self, inner: BackendWatch, transform: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:
+        self._inner = inner
+        self._transform = transform
+        self._transforming_after: int | None = None
+
+    def __aiter__(self) -> AsyncIterator[WatchBatch]:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        batch = await self._inner.__anext__()
+        if not batch.events:
+            return batch
+        self._transforming_after = batch.events[0].revision - 1
+        events = [await self._transform(event) for event in batch.events]
+        self._transforming_after = None
+        return batch._replace(events=events)
+
+    def next_if_ready(self) -> WatchBatch | None:
+        return None
+
+    @property
+    def progress(self) -> int:
+        return self._inner.progress if self._transforming_after is None else self._transforming_after
