@@ -66,18 +66,18 @@ def test_all_dependencies_of_all_alpha_are_reported() -> None:
 
 
 def test_gates_without_their_effect_keep_their_default() -> None:
-    configure(["CBORServingAndStorage=false", "MutatingAdmissionPolicy=true"])
-    with pytest.raises(FeatureGateError, match="only the default behaviour of CBORServingAndStorage"):
-        configure(["CBORServingAndStorage=true"])
+    configure(["APIServingWithRoutine=false", "MutatingAdmissionPolicy=true"])
+    with pytest.raises(FeatureGateError, match="only the default behaviour of APIServingWithRoutine"):
+        configure(["APIServingWithRoutine=true"])
 
 
 def test_all_alpha_and_all_beta_set_gates_without_their_effect_too(caplog: pytest.LogCaptureFixture) -> None:
     configure(["AllAlpha=true", "AllBeta=true"])
-    assert enabled("CBORServingAndStorage") and enabled("ComponentFlagz")
+    assert enabled("APIServingWithRoutine") and enabled("CBORServingAndStorage")
     assert "AllAlpha=true and AllBeta=true: Tetrapod has only the default behaviour of " in caplog.text
-    assert "CBORServingAndStorage" in caplog.text and "ComponentFlagz" not in caplog.text
-    with pytest.raises(FeatureGateError, match="only the default behaviour of CBORServingAndStorage "):
-        configure(["AllAlpha=true", "AllBeta=true", "CBORServingAndStorage=true"])
+    assert "APIServingWithRoutine" in caplog.text and "CBORServingAndStorage" not in caplog.text
+    with pytest.raises(FeatureGateError, match="only the default behaviour of APIServingWithRoutine "):
+        configure(["AllAlpha=true", "AllBeta=true", "APIServingWithRoutine=true"])
 
 
 def test_gates_of_other_components_are_accepted() -> None:

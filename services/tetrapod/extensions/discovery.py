@@ -70,7 +70,8 @@ class CustomDiscovery:
             document = {"kind": "APIGroup", "apiVersion": "v1", **group} if group is not None else None
         elif len(parts) == 3:
             document = self.resources(parts[1], parts[2])
-        return None if document is None else answer_document(request, document)
+        # Upstream offers the resources of a version of custom resources in all media types but CBOR.
+        return None if document is None else answer_document(request, document, cbor=len(parts) == 2)
 
     def group_versions(self) -> list[GroupVersion]:
         """Return all group-versions that are served."""

@@ -25,6 +25,7 @@ from tetrapod.generic.admission.interface import AdmissionChain, Attributes, for
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.endpoints.handler import ResourceHandler
+from tetrapod.generic.http.negotiation.accept import serves_cbor
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
@@ -74,7 +75,9 @@ class Serving:
         self.idle = asyncio.Event()
         self.idle.set()
         hub = self.definition.gvk(self.definition.storage_version)
-        config = StorageConfig(self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced)
+        config = StorageConfig(
+            self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced, cbor=serves_cbor()
+        )
         self._stored = storages.resource(config)
         self.currency = Currency(crd.entry.revision)
         self._by_version: ByVersion | None = None

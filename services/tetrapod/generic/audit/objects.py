@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.http.negotiation.accept import CBOR
 from tetrapod.generic.http.request import Response
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.machinery import protobuf
@@ -20,6 +21,7 @@ from tetrapod.machinery.types import schema_for
 _MANAGED: Final = b'"managedFields"'
 _STATUS_LIMIT: Final = 64 * 1024
 """A Status is not looked for in longer responses (bytes), because none is that long."""
+_CBOR_TAG: Final = b"\xd9\xd9\xf7"
 _NOTHING: Final = GroupVersionKind("", "v1", "")
 
 
@@ -103,7 +105,8 @@ def may_be_status(response: Response) -> bool:
 
 def status_in(response: Response, body: bytes) -> Object | None:
     """Return the v1 Status in a response, or None if the body is another object or longer than 64 KiB."""
-    if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
+    start = body if body.startswith(_CBOR_TAG) else body[:64]  # the members of an object in CBOR have no order
+    if len(body) > _STATUS_LIMIT or b"Status" not in start:
         return None
     kind = _media_type(response)
     obj = orjson.loads(body) if kind == "application/json" and body.startswith(b"{") else _parse(kind, body)
@@ -114,6 +117,11 @@ def _parse(kind: str, body: bytes) -> Object | None:
     try:
         if kind == "application/yaml":
             obj = yaml.decode(body).obj
+            return obj if isinstance(obj, dict) else None
+        if kind == CBOR:
+            from tetrapod.machinery import cbor
+
+            obj = cbor.decode(body)
             return obj if isinstance(obj, dict) else None
         if kind.startswith("application/vnd.kubernetes.protobuf") and body.startswith(protobuf.MAGIC):
             return _from_message(body)

@@ -26,6 +26,9 @@ SWITCHABLE: Final = frozenset(
         "AllBeta",
         "AllowParsingUserUIDFromCertAuth",
         "AuthorizePodWebsocketUpgradeCreatePermission",
+        "CBORServingAndStorage",
+        "ClientsAllowCBOR",
+        "ClientsPreferCBOR",
         "ComponentFlagz",
         "ComponentStatusz",
         "ManifestBasedAdmissionControlConfig",
@@ -35,7 +38,7 @@ SWITCHABLE: Final = frozenset(
         "WatchListCompression",
     }
 )
-"""The gates that have their effect here."""
+"""The gates that have their effect here. Those of clients (`Clients…`) have none in a server, as upstream."""
 _ALL: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _COMPONENT: Final = "kube"
 _PRE_ALPHA: Final = "PREALPHA"

@@ -1,4 +1,4 @@
-"""The negotiation of a discovery document's format: classic or aggregated; JSON, YAML or protobuf.
+"""The negotiation of a discovery document's format: classic or aggregated; JSON, YAML, protobuf or CBOR.
 
 Upstream: endpoints/discovery/aggregated/negotiation.go. The aggregated format is preferred, wherever Accept names it.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
-from tetrapod.generic.http.negotiation.documents import encode_document
+from tetrapod.generic.http.negotiation.accept import CBOR, MEDIA_TYPES, Offer, names_cbor, parse_accept
+from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
 _OFFER: Final = Offer(table=False, partial=False)
+_OFFER_WITHOUT_CBOR: Final = Offer(table=False, partial=False, cbor=False)
 
 __all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is_aggregated"]
 
@@ -26,13 +28,15 @@ def aggregated_media_type(request: Request) -> str | None:
     The result has the parameters in upstream's order, such as `application/json;g=apidiscovery.k8s.io;v=v2;as=…`.
     """
     header = request.header(b"accept")
-    return _aggregated(header) if "APIGroupDiscoveryList" in header else None
+    return _aggregated((header, names_cbor(header))) if "APIGroupDiscoveryList" in header else None
 
 
 @bounded(count=256, size=256 << 10, largest=2048)
-def _aggregated(header: str) -> str | None:
+def _aggregated(key: tuple[str, bool]) -> str | None:
+    header, cbor = key
+    media_types = (*MEDIA_TYPES, CBOR) if cbor else MEDIA_TYPES
     for clause in parse_accept(header):
-        media_type = clause.first_of(MEDIA_TYPES)
+        media_type = clause.first_of(media_types)
         parameters = dict(clause.parameters)
         if media_type and all(parameters.get(key) == value for key, value in AGGREGATED):
             return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -51,14 +55,23 @@ def is_aggregated(media_type: str) -> bool:
     return all(parameters.get(key) == value for key, value in AGGREGATED)
 
 
-def answer_document(request: Request, document: Object) -> Response:
+def answer_document(request: Request, document: Object, *, cbor: bool = True) -> Response:
     """Return a response with a classic discovery document, in the media type that the client accepts.
 
     JSON is indented if the client requests that.
 
-    Raises:
-        StatusError: 406, no offered media type is accepted.
+    Args:
+        request: the request.
+        document: the document.
+        cbor: whether the document may be CBOR, if that is served at all.
+
+    Returns:
+        The response, a 406 if no offered media type is accepted.
     """
-    accepted = negotiate(request, _OFFER)
+    offer = _OFFER if cbor else _OFFER_WITHOUT_CBOR
+    try:
+        accepted = negotiate(request, offer)
+    except StatusError as error:
+        return write_status(request, error, offer)
     body = encode_document(document, accepted.media_type, pretty=accepted.pretty)
     return Response(200, [(b"content-type", accepted.media_type.encode())], body)

@@ -33,6 +33,10 @@ class ApplyPatching(PatchMechanism):
     def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:
         super().__init__(scope, options.field_validation, manager)
         self.force = options.force
+        self.config, self.duplicates = self._decoded(body)
+
+    def _decoded(self, body: bytes) -> tuple[Object, list[str]]:
+        """Return the apply configuration in a body, and the texts of its duplicate fields."""
         try:
             decoded = yaml.decode(body)
         except DecodeError as error:
@@ -41,8 +45,7 @@ class ApplyPatching(PatchMechanism):
         if not isinstance(config, dict):
             text = f"json: cannot unmarshal {json_kind(config)} into Go value of type map[string]interface {{}}"
             raise bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {text}")
-        self.config: Object = config
-        self.duplicates = decoded.duplicates
+        return config, decoded.duplicates
 
     @property
     def document(self) -> Object:
@@ -86,3 +89,15 @@ class ApplyPatching(PatchMechanism):
         subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
         text = f"unable to convert unstructured object to {shown}: {reason}"
         return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")
+
+
+class CborApplyPatching(ApplyPatching):
+    """The patch mechanism of server-side apply with an apply configuration in CBOR. Duplicate fields are errors."""
+
+    def _decoded(self, body: bytes) -> tuple[Object, list[str]]:
+        from tetrapod.generic.endpoints.cbor_bodies import decode_configuration
+
+        try:
+            return decode_configuration(body), []
+        except DecodeError as error:
+            raise bad_request(f"error decoding patch: {error}") from None

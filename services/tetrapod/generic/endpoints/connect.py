@@ -11,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
-from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer
+from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer, with_cbor
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.websocket import is_websocket_request
@@ -52,7 +52,6 @@ def _path(request: Request) -> str:
     return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path
 
 
-_STREAMED: Final = ("text/plain", *MEDIA_TYPES)
 _NO_TABLE: Final = Offer(table=False)
 
 
@@ -68,7 +67,7 @@ async def stream(scope: Scope, request: Request) -> Response:
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go, StreamObject
     """
     assert scope.rest is not None
-    check_route_accept(request, _STREAMED)
+    check_route_accept(request, ("text/plain", *with_cbor(MEDIA_TYPES)))
     negotiate(request, _NO_TABLE)
     websocket = request.upgrade is not None and is_websocket_request(request.headers)
     handshake = reader_handshake(request) if websocket else None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
-from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.scheduling.offload import is_large, offloaded
@@ -22,6 +22,7 @@ from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import custom_resources
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema.decode_errors import Mismatch
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
@@ -105,7 +106,7 @@ class Decoder:
         """Return the object in a body, normalized and with defaults.
 
         Args:
-            media_type: JSON, YAML or protobuf, without parameters.
+            media_type: JSON, YAML, protobuf or CBOR, without parameters.
             validation: "Ignore", "Warn" (texts about unknown and duplicate fields are added to `warnings`) or "Strict"
                 (they are errors).
             warnings: receives the texts for Warning headers.
@@ -125,10 +126,10 @@ class Decoder:
             self.check_kind(gvk, obj)
             unknown = self.shape(obj, gvk)
         except ShapeError as error:
-            raise self._unfit(gvk, str(error)) from None
+            raise self._unfit(gvk, str(error) if media_type != CBOR else _cbor_text(error, gvk, body)) from None
         if validation != "Ignore" and (decoded.duplicates or unknown):
             texts = self._strict_errors(body, media_type, decoded.duplicates, unknown)
-            if validation == "Strict":
+            if validation == "Strict" and texts:
                 raise self._unfit(gvk, f"strict decoding error: {strict_text(texts, media_type, decoded.duplicates)}")
             warnings.extend(texts)
         self.check_version(gvk)
@@ -147,6 +148,8 @@ class Decoder:
         try:
             if media_type == JSON:
                 return json_serializer.decode(body, unstructured=self.custom)
+            if media_type == CBOR:
+                return Decoded(self._decode_cbor(body), [])
             if media_type == PROTOBUF:
                 return Decoded(protobuf.decode(body, self.kind), [])
             return yaml_serializer.decode(body)
@@ -154,6 +157,14 @@ class Decoder:
             raise self._unfit(self.kind, str(error)) from None
         except DecodeError as error:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
+
+    def _decode_cbor(self, body: bytes) -> Object:
+        from tetrapod.generic.endpoints import cbor_bodies
+
+        try:
+            return cbor_bodies.decode_object(body, self.kind, custom=self.custom)
+        except cbor_bodies.UnfitBodyError as error:
+            raise self._unfit(error.gvk, str(error)) from None
 
     def _specified_kind(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
         """Return the kind that the object specifies. A built-in object may omit it; then it is the expected one.
@@ -259,6 +270,10 @@ class Decoder:
     ) -> list[str]:
         if media_type == JSON and not self.custom:
             return json_serializer.strict_errors(body, unknown)
+        if media_type == CBOR:
+            from tetrapod.generic.endpoints.cbor_bodies import strict_errors
+
+            return strict_errors(body, unknown) if not self.custom else []
         return [*duplicates, *unknown_fields(unknown)]
 
     def _unrecognized(self, text: str, body: bytes) -> StatusError:
@@ -272,6 +287,14 @@ class Decoder:
         if self._unregistered:
             return bad_request(f"no kind is registered for the type {self.kind.version}.{self.kind.kind} in {SCHEME}")
         return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
+
+
+def _cbor_text(error: ShapeError, gvk: GroupVersionKind, body: bytes) -> str:
+    """Return the error text for a CBOR body with a value of a wrong type."""
+    from tetrapod.generic.endpoints.cbor_bodies import mismatch_text
+
+    cause = error.__cause__
+    return mismatch_text(cause, gvk, body) if isinstance(cause, Mismatch) else str(error)
 
 
 def _clears_managers(obj: Object) -> bool:

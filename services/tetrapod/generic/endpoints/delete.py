@@ -15,7 +15,7 @@ from tetrapod.generic.endpoints.options import (
     validate_delete_options,
 )
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery import protobuf
@@ -83,6 +83,10 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     try:
         if media_type == PROTOBUF:
             decoded = protobuf.decode(body, _DELETE_OPTIONS)
+        elif media_type == CBOR:
+            from tetrapod.generic.endpoints.cbor_bodies import decode_object
+
+            decoded = decode_object(body, _DELETE_OPTIONS)
         else:
             decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
     except DecodeError as error:

@@ -27,6 +27,7 @@ Values = Mapping[str, str]
 """The first value of each parameter."""
 
 APPLY: Final = "application/apply-patch+yaml"
+APPLY_CBOR: Final = "application/apply-patch+cbor"
 FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _MAX_FIELD_MANAGER: Final = 128
 

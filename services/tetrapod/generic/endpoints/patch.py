@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.endpoints.apply import ApplyPatching
+from tetrapod.generic.endpoints.apply import ApplyPatching, CborApplyPatching
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
 from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.large_objects import set_large
-from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
+from tetrapod.generic.endpoints.options import APPLY, APPLY_CBOR, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
+from tetrapod.generic.http.negotiation.accept import serves_cbor
 from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.scheduling.offload import is_large, offloaded
@@ -34,12 +35,13 @@ PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
 CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY)
 
 
-def patch_types(scope: Scope) -> Sequence[str]:
-    """Return the media types of the patches that the resource supports.
+def patch_types(*, custom: bool = False) -> Sequence[str]:
+    """Return the media types of the patches that a resource supports.
 
     Custom resources have no strategic merge patch.
     """
-    return CUSTOM_PATCH_TYPES if scope.definition.custom else PATCH_TYPES
+    types = CUSTOM_PATCH_TYPES if custom else PATCH_TYPES
+    return (*types, APPLY_CBOR) if serves_cbor() else types
 
 
 async def patch(scope: Scope, request: Request) -> Response:
@@ -49,14 +51,17 @@ async def patch(scope: Scope, request: Request) -> Response:
         StatusError: 415 for an unsupported patch type; otherwise as for an update.
     """
     patch_type = request.header(b"content-type").split(";", 1)[0]
-    if patch_type not in patch_types(scope):
-        raise unsupported_media_type(patch_types(scope))
+    custom = scope.definition.custom
+    if patch_type not in (CUSTOM_PATCH_TYPES if custom else PATCH_TYPES) and patch_type not in patch_types(
+        custom=custom
+    ):
+        raise unsupported_media_type(patch_types(custom=custom))
     name = request_name(request)
     if not name:
         raise bad_request("name must be provided")
     accepted = negotiate(request, scope.offer)
     body = await read_body(request)
-    applies = patch_type == APPLY
+    applies = patch_type in (APPLY, APPLY_CBOR)
     options = decode_write_options(request.query(), "PatchOptions", apply=applies)
     context = scope.context(request, options.dry_run)
     set_large(context, request, large=is_large(body))
@@ -100,6 +105,8 @@ def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, opt
             return MergePatching(scope, body, options.field_validation, manager)
         case "application/strategic-merge-patch+json":
             return StrategicPatching(scope, body, options.field_validation, manager)
+        case "application/apply-patch+cbor":
+            return CborApplyPatching(scope, body, options, manager)
     return ApplyPatching(scope, body, options, manager)
 
 

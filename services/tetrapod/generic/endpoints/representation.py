@@ -30,6 +30,7 @@ from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object, partial_bytes
 from tetrapod.generic.http.negotiation.accept import (
+    CBOR,
     JSON,
     MEDIA_TYPES,
     PARTIAL,
@@ -54,7 +55,7 @@ from tetrapod.machinery.table import TableConvertor
 _PIECE_MESSAGES: Final = 50
 """Encoding an entry as protobuf for the first time takes longer, so a piece has fewer of them."""
 
-_CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in MEDIA_TYPES}
+_CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in (*MEDIA_TYPES, CBOR)}
 
 
 def json_headers() -> HeaderList:

@@ -13,8 +13,8 @@ from typing import Final
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandler
-from tetrapod.generic.endpoints.patch import PATCH_TYPES
-from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
+from tetrapod.generic.endpoints.patch import patch_types
+from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, stream_types
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -41,14 +41,15 @@ class Route:
         connects: whether the handler serves raw requests (proxy, exec), whose media types are not checked.
     """
 
-    __slots__ = ("connects", "handler", "methods", "produced")
+    __slots__ = ("connects", "handler", "methods", "patch_types", "produced")
 
     def __init__(
         self, handler: Handler, methods: frozenset[str], *, streams: bool = False, connects: bool = False
     ) -> None:
         self.handler = handler
         self.methods = methods
-        self.produced: Sequence[str] = STREAM_TYPES if streams else MEDIA_TYPES
+        self.produced: Sequence[str] = stream_types() if streams else MEDIA_TYPES
+        self.patch_types = patch_types()
         self.connects = connects
 
     async def __call__(self, request: Request) -> Response:
@@ -57,7 +58,7 @@ class Route:
             raise method_not_allowed()
         if not self.connects:
             if method == "PATCH":
-                check_route_content_type(request, PATCH_TYPES)
+                check_route_content_type(request, self.patch_types)
             check_route_accept(request, self.produced if method == "GET" else MEDIA_TYPES)
         return await self.handler(request)
 

@@ -1,4 +1,4 @@
-"""Watches: one JSON line or protobuf message per event, until the timeout, the client or the server ends them.
+"""Watches: one JSON line, protobuf message or CBOR item per event, until timeout, client or server ends them.
 
 An event is encoded once for all watchers: an object in JSON is its bytes between a head and a tail, other forms are
 cached with the object.
@@ -32,13 +32,15 @@ from tetrapod.generic.endpoints.tables import partial_bytes
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
 from tetrapod.generic.http.negotiation.accept import (
+    CBOR,
+    CBOR_SEQUENCE,
     PARTIAL,
     PARTIAL_LIST,
     PROTOBUF,
-    STREAM_TYPES,
     TABLE,
     YAML,
     Accepted,
+    watch_types,
 )
 from tetrapod.generic.http.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.websocket import is_websocket_request
@@ -84,10 +86,8 @@ async def watch(
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
     if accepted.media_type == YAML:
-        raise not_acceptable(
-            f"only the following media types are accepted: {', '.join(t for t in STREAM_TYPES if 'stream' in t)}"
-        )
-    frames = MessageFrames(scope, accepted) if accepted.media_type == PROTOBUF else Frames(scope, accepted)
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(watch_types())}")
+    frames = _FRAMES.get(accepted.media_type, Frames)(scope, accepted)
     query = WatchQuery(
         prefix=selection.prefix,
         predicate=selection.predicate,
@@ -444,3 +444,46 @@ class MessageFrames(Frames):
             return protobuf.frame(event.type, messages.entry(event.entry, self._accepted))
         bookmark = self._empty_object(str(event.revision), event.initial_end)
         return protobuf.frame(event.type, protobuf.encode(messages.to_form(bookmark, self._accepted)))
+
+
+class CborFrames(Frames):
+    """Encodes the events of one watch as a CBOR sequence."""
+
+    def __init__(self, scope: Scope, accepted: Accepted) -> None:
+        super().__init__(scope, accepted)
+        from tetrapod.machinery import cbor
+
+        self._cbor = cbor
+        self._key = (CBOR, scope.kind.api_version)
+
+    def headers(self) -> HeaderList:
+        return [(b"content-type", CBOR_SEQUENCE.encode())]
+
+    def message(self, event: bytes) -> bytes:
+        """Return the WebSocket frame for an encoded event."""
+        return websocket_stream.binary(event)
+
+    def shared_frame(self, event: WatchEvent) -> bytes:
+        return self.frame(event)
+
+    def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
+        return block(frame) if frame else b""
+
+    def frame(self, event: WatchEvent) -> bytes:
+        entry = event.entry
+        if entry is None or not self._plain:
+            encoded = super().frame(event)
+            obj = self._cbor.shuffled(orjson.loads(encoded)["object"]) if encoded else b""
+        else:
+            obj = self._cbor.rotated(self._members(entry))
+        return self._cbor.event(event.type, obj) if obj else b""
+
+    def _members(self, entry: Entry) -> Sequence[bytes]:
+        """Return the encoded members of an object, which are cached in the entry for all watches."""
+        encoded: Sequence[bytes] | None = entry.representations.get(self._key)
+        if encoded is None:
+            encoded = entry.representations[self._key] = self._cbor.members(self._conversion.peek(entry))
+        return encoded
+
+
+_FRAMES: Final = {PROTOBUF: MessageFrames, CBOR: CborFrames}

@@ -97,7 +97,7 @@ _VALID: Final = frozenset(
 )
 _OTHER: Final = "other"
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
-_APPLIES: Final = "application/apply-patch"
+_APPLIES: Final = "application/apply-patch+yaml"
 _RESOURCE_KEY: Final = 8
 """The length of a key of `RequestMetrics` for a resource. The name of the resource is the first part, its group the
 fourth.

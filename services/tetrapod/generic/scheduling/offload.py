@@ -43,7 +43,8 @@ def is_large(body: bytes) -> bool:
         return False
     if size >= LARGE or body.count(b",") > _MANY_MEMBERS:
         return True
-    return size >= _SMALL_MESSAGE if body.startswith(b"k8s\0") else body.count(b"\n") > _MANY_MEMBERS
+    binary = body.startswith(b"k8s\0") or body[0] >= 0x80  # protobuf or CBOR
+    return size >= _SMALL_MESSAGE if binary else body.count(b"\n") > _MANY_MEMBERS
 
 
 class _LargeWork:

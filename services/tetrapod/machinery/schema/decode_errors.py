@@ -63,6 +63,11 @@ class Mismatch(DecodeError):
         return _names(*self._path[0]).get(self.wanted, self.wanted) if self._path else self.wanted
 
     @property
+    def outermost_field(self) -> str:
+        """The field of the outermost struct that holds the value, or "" if the value is decoded on its own."""
+        return self._path[-1][1] if self._path else ""
+
+    @property
     def alone(self) -> str:
         """The error text for a value that is decoded on its own, without an enclosing struct."""
         return f"json: cannot unmarshal {self._found} into Go value of type {self.wanted}"

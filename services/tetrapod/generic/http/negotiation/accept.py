@@ -10,20 +10,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.boundedcache import bounded
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+CBOR: Final = "application/cbor"
+CBOR_SEQUENCE: Final = "application/cbor-seq"
+"""The media type of a watch in CBOR."""
 
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 """The media types with a serializer, which upstream's error texts list."""
-STREAM_TYPES: Final = (*MEDIA_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+_WATCH_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+_CBOR_GATE: Final = "CBORServingAndStorage"
 
 META_GROUP: Final = "meta.k8s.io"
 TABLE: Final = "Table"
 PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
+
+
+def serves_cbor() -> bool:
+    """Return whether requests and responses may be CBOR."""
+    return feature_gates.enabled(_CBOR_GATE)
+
+
+def with_cbor(media_types: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the media types, and CBOR as the last one if it is served."""
+    return (*media_types, CBOR) if serves_cbor() else media_types
+
+
+def watch_types() -> tuple[str, ...]:
+    """Return the media types of watches."""
+    return (*_WATCH_TYPES, CBOR_SEQUENCE) if serves_cbor() else _WATCH_TYPES
+
+
+def stream_types() -> tuple[str, ...]:
+    """Return the media types of a path whose GET may be a watch."""
+    return with_cbor(MEDIA_TYPES) + watch_types()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +84,23 @@ class Offer:
     """The media types and forms that an endpoint offers.
 
     Attributes:
-        named: the media types that error texts list.
+        named: the media types that error texts list; CBOR is added if it is served.
         messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the
             object itself is then sent in the media type of the next clause of Accept.
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
+        cbor: whether it can be sent as CBOR, if that is served at all.
     """
 
     named: tuple[str, ...] = MEDIA_TYPES
     messages: bool = True
     table: bool = True
     partial: bool = True
+    cbor: bool = True
+
+    def listed(self) -> str:
+        """Return the media types for an error text."""
+        return ", ".join(with_cbor(self.named) if self.cbor else self.named)
 
 
 DEFAULT_OFFER: Final = Offer()
@@ -116,14 +147,20 @@ def choose(header: str, offer: Offer) -> Accepted | None:
 
     An empty header gives JSON. None means that the offer satisfies no clause.
     """
-    return _choose((header, offer)) if header else PLAIN
+    return _choose((header, offer, names_cbor(header) and offer.cbor)) if header else PLAIN
+
+
+def names_cbor(header: str) -> bool:
+    """Return whether CBOR is served and an Accept header may name it. A wildcard never selects it."""
+    return "cbor" in header and serves_cbor()
 
 
 @bounded(count=1024, size=1 << 20, largest=2048)
-def _choose(key: tuple[str, Offer]) -> Accepted | None:
-    header, offer = key
+def _choose(key: tuple[str, Offer, bool]) -> Accepted | None:
+    header, offer, cbor = key
+    media_types = (*MEDIA_TYPES, CBOR) if cbor else MEDIA_TYPES
     for clause in parse_accept(header):
-        for media_type in MEDIA_TYPES:
+        for media_type in media_types:
             if clause.takes(media_type) and (accepted := _satisfy(clause, media_type, offer)):
                 return accepted
     return None
@@ -148,7 +185,7 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
         return Accepted(media_type, pretty=pretty) if offer.messages or media_type != PROTOBUF else None
     if group != META_GROUP or version not in ("v1", "v1beta1"):
         return None
-    allowed = (kind == TABLE and offer.table and media_type != PROTOBUF) or (
+    allowed = (kind == TABLE and offer.table and media_type in (JSON, YAML)) or (
         kind in (PARTIAL, PARTIAL_LIST) and offer.partial
     )
     return Accepted(media_type, kind or "", version, pretty) if allowed else None

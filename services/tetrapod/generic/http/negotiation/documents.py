@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.http.negotiation.accept import PROTOBUF, YAML, Accepted, Offer, choose
+from tetrapod.generic.http.negotiation.accept import CBOR, PROTOBUF, YAML, Accepted, Offer, choose
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
@@ -38,6 +38,10 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
                 "protobuf message"
             )
             raise not_acceptable(text) from None
+    if media_type == CBOR:
+        from tetrapod.machinery import cbor
+
+        return cbor.shuffled(document)
     if media_type == YAML:
         from tetrapod.machinery.serializer import yaml
 

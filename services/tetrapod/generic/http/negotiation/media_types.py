@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from tetrapod.generic.http.negotiation.accept import (
+    CBOR,
     DEFAULT_OFFER,
     JSON,
     MEDIA_TYPES,
@@ -22,6 +23,8 @@ from tetrapod.generic.http.negotiation.accept import (
     choose,
     parse_media_type,
     readable,
+    serves_cbor,
+    with_cbor,
 )
 from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import bounded
@@ -39,7 +42,7 @@ def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
     header = request.header(b"accept")
     accepted = PLAIN if header in _PLAIN_HEADERS else choose(header, offer)
     if accepted is None:
-        raise not_acceptable(f"only the following media types are accepted: {', '.join(offer.named)}")
+        raise not_acceptable(f"only the following media types are accepted: {offer.listed()}")
     if not accepted.pretty and wants_pretty(request):
         accepted = replace(accepted, pretty=True)
     if accepted.form == TABLE and "includeObject" in request.query_string:
@@ -67,17 +70,17 @@ def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) 
 
     Args:
         request: the request.
-        produced: the media types that the route can write.
+        produced: the media types that the route can write; CBOR is added to the default if it is served.
 
     Raises:
         StatusError: 406, with a text that lists `produced`.
     """
     header = request.header(b"accept")
-    if (
-        not header
-        or (produced is MEDIA_TYPES and header in _PLAIN_HEADERS)
-        or _route_matches((header, tuple(produced)))
-    ):
+    if not header or (produced[0] == JSON and header in _PLAIN_HEADERS):
+        return
+    if produced is MEDIA_TYPES:
+        produced = with_cbor(MEDIA_TYPES)
+    if _route_matches((header, tuple(produced))):
         return
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
     raise StatusError(406, "NotAcceptable", text, {})
@@ -129,4 +132,6 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     media_type = parse_media_type(header)
     if media_type in MEDIA_TYPES and (offer.messages or media_type != PROTOBUF):
         return media_type
-    raise unsupported_media_type(offer.named)
+    if media_type == CBOR and serves_cbor():
+        return CBOR
+    raise unsupported_media_type(with_cbor(offer.named))

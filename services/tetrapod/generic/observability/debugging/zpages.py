@@ -1,6 +1,6 @@
 """`/statusz` and `/flagz`: version, uptime and flags of the server, as text or as a versioned object.
 
-Upstream: k8s.io/component-base/zpages. JSON and YAML must be requested by their full media type
+Upstream: k8s.io/component-base/zpages. JSON, YAML and CBOR must be requested by their full media type
 (`application/json;g=config.k8s.io; v=v1beta1;as=Statusz`). Otherwise the response is text, whose format is not stable.
 """
 
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
-from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept
+from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.http.request import Handler, Request, Response
@@ -41,9 +41,10 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
     Raises:
         StatusError: 406, no offered media type is accepted.
     """
+    media_types = with_cbor((JSON, YAML, _TEXT))
     for clause in parse_accept(request.header(b"accept") or "*/*"):
         parameters = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
-        for media_type in (JSON, YAML, _TEXT):
+        for media_type in media_types:
             type_, subtype = media_type.split("/")
             if (clause.type, clause.subtype) not in ((type_, subtype), (type_, "*"), ("*", "*")):
                 continue
@@ -52,7 +53,7 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
                     return media_type, ""
             elif parameters.get("as") == kind and parameters.get("g") == GROUP and parameters.get("v") in _VERSIONS:
                 return media_type, parameters["v"]
-    raise not_acceptable("only the following media types are accepted: application/json, application/yaml, text/plain")
+    raise not_acceptable(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
 def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
