@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from support import kube_apiserver, stock
 from support.definitions import definition
+from support.etcd import Etcd, etcd_36
 from support.server import running
 from support.waiting import until
 from tetrapod.machinery import cbor
@@ -130,7 +131,7 @@ def answers(url: str, ca: Path) -> list[tuple[int, str, Any, Any]]:
 
 def test_answers_in_cbor_equal_those_of_a_kube_apiserver(tmp_path: Path) -> None:
     binary = stock.binaries()["kube-apiserver"]
-    etcd = kube_apiserver.Etcd(kube_apiserver.etcd_36(), tmp_path / "etcd")
+    etcd = Etcd(etcd_36(), tmp_path / "etcd")
     etcd.start()
     try:
         with kube_apiserver.running_over(etcd.url, binary, tmp_path / "stock", GATE) as original:
