@@ -22,7 +22,7 @@ from bench import asgi, wrk
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
 from bench.report import missed, render
-from bench.targets import Embedded, Four, Real, Target
+from bench.targets import Colocated, Embedded, Four, Real, Target
 from bench.works import QUANTITIES, WORKS
 from tetrapod.generic.certificates.pki import write_pki
 
@@ -45,6 +45,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
+    parser.add_argument(
+        "--unix-sockets", action="store_true", help="measure four services with Unix sockets between them too"
+    )
     parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
@@ -56,6 +59,8 @@ def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
         found.append(Embedded)
     if not arguments.no_four:
         found.append(Four)
+    if arguments.unix_sockets:
+        found.append(Colocated)
     return found
 
 

@@ -201,7 +201,7 @@ class Four(OverEtcd):
 
     def start(self) -> float:
         begun = time.monotonic()
-        urls = {name: f"https://localhost:{port}" for name, port in self._ports.items()}
+        urls = {name: self._address(name) for name in self._ports}
         peers = {
             "aggregator": ("core", "extensions", "auth"),
             "core": ("aggregator", "auth"),
@@ -220,12 +220,35 @@ class Four(OverEtcd):
             flags += ["--etcd-servers", self._etcd_url]
             for peer in peers[name]:
                 flags += [f"--{peer}-url", urls[peer]]
+            flags += self._further(name)
             if name == "auth":
                 flags += ["--token-auth-file", str(self._data / "tokens.csv")]
             self._spawn(name, command("serve", name, *flags))
         for name, port in self._ports.items():
             self._wait_ready(name, port)
         return time.monotonic() - begun
+
+    def _address(self, name: str) -> str:
+        """Return the URL of a service for the others."""
+        return f"https://localhost:{self._ports[name]}"
+
+    def _further(self, name: str) -> list[str]:
+        """Return further flags of a service."""
+        return []
+
+
+class Colocated(Four):
+    """The four services, which reach each other by Unix sockets."""
+
+    title = "Four services over etcd, with Unix sockets between them"
+    key = "colocated"
+
+    def _address(self, name: str) -> str:
+        return f"unix://{self._data / name}.sock"
+
+    def _further(self, name: str) -> list[str]:
+        hostname = ["--external-hostname", self.url.removeprefix("https://")] if name == "auth" else []
+        return ["--unix-socket", f"{self._data / name}.sock", *hostname]
 
 
 class Real(OverEtcd):

@@ -4,8 +4,10 @@ process.
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,7 @@ class Services:
     Args:
         etcd: a single member if None.
         replicas: the number of replicas by service; 1 if missing.
+        sockets: whether the services reach each other by Unix sockets.
 
     Attributes:
         url: the address of the first aggregator.
@@ -50,8 +53,12 @@ class Services:
         network: Network | None = None,
         replicas: Mapping[str, int] | None = None,
         module: str = "tetrapod.cli.main",
+        *,
+        sockets: bool = False,
     ) -> None:
         self.directory = directory
+        # Not below `directory`: the path of a Unix socket has at most 107 bytes.
+        self.sockets = Path(tempfile.mkdtemp(prefix="sockets-")) if sockets else None
         self._module = module
         self.etcd = etcd or Etcd(etcd_36(), directory / "etcd")
         self.network = network or Loopback()
@@ -101,6 +108,9 @@ class Services:
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         for other in _SPEAKS_TO[name]:
             argv += [f"--{other}-url={self._urls(other)}"]
+        if self.sockets is not None:
+            argv += ["--unix-socket", str(self.socket(name))]
+            argv += ["--external-hostname", self.url.removeprefix("https://")] if name == "auth" else []
         variables = {**environment(), **(env or {})}
         if release is not None:
             argv[0], variables = release.python, {**variables, **release.environment}
@@ -109,8 +119,14 @@ class Services:
                 [*self.network.command_prefix(key), *argv], stdout=out, stderr=out, env=variables
             )
 
+    def socket(self, name: str) -> Path:
+        assert self.sockets is not None
+        return self.sockets / f"{name}.sock"
+
     def _urls(self, name: str) -> str:
         """Return the URLs of all replicas of a service, separated by commas."""
+        if self.sockets is not None:
+            return f"unix://{self.socket(name)}"
         keys = [key for key in self.keys if key.partition("-")[0] == name]
         return ",".join(f"https://{self.network.host(key)}:{self.ports[key]}" for key in keys)
 
@@ -141,10 +157,10 @@ class Services:
 
 @contextmanager
 def running_services(
-    directory: Path, replicas: Mapping[str, int] | None = None, /, **flags: tuple[str, ...]
+    directory: Path, replicas: Mapping[str, int] | None = None, /, *, sockets: bool = False, **flags: tuple[str, ...]
 ) -> Iterator[Services]:
     """Run all services and yield them when they are ready. `flags` are by service, or by key for a single replica."""
-    services = Services(directory, replicas=replicas)
+    services = Services(directory, replicas=replicas, sockets=sockets)
     services.etcd.start()
     try:
         for key in services.keys:
@@ -155,3 +171,5 @@ def running_services(
     finally:
         services.stop_all(*services.processes)
         services.etcd.stop()
+        if services.sockets is not None:
+            shutil.rmtree(services.sockets)

@@ -43,10 +43,8 @@ class SeparateAggregator(SeparateService):
             "auth": options.peers.auth_url,
             "extensions": options.peers.extensions_url,
         }
-        for name, replicas in urls.items():
-            self.balance(replicas, name)
         peers = {
-            name: PeerService(name, self.pool, replicas[0], tls, self.resource_config)
+            name: PeerService(name, self.pool, self.balance(replicas, name), tls, self.resource_config)
             for name, replicas in urls.items()
         }
         for peer in peers.values():

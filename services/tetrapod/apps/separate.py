@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import socket
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
+from cryptography import x509
 
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.program import Program
@@ -23,6 +25,7 @@ from tetrapod.apps.wiring.files import read_file
 from tetrapod.apps.wiring.health_checks import add_admission_checks
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.shared_cache import SharedCache
+from tetrapod.generic.authentication.x509 import user_of
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.interface import Client
@@ -30,10 +33,12 @@ from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.proxy.balanced_pool import BalancedPool
+from tetrapod.generic.proxy.endpoint import is_socket, unix_url
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
 from tetrapod.machinery.golang.ip_addresses import join_host_port
+from tetrapod.machinery.user import UserInfo
 
 LINGER: Final = 5.0
 """Seconds for the aggregator to learn, from a probe or a response, that this replica stops, and to close its
@@ -123,23 +128,42 @@ class SeparateService(Program):
         Raises:
             click.UsageError: the flag with the URLs is missing, or a URL is invalid.
         """
-        self.balance(urls, name)
-        return http_client(self.pool, urls[0], self.own_tls, user_agent)
+        url = self.balance(urls, name)
+        return http_client(self.pool, url, self.own_tls, user_agent, user=self.own_user if is_socket(url) else None)
 
-    def balance(self, urls: Sequence[str], name: str) -> None:
+    @cached_property
+    def own_user(self) -> UserInfo:
+        """The user of the client certificate for other services. Over a Unix socket, identity headers name it.
+
+        Raises:
+            CannotOpen: the certificate cannot be read.
+        """
+        pem = read_file(self.own_tls.certificate, "data-dir")
+        return user_of(x509.load_pem_x509_certificate(pem))
+
+    def balance(self, urls: Sequence[str], name: str) -> str:
         """Register `urls` as the replicas of the service `name`.
 
         Requests to the first URL are then distributed over all of them.
+
+        A Unix socket (`unix:///PATH`) is the only replica.
+
+        Returns:
+            The base URL for requests to the service.
 
         Raises:
             click.UsageError: the flag with the URLs is missing, or a URL is invalid.
         """
         if not urls:
             raise click.UsageError(f"--{name}-url is needed to serve {self.name} on its own")
+        if any(is_socket(url) for url in urls) and len(urls) > 1:
+            raise click.UsageError(f"--{name}-url: a Unix socket must be the only URL")
         try:
+            urls = [unix_url(url) if is_socket(url) else url for url in urls]
             self.pool.balance(name, urls, self.own_tls)
         except BackendError as error:
             raise click.UsageError(f"--{name}-url: {error}") from None
+        return urls[0]
 
     def hold_identity(self, client: Client, component: str = "") -> None:
         """Create the identity Lease of this process, which is maintained once the server is ready.

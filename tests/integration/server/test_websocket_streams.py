@@ -87,11 +87,11 @@ def serving(form: str, directory: Path) -> Iterator[Sockets]:
         with running(directory, tokens) as server:
             yield Sockets(server.url)
     else:
-        with running_services(directory, auth=(tokens,)) as services:
+        with running_services(directory, sockets=form.endswith("Unix sockets"), auth=(tokens,)) as services:
             yield Sockets(services.url)
 
 
-@pytest.fixture(scope="module", params=["one process", "four services"])
+@pytest.fixture(scope="module", params=["one process", "four services", "four services by Unix sockets"])
 def sockets(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sockets]:
     with serving(request.param, tmp_path_factory.mktemp("sockets")) as sockets:
         crd = definition("sockets.example.com", "Widget")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tetrapod.apps.options.flag import Kind, flag
+from tetrapod.apps.options.flag import SEPARATE, Kind, flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,13 @@ class ServingFlags:
         False,
         "If true, SO_REUSEPORT will be used when binding the port, which allows more than one instance to bind on the "
         "same address and port.",
+    )
+    unix_socket: str = flag(
+        "unix-socket",
+        "",
+        "The path of a Unix socket on which to serve the other services of this host as well, without TLS. Processes "
+        "of the same user are trusted as front proxies, and those of other users are rejected.",
+        programs=SEPARATE,
     )
     cert_dir: str = flag(
         "cert-dir",

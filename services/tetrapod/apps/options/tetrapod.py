@@ -114,21 +114,25 @@ class PeerFlags:
     aggregator_url: tuple[str, ...] = flag(
         "aggregator-url",
         (),
-        "List of URLs of the aggregator's replicas, comma separated. Controllers send their requests there.",
+        "List of URLs of the aggregator's replicas, comma separated, or unix:///PATH for its --unix-socket. "
+        "Controllers send their requests there.",
         programs=frozenset({"core", "extensions", "auth"}),
     )
     core_url: tuple[str, ...] = flag(
-        "core-url", (), "List of URLs of core's replicas, comma separated.", programs=frozenset({"aggregator"})
+        "core-url",
+        (),
+        "List of URLs of core's replicas, comma separated, or unix:///PATH for its --unix-socket.",
+        programs=frozenset({"aggregator"}),
     )
     extensions_url: tuple[str, ...] = flag(
         "extensions-url",
         (),
-        "List of URLs of extensions' replicas, comma separated.",
+        "List of URLs of extensions' replicas, comma separated, or unix:///PATH for its --unix-socket.",
         programs=frozenset({"aggregator"}),
     )
     auth_url: tuple[str, ...] = flag(
         "auth-url",
         (),
-        "List of URLs of auth's replicas, comma separated.",
+        "List of URLs of auth's replicas, comma separated, or unix:///PATH for its --unix-socket.",
         programs=frozenset({"aggregator", "core", "extensions"}),
     )

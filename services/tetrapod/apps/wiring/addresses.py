@@ -68,6 +68,9 @@ def external_address(options: Options) -> str:
     --external-hostname may set the host, with or without a port. If the auth service is a process of its own, it is the
     address of the aggregator from auth's flags.
     Upstream: completion of options (ExternalHost); Config.Complete (ExternalAddress)
+
+    Raises:
+        ValueError: auth reaches the aggregator by a Unix socket, and --external-hostname names no port.
     """
     front = urlsplit(options.peers.aggregator_url[0]) if options.peers.aggregator_url else None
     host = options.generic.external_hostname or (
@@ -75,6 +78,8 @@ def external_address(options: Options) -> str:
     )
     if _names_port(host):
         return host
+    if front is not None and front.scheme == "unix":
+        raise ValueError("--external-hostname HOST:PORT is needed if --aggregator-url is a Unix socket")
     port = options.serving.secure_port if front is None else front.port or 443
     return join_host_port(host, port)
 

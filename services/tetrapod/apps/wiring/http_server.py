@@ -80,7 +80,7 @@ def build_http_server(
         strict_transport_security=options.generic.strict_transport_security_directives,
         server_name=config.server_name,
     )
-    return HttpServer(
+    server = HttpServer(
         build_handler_chain(director, chain),
         contended=chain.contended,
         host=options.serving.bind_address,
@@ -90,6 +90,8 @@ def build_http_server(
         tls=tls,
         step_warning=options.tetrapod.event_loop_warning_threshold,
     )
+    server.unix_socket = options.serving.unix_socket
+    return server
 
 
 def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:

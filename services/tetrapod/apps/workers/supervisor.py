@@ -17,8 +17,9 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ from tetrapod.apps.workers.child import Child, State
 from tetrapod.apps.workers.link import WorkerLink
 from tetrapod.apps.workers.signals import Signals
 from tetrapod.generic.http.listening import bind
+from tetrapod.generic.http.unix_sockets import bind_unix, remove_socket
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,9 @@ def supervise(options: Options, make: Callable[[Options], Server]) -> int:
     raise_file_limit()
     serving = options.serving
     try:
-        listener = bind(serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing)
+        listeners = [bind(serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing)]
+        if serving.unix_socket:
+            listeners.append(bind_unix(serving.unix_socket))
         directory = Path(tempfile.mkdtemp(prefix="tetrapod-workers-"))
     except OSError as error:
         print(f"Error: {error}", file=sys.stderr)
@@ -65,7 +69,7 @@ def supervise(options: Options, make: Callable[[Options], Server]) -> int:
     gc.collect()
     gc.freeze()  # collections in the workers do not write to the objects that they share
     try:
-        return Supervisor(options, make, listener, directory).run()
+        return Supervisor(options, make, listeners, directory).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -93,15 +97,15 @@ class Supervisor:
     Args:
         options: the options.
         make: creates the server of a worker.
-        listener: the bound socket.
+        listeners: the bound sockets: that of the port, and perhaps a Unix socket.
         directory: a directory for the workers.
     """
 
     def __init__(
-        self, options: Options, make: Callable[[Options], Server], listener: socket.socket, directory: Path
+        self, options: Options, make: Callable[[Options], Server], listeners: Sequence[socket.socket], directory: Path
     ) -> None:
         self._options, self._make = options, make
-        self._listener, self._directory = listener, directory
+        self._listeners, self._directory = listeners, directory
         self._slots = [_Slot(index) for index in range(options.tetrapod.workers)]
         self._manager = ServiceManager()
         self._selector = selectors.DefaultSelector()
@@ -158,16 +162,17 @@ class Supervisor:
         Connections that are not accepted wait in the kernel's queue.
         """
         possible = self._listening and self._waiting is None and any(child.accepts for child in self._children)
-        if possible and not self._accepting:
-            self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
-        elif self._accepting and not possible:
-            self._selector.unregister(self._listener)
+        for listener in self._listeners:
+            if possible and not self._accepting:
+                self._selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
+            elif self._accepting and not possible:
+                self._selector.unregister(listener)
         self._accepting = possible
 
-    def _accept(self) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = listener.accept()
             except OSError:  # no connection is waiting, or it has been closed
                 return
             if not self._pass_on(connection):
@@ -217,7 +222,8 @@ class Supervisor:
         The main loop then starts the other workers, which need the certificates that the first one has created.
         """
         if not self._listening and not self._stopping:
-            self._listener.listen(_BACKLOG)
+            for listener in self._listeners:
+                listener.listen(_BACKLOG)
             self._listening = True
 
     def _announce_if_ready(self, lines: str) -> None:
@@ -251,8 +257,9 @@ class Supervisor:
         """Run a worker in a new process, and return its exit code."""
         self._signals.restore()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        address: tuple[Any, ...] = self._listener.getsockname()
-        self._listener.close()
+        address: tuple[Any, ...] = self._listeners[0].getsockname()
+        for listener in self._listeners:
+            listener.close()
         self._selector.close()
         if self._waiting is not None:
             self._waiting.close()  # otherwise this worker would keep a connection open that another one serves
@@ -325,7 +332,9 @@ class Supervisor:
         if self._listening:
             self._listening = False
             self._accept_if_possible()
-            self._listener.close()
+            for listener in self._listeners:
+                listener.close()
+            remove_socket(self._options.serving.unix_socket)
 
     # --- the watchdog
 

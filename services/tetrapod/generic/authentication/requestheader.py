@@ -1,6 +1,7 @@
 """The authenticator of identity headers: X-Remote-User, -Uid, -Group and -Extra-*.
 
-The headers are only trusted with the front proxy's client certificate.
+The headers are only trusted with the front proxy's client certificate, or from a process of this process's user that
+is connected by a Unix socket.
 Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest. The headers are ignored unless the request has a
 certificate of the front-proxy CA with an allowed common name. They are always removed from the request.
 """
@@ -50,7 +51,7 @@ class RequestHeaderAuthenticator:
     """The authenticator of identity headers.
 
     It returns None without a client certificate or without a user header, and `REJECTED` if the certificate is not of a
-    front proxy.
+    front proxy. Processes of the same user (`Request.same_user`) need no certificate.
 
     Args:
         pool: the front-proxy CAs.
@@ -77,17 +78,18 @@ class RequestHeaderAuthenticator:
         try:
             return self._identify(request)
         finally:
-            if self._others or request.peer_certificates:
+            if self._others or request.peer_certificates or request.same_user:
                 request.headers = [
                     h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)
                 ]
 
     def _identify(self, request: Request) -> Authenticated | Rejected | None:
-        trusted = self._pool.client_of(request)
-        if trusted is None:
-            return None
-        if isinstance(trusted, str) or not self._is_allowed(trusted.certificate):
-            return REJECTED
+        if not request.same_user:
+            trusted = self._pool.client_of(request)
+            if trusted is None:
+                return None
+            if isinstance(trusted, str) or not self._is_allowed(trusted.certificate):
+                return REJECTED
         name = self._first(request, self._user_headers)
         if not name:
             return None

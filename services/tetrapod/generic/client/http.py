@@ -15,10 +15,13 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.proxy.exchange import BackendError
-from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.proxy.headers import identity_headers
+from tetrapod.generic.proxy.pool import BackendPool, header_list
 from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.machinery.user import UserInfo
 
 _TOKEN_SECONDS: Final = 60.0
 """Seconds for which a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""
@@ -34,6 +37,8 @@ class HttpTransport:
         timeout: the limit of requests other than watches, in seconds.
         token_file: a file with the bearer token, which is read again every minute; "" for none.
         token: the bearer token if `token_file` is empty; "" for none.
+        user: the user for the identity headers, for a server that trusts this process as a front proxy; None for no
+            such headers.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class HttpTransport:
         timeout: float = 35.0,
         token_file: str = "",
         token: str = "",
+        user: UserInfo | None = None,
     ) -> None:
         self._pool = pool
         self._url = url.rstrip("/")
@@ -52,8 +58,11 @@ class HttpTransport:
         self._timeout = timeout
         self._token_file = token_file
         self._token, self._token_read = token, float("-inf")
+        self._identity = identity_headers(user) if user is not None else []
 
-    def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
+    def _with_credentials(self, headers: dict[str, str]) -> dict[str, str] | HeaderList:
+        if self._identity:
+            return header_list(headers) + self._identity
         if self._token_file and time.monotonic() - self._token_read > _TOKEN_SECONDS:
             self._token, self._token_read = Path(self._token_file).read_text().strip(), time.monotonic()
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
@@ -70,7 +79,7 @@ class HttpTransport:
         began, code, response = time.monotonic(), 0, b""
         try:
             code, _, response = await self._pool.fetch(
-                method, self._url + target, body, self._with_token(headers), self._timeout, tls=self._tls
+                method, self._url + target, body, self._with_credentials(headers), self._timeout, tls=self._tls
             )
         except (BackendError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._url}: {error or type(error).__name__}") from error
@@ -89,7 +98,7 @@ class HttpTransport:
         try:
             stream = cast(
                 AsyncGenerator[tuple[int, bytes], None],
-                self._pool.stream("GET", self._url + target, self._with_token(headers), tls=self._tls),
+                self._pool.stream("GET", self._url + target, self._with_credentials(headers), tls=self._tls),
             )
             async with aclosing(stream) as pieces:
                 async for code, piece in pieces:
@@ -107,7 +116,14 @@ class HttpTransport:
 
 
 def http_client(
-    pool: BackendPool, url: str, tls: ClientTLS | None, user_agent: str, *, token_file: str = "", token: str = ""
+    pool: BackendPool,
+    url: str,
+    tls: ClientTLS | None,
+    user_agent: str,
+    *,
+    token_file: str = "",
+    token: str = "",
+    user: UserInfo | None = None,
 ) -> RestClient:
     """Return a client over HTTPS. The arguments are those of `HttpTransport`; it does not connect yet."""
-    return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token), user_agent)
+    return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token, user=user), user_agent)

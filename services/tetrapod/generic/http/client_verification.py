@@ -33,10 +33,15 @@ class VerificationResult(NamedTuple):
     Attributes:
         chain: the verified chain as DER, the client's certificate first; empty if it is not trusted.
         error: the reason why the certificate is not trusted; "" if it is trusted or the client sent none.
+        same_user: whether the client is a process of this process's user, connected by a Unix socket without TLS.
     """
 
     chain: tuple[bytes, ...] = ()
     error: str = ""
+    same_user: bool = False
+
+
+SAME_USER: Final = VerificationResult(same_user=True)
 
 
 class DeferredVerificationConnection(ssl.SSLObject):

@@ -183,7 +183,7 @@ class Exchange(IncomingBody):
         request = self.request
         request.remote = remote
         request.scheme = scheme
-        request.peer_certificates, request.certificate_error = verification
+        request.peer_certificates, request.certificate_error, request.same_user = verification
         request.cancel_when_gone = request.method in ("GET", "HEAD")
         request.body = self
         request.disconnected = self.wait_closed

@@ -20,7 +20,7 @@ import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tetrapod.generic.http.client_verification import VerificationResult, verification_result
+from tetrapod.generic.http.client_verification import SAME_USER, VerificationResult, verification_result
 from tetrapod.generic.http.connection_state import (
     BACKLOGGED,
     BROKEN,
@@ -41,6 +41,7 @@ from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.timeouts import HEAD_TIMEOUT, IDLE_TIMEOUT, LINGER
 from tetrapod.generic.http.transports import CLOSED_TRANSPORT, HijackedConnection
+from tetrapod.generic.http.unix_sockets import is_unix
 
 WRITE_BUFFER: Final = 64 << 10
 """Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece
@@ -122,6 +123,8 @@ class HttpProtocol(HttpToolsProtocol):
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
             self.verification = verification_result(ssl_object)
+        elif is_unix(transport):  # NegotiatedProtocol serves no other user there
+            self.verification = SAME_USER
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection_state = CLOSED

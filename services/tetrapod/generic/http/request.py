@@ -119,6 +119,7 @@ class Request:
         http_version: `1.0`, `1.1` or `2.0`.
         peer_certificates: the client's certificate chain as DER, its own first; empty if TLS did not verify it.
         certificate_error: the reason why the client's certificate is not trusted; "" if it is trusted or missing.
+        same_user: whether the client is a process of this process's user, connected by a Unix socket.
         received: when the request arrived, of time.monotonic().
         deadline: when the request times out, of time.monotonic(); None for long-running requests.
         min_watch_seconds: a watch without `timeoutSeconds` lasts for a random time between this and twice this.
@@ -155,6 +156,7 @@ class Request:
         "raw_path",
         "received",
         "remote",
+        "same_user",
         "scheme",
         "served",
         "state",
@@ -192,6 +194,7 @@ class Request:
         # DER, the client's own first, as TLS verified them up to a trust anchor.
         self.peer_certificates: tuple[bytes, ...] = ()
         self.certificate_error = ""  # the reason why the client's certificate is not trusted
+        self.same_user = False  # the client is a process of this process's user, connected by a Unix socket
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
         # A watch without `timeoutSeconds` lasts for a random time between this and twice this.

@@ -25,6 +25,7 @@ from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.tls import ServingContext, ServingTLS
+from tetrapod.generic.http.unix_sockets import bind_unix, remove_socket
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ class HttpServer:
     Attributes:
         end_streams: functions that `stop` calls first, to end watches properly. More may be added while the server
             runs.
+        unix_socket: the path of a Unix socket to listen on as well, for processes of the same user; "" for none. Set it
+            before `start`.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class HttpServer:
         self._source = source
         self._accepting: set[asyncio.Task[None]] = set()
         self._share_port = share_port
+        self.unix_socket = ""
+        self._unix_server: asyncio.Server | None = None
         self._ticker: asyncio.Task[None] | None = None
         config = uvicorn.Config(
             _unused_application,
@@ -130,6 +135,10 @@ class HttpServer:
         config = self._server.config
         listens = self._source is None
         await self._server.startup([bind(config.host, config.port, share_port=self._share_port)] if listens else [])
+        if self.unix_socket and listens:
+            self._unix_server = await asyncio.get_running_loop().create_unix_server(
+                self._make_connection, sock=bind_unix(self.unix_socket), backlog=config.backlog
+            )
         if self._source is not None:
             self._source.open(self._accept, lambda: len(self.state.connections) + len(self.state.upgraded))
         self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
@@ -142,11 +151,12 @@ class HttpServer:
 
     async def _serve(self, connection: socket.socket) -> None:
         """Start the protocol of a connection. A failed handshake is reported as for a listening socket."""
-        config, loop = self._server.config, asyncio.get_running_loop()
+        ssl = self._server.config.ssl if connection.family != socket.AF_UNIX else None
         with contextlib.suppress(Exception):
-            await loop.connect_accepted_socket(
-                lambda: _connection(config, self.state, app_state={}, _loop=loop), connection, ssl=config.ssl
-            )
+            await asyncio.get_running_loop().connect_accepted_socket(self._make_connection, connection, ssl=ssl)
+
+    def _make_connection(self) -> Buffered:
+        return _connection(self._server.config, self.state, app_state={}, _loop=asyncio.get_running_loop())
 
     async def _tick_forever(self) -> None:
         count = 0
@@ -189,6 +199,9 @@ class HttpServer:
         self.lame_duck()
         for listener in self._server.servers:
             listener.close()
+        if self._unix_server is not None:
+            self._unix_server.close()
+            remove_socket(self.unix_socket)
         if self._source is not None:
             await self._source.close()
             if self._accepting:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tetrapod.generic.http.buffered_protocol import Buffered
+from tetrapod.generic.http.unix_sockets import is_same_user
 from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.exchange import BackendError
@@ -39,16 +40,23 @@ class _Negotiated(asyncio.Protocol):
     """The asyncio protocol of a new connection during its TLS handshake.
 
     After the handshake it creates the connection object for the HTTP version that the backend chose by ALPN, which
-    replaces it as the protocol of the transport.
+    replaces it as the protocol of the transport. Without TLS it does so when the connection is established.
+
+    Args:
+        http1: makes the protocol of HTTP/1.1.
+        http2: makes the protocol of HTTP/2.
+        prior_knowledge: whether the server is known to speak HTTP/2 without TLS.
     """
 
-    def __init__(self, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]) -> None:
-        self._http1, self._http2 = http1, http2
+    def __init__(
+        self, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection], *, prior_knowledge: bool
+    ) -> None:
+        self._http1, self._http2, self._prior_knowledge = http1, http2, prior_knowledge
         self.connection: Connection | None = None
 
     def connection_made(self, transport: Any) -> None:
         ssl_object = transport.get_extra_info("ssl_object")
-        if ssl_object is not None and ssl_object.selected_alpn_protocol() == "h2":
+        if self._prior_knowledge or (ssl_object is not None and ssl_object.selected_alpn_protocol() == "h2"):
             self.connection = self._http2()
             protocol: asyncio.BaseProtocol = Buffered(self.connection)
         else:
@@ -61,6 +69,8 @@ async def dial(
     endpoint: Endpoint, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]
 ) -> Connection:
     """Connect to an endpoint, with a TLS handshake if it has TLS, and return the connection.
+
+    The server at a Unix socket must run as the user of this process.
 
     Args:
         endpoint: the endpoint.
@@ -77,8 +87,10 @@ async def dial(
         raise BackendError(f"unable to use the TLS configuration: {error}", no_response=True) from error
     try:
         async with asyncio.timeout(endpoint.dial_timeout):
+            if endpoint.is_unix:
+                return await _dial_unix(endpoint, http1, http2)
             _, negotiated = await asyncio.get_running_loop().create_connection(
-                lambda: _Negotiated(http1, http2),
+                lambda: _Negotiated(http1, http2, prior_knowledge=False),
                 endpoint.host,
                 endpoint.port,
                 ssl=context,
@@ -87,7 +99,8 @@ async def dial(
             assert negotiated.connection is not None
             return negotiated.connection
     except TimeoutError:
-        raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", no_response=True) from None
+        where = f"unix {endpoint.host}" if endpoint.is_unix else f"tcp {endpoint.authority}"
+        raise BackendError(f"dial {where}: i/o timeout", no_response=True) from None
     except ssl.SSLCertVerificationError as error:
         raise BackendError(
             f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", no_response=True
@@ -96,6 +109,24 @@ async def dial(
         raise BackendError(_tls_text(error), no_response=True) from error
     except (OSError, ValueError) as error:
         raise BackendError(await _dial_text(endpoint, error), no_response=True) from error
+
+
+async def _dial_unix(
+    endpoint: Endpoint, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]
+) -> Connection:
+    """Connect to a Unix socket, and return the connection.
+
+    Raises:
+        OSError: the connection failed, or a process of another user listens there.
+    """
+    transport, negotiated = await asyncio.get_running_loop().create_unix_connection(
+        lambda: _Negotiated(http1, http2, prior_knowledge=endpoint.http2), endpoint.host
+    )
+    assert negotiated.connection is not None
+    if not is_same_user(transport.get_extra_info("socket")):
+        transport.abort()
+        raise PermissionError("a process of another user listens")
+    return negotiated.connection
 
 
 def server_name(endpoint: Endpoint) -> str | None:
@@ -115,6 +146,8 @@ def _tls_text(error: ssl.SSLError) -> str:
 
 
 async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
+    if endpoint.is_unix:
+        return f"dial unix {endpoint.host}: {_reason(error)}"
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {endpoint.host}{_nameserver()}: no such host"
     if (
@@ -151,6 +184,8 @@ _REASONS: Final = {
     errno.ENETUNREACH: "connect: network is unreachable",
     errno.ETIMEDOUT: "connect: connection timed out",
     errno.EADDRNOTAVAIL: "connect: cannot assign requested address",
+    errno.ENOENT: "connect: no such file or directory",
+    errno.EACCES: "connect: permission denied",
 }
 
 

@@ -212,7 +212,7 @@ class BackendPool:
 
         `shared` is whether an HTTP/2 connection is preferred, which several requests share.
         """
-        if shared and endpoint.tls is not None:
+        if shared and endpoint.permits_http2:
             offered = endpoint.offering_http2()
             connection = self._http2.take(offered)
             if connection is not None or not self._http2.is_only_http1(offered):
@@ -236,7 +236,7 @@ class BackendPool:
             new: whether to make a new connection in any case. Otherwise an existing HTTP/2 connection may be returned.
             shared: whether to offer HTTP/2 to the server.
         """
-        if not shared or endpoint.tls is None:
+        if not shared or not endpoint.permits_http2:
             return await self._dial(endpoint, endpoint)
         offered = endpoint.offering_http2()
         return await self._http2.obtain(offered, lambda: self._dial(endpoint, offered), new=new)

@@ -32,8 +32,8 @@ class Address(NamedTuple):
     """The address of a replica.
 
     Attributes:
-        host: the IP address.
-        port: the port.
+        host: the IP address, or the path of a Unix socket.
+        port: the port; 0 for a Unix socket.
         name: the host in its URL, for which the certificate must be valid.
     """
 
@@ -47,11 +47,13 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """Return all addresses of a host name by DNS, without duplicates.
+    """Return all addresses of a host name by DNS, without duplicates. The path of a Unix socket is its own address.
 
     Raises:
         OSError: the lookup failed.
     """
+    if host.startswith("/"):
+        return [host]
     infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(item[4][0]) for item in infos))
 

@@ -12,7 +12,7 @@ import asyncio
 import time
 from typing import Final
 
-from tetrapod.generic.http.client_verification import verification_result
+from tetrapod.generic.http.client_verification import SAME_USER, verification_result
 from tetrapod.generic.http.h2.outgoing import WRITE_BUFFER, Outgoing
 from tetrapod.generic.http.h2.session import Http2Session
 from tetrapod.generic.http.h2.settings import greeting
@@ -61,7 +61,8 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
         self.state.connections.add(self)  # type: ignore[arg-type]
         peer = transport.get_extra_info("peername")
         self.remote = str(peer[0]) if isinstance(peer, tuple) else ""
-        self.verification = verification_result(transport.get_extra_info("ssl_object"))
+        ssl_object = transport.get_extra_info("ssl_object")
+        self.verification = verification_result(ssl_object) if ssl_object is not None else SAME_USER
         self.outgoing.write(greeting(self.state.max_streams))
 
     def connection_lost(self, exc: Exception | None) -> None:

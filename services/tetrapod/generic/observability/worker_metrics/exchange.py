@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 import logging
 import os
-import socket
-import struct
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.http.unix_sockets import is_same_user
 from tetrapod.generic.metrics import collectors
 from tetrapod.generic.metrics.collectors import Metric
 from tetrapod.generic.observability import process_metrics
@@ -31,7 +30,6 @@ _DEADLINE_SECONDS: Final = 2.0
 _LONGEST_PAGE: Final = 64 * 1024 * 1024
 """The maximum size in bytes of the metrics that one worker sends."""
 _REQUEST_SIZE: Final = 64
-_CREDENTIALS: Final = struct.Struct("3i")  # struct ucred: pid, uid, gid
 PAGE: Final = "metrics"
 SLIS: Final = "slis"
 RESET: Final = "reset"
@@ -146,7 +144,7 @@ class WorkerMetrics:
         """
         try:
             async with asyncio.timeout(_DEADLINE_SECONDS):
-                if not _of_same_user(writer.get_extra_info("socket")):
+                if not is_same_user(writer.get_extra_info("socket")):
                     return
                 words = (await reader.read(_REQUEST_SIZE)).decode("ascii", "replace").split()
                 if words in ([RESET, PAGE], [RESET, SLIS]):
@@ -199,13 +197,6 @@ class WorkerMetrics:
 
     def _file(self, page: str, index: int) -> Path:
         return self._directory / f"{index}.{page}"
-
-
-def _of_same_user(connection: socket.socket) -> bool:
-    """Return whether the process at the other end of a Unix socket has the user of this process."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    user: int = _CREDENTIALS.unpack(credentials)[1]
-    return user == os.getuid()
 
 
 async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric], list[Any]]:

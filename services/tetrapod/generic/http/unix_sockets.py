@@ -1,0 +1,89 @@
+"""Unix sockets on which a service serves the other services of its host, without TLS.
+
+Only processes of the same user are served: the kernel names the user of the process at the other end (SO_PEERCRED).
+Such a process can read the private keys of this one, so it is trusted as the holder of the front proxy's certificate.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+_CREDENTIALS: Final = struct.Struct("3i")
+"""The process, user and group of SO_PEERCRED (struct ucred in <sys/socket.h>)."""
+
+
+def peer_user(connection: Any) -> int:
+    """Return the user id of the process at the other end of a connected Unix socket.
+
+    For a client it is the user that called `listen`.
+
+    Args:
+        connection: the socket, or what `Transport.get_extra_info("socket")` returns.
+    """
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(credentials)[1]
+    return user
+
+
+def is_same_user(connection: Any) -> bool:
+    """Return whether the process at the other end of a connected Unix socket runs as the user of this process."""
+    return peer_user(connection) == os.geteuid()
+
+
+def is_unix(transport: Any) -> bool:
+    """Return whether a transport is that of a Unix socket."""
+    connection = transport.get_extra_info("socket")
+    return connection is not None and connection.family == socket.AF_UNIX
+
+
+def bind_unix(path: str) -> socket.socket:
+    """Return a non-blocking Unix socket that is bound to a path, and does not listen yet.
+
+    Its file can be opened by the user of this process only. A socket that a process left behind is replaced.
+
+    Args:
+        path: the path of the socket, in a directory that exists.
+
+    Raises:
+        OSError: the path is not available, for example because a server listens there. The text is Go's.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        # Linux creates the file with the mode of the socket: nobody else can connect before a chmod.
+        os.fchmod(listener.fileno(), 0o600)
+        _remove_stale(path)
+        listener.bind(path)
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise OSError(
+            f"failed to create listener: failed to listen on {path}: listen unix {path}: bind: {reason}"
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+def remove_socket(path: str) -> None:
+    """Remove the file of a socket, if it exists."""
+    with suppress(OSError):
+        Path(path).unlink(missing_ok=True)
+
+
+def _remove_stale(path: str) -> None:
+    """Remove a socket on which no process listens."""
+    try:
+        if not stat.S_ISSOCK(Path(path).stat().st_mode):
+            return
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            remove_socket(path)
