@@ -62,7 +62,7 @@ def connections_to(path: Path) -> int:
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     flags = {"auth": (f"--token-auth-file={TOKENS}",), "core": ("--workers=2",)}
-    with running_services(tmp_path_factory.mktemp("services"), sockets=True, **flags) as services:
+    with running_services(tmp_path_factory.mktemp("services"), None, "Unix sockets", **flags) as services:
         until(services.log("core").read_text, lambda text: "tetrapod core is ready" in text)
         yield services
 
