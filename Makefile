@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 # RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
 RETRY ?=

@@ -37,12 +37,12 @@ def test_scenario_answers_as_recorded(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", [path for path in RECORDINGS if path.stem in OVER_HTTP2], ids=lambda path: path.stem)
 def test_scenario_answers_as_recorded_over_http_2(
-    path: Path, server: Server, record_property: Callable[[str, object], None]
+    path: Path, server_of_http2: Server, record_property: Callable[[str, object], None]
 ) -> None:
-    differences = replay(path, server, timeout=20.0, http2=True)
+    differences = replay(path, server_of_http2, timeout=20.0, http2=True)
     if differences:
         record_property("retried", True)
-        differences = replay(path, server, timeout=30.0, http2=True)
+        differences = replay(path, server_of_http2, timeout=30.0, http2=True)
     assert not differences, "\n".join(differences)
 
 
