@@ -40,8 +40,9 @@ ROOTS = (
     "io.k8s.apimachinery.pkg.apis.meta.v1beta1.PartialObjectMetadataList",
     "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList",
     "io.k8s.apimachinery.pkg.runtime.Unknown",
+    "io.k8s.api.core.v1.RangeAllocation",
 )
-"""Types of responses that OpenAPI does not define."""
+"""Types of responses and of stored values that OpenAPI does not define."""
 
 Field: TypeAlias = tuple[str, str, str]
 

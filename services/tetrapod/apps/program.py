@@ -159,13 +159,12 @@ class Program:
 
     def add_storage_checks(self) -> None:
         """Register the health checks of the stores, and the post-start hook that checks that they can be used."""
-        root = self.options.etcd.root
         add_storage_checks(
             self.lifecycle,
             self.options.etcd,
             probe_of(self.backend),
             [probe_of(store) for store in self.overrides.stores],
-            lambda: check_stores(self.backend, self.overrides, root),
+            lambda: check_stores(self.backend, self.overrides),
         )
 
     def add_certificate_check(self, pair: CertificatePair) -> None:
@@ -220,7 +219,7 @@ class Program:
         """
         if self.encryption is not None:
             await self.encryption.start()
-        await check_early(self.backend, self.overrides, self.options.etcd.root)
+        await check_early(self.backend, self.overrides)
         if self.worker_metrics is not None:
             await self.worker_metrics.start()
         await self.http.start()

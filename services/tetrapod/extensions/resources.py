@@ -9,13 +9,19 @@ from tetrapod.extensions.definitions.strategy import CrdStatusStrategy, CrdStrat
 from tetrapod.extensions.tables import CUSTOM_RESOURCE_DEFINITIONS
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.backup.definitions import current
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import GroupVersionResource
 
 GROUP = "apiextensions.k8s.io"
 CRDS = GroupVersionResource(GROUP, "v1", "customresourcedefinitions")
 STORAGE = StorageConfig(
-    f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False, compressed=True
+    f"{GROUP}/customresourcedefinitions",
+    f"{GROUP}/v1",
+    "CustomResourceDefinition",
+    namespaced=False,
+    compressed=True,
+    convert=current,
 )
 
 

@@ -71,7 +71,8 @@ def test_protobuf_is_converted_to_json_and_unknown_kinds_are_rejected() -> None:
     assert found.items[0].value == (
         b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}'
     )
-    for value, said in ((unknown, "Thing"), (b"\x00\x01", "neither JSON nor protobuf"), (b"k8s\x00\xff", "things/a")):
+    neither = "neither JSON, protobuf nor CBOR"
+    for value, said in ((unknown, "Thing"), (b"\x00\x01", neither), (b"k8s\x00\xff", "things/a")):
         with pytest.raises(BackupError, match=said):
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
 

@@ -190,20 +190,3 @@ def test_endpoints_of_two_clusters_are_rejected(tmp_path: Path, etcds: list[Etcd
     """Half of the data would be written to one, half to the other."""
     said = complaint(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
     assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
-
-
-def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_rejected_and_left_as_it_is(
-    tmp_path: Path, etcds: list[Etcd]
-) -> None:
-    import base64
-
-    def encoded(data: bytes) -> str:
-        return base64.b64encode(data).decode()
-
-    etcds[0].call(
-        "/v3/kv/put",
-        {"key": encoded(b"/registry/namespaces/default"), "value": encoded(b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace")},
-    )
-    said = complaint(tmp_path, f"--etcd-servers={etcds[0].url}")
-    assert "holds the objects of a stock kube-apiserver as protobuf (/registry/namespaces/default)" in said
-    assert etcds[0].call("/v3/kv/range", {"key": encoded(b"\0"), "range_end": encoded(b"\0")})["count"] == "1"

@@ -20,13 +20,12 @@ from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle, Unavailable
-from tetrapod.generic.storage.backend import Backend, CannotOpen, prefix_end
+from tetrapod.generic.storage.backend import Backend, CannotOpen
 from tetrapod.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
-_PROTOBUF: Final = b"k8s\x00"
 _EARLY_TIMEOUT: Final = 3.0
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -105,49 +104,39 @@ def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
     return lambda resource: flags.watch_cache and not uncached.get(resource, False)
 
 
-async def check_early(backend: Backend, overrides: StorageOverrides, root: str) -> None:
+async def check_early(backend: Backend, overrides: StorageOverrides) -> None:
     """Call `check_stores`, but return normally if a store does not respond within 3 seconds.
 
     A post-start hook then checks the stores when they respond.
     """
     with contextlib.suppress(Unavailable, TimeoutError):
         async with asyncio.timeout(_EARLY_TIMEOUT):
-            await check_stores(backend, overrides, root)
+            await check_stores(backend, overrides)
 
 
-async def check_stores(backend: Backend, overrides: StorageOverrides, root: str) -> None:
+async def check_stores(backend: Backend, overrides: StorageOverrides) -> None:
     """Check, before anything is written, that this server can use its stores.
 
     Args:
         backend: the default store.
         overrides: the stores of single resources.
-        root: the prefix of all keys.
 
     Raises:
-        CannotOpen: the etcd members belong to several clusters, or a kube-apiserver has stored objects as protobuf.
+        CannotOpen: the etcd members belong to several clusters.
         Unavailable: the store does not respond.
     """
-    await _check_store(backend, f"{root}/namespaces/", "--etcd-servers")
+    await _check_store(backend, "--etcd-servers")
     for store in overrides.stores:
-        await _check_store(store, f"{root}/", "--etcd-servers-overrides")
+        await _check_store(store, "--etcd-servers-overrides")
 
 
-async def _check_store(backend: Backend, prefix: str, flag: str) -> None:
-    """Check that this server can use a store, and the first object whose key begins with `prefix`.
-
-    `flag` names the store in errors; see `check_stores`.
-    """
+async def _check_store(backend: Backend, flag: str) -> None:
+    """Check that this server can use a store. `flag` names the store in errors; see `check_stores`."""
     if isinstance(backend, _Checked):
         try:
             await backend.check()
         except CannotOpen as error:
             raise CannotOpen(f"{flag}: {error}") from None
-    page = await backend.range(prefix, prefix_end(prefix), limit=1)
-    if page.kvs and page.kvs[0].value.startswith(_PROTOBUF):
-        raise CannotOpen(
-            f"the store holds the objects of a stock kube-apiserver as protobuf ({page.kvs[0].key}): let it write all "
-            "of them anew with --storage-media-type=application/json first, or use another --etcd-prefix"
-        )
 
 
 def build_encryption(flags: EtcdFlags, lifecycle: Lifecycle) -> Encryption | None:

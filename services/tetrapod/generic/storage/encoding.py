@@ -23,6 +23,8 @@ _UNSTORED: Final = frozenset({"resourceVersion", "selfLink"})
 HEAD: Final = re.compile(rb'\{"(?:kind|apiVersion)":"[^"\\]*","(?:kind|apiVersion)":"[^"\\]*","metadata":\{')
 
 
+PROTOBUF: Final = b"k8s\0"
+"""The first bytes of every value in protobuf."""
 CBOR: Final = b"\xd9\xd9\xf7"
 """The first bytes of every value in CBOR."""
 
@@ -100,10 +102,15 @@ def as_json(stored: bytes) -> bytes:
 
 
 def _object_in(stored: bytes) -> Object:
-    if stored.startswith(CBOR):
+    obj: Object
+    if stored.startswith(PROTOBUF):
+        from tetrapod.generic.storage.protobuf_values import object_of
+
+        obj = object_of(stored)
+    elif stored.startswith(CBOR):
         from tetrapod.machinery import cbor
 
-        obj: Object = cbor.decode(stored)
+        obj = cbor.decode(stored)
     else:
         obj = loads(stored)
     return obj

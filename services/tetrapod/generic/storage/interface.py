@@ -455,6 +455,8 @@ class StorageConfig:
         namespaced: whether the namespace is part of the key.
         compressed: whether the cache keeps the objects compressed, because they are large and seldom read.
         cbor: whether objects are written as CBOR instead of JSON. Both are read.
+        convert: returns a stored JSON value in the storage version, if another server may store the objects in another
+            one; None if not.
     """
 
     prefix: str
@@ -463,6 +465,7 @@ class StorageConfig:
     namespaced: bool = True
     compressed: bool = False
     cbor: bool = False
+    convert: Callable[[bytes], bytes] | None = None
 
     @property
     def group_resource(self) -> GroupResource:

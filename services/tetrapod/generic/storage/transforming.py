@@ -1,6 +1,7 @@
 """`TransformingBackend`: a base for backends that store values in another form than their callers see.
 
-Keys, revisions and leases are those of the wrapped backend. Encryption at rest and the storage in CBOR use it.
+Keys, revisions and leases are those of the wrapped backend. Encryption at rest, the storage in CBOR and
+objects in former versions use it.
 """
 
 from __future__ import annotations
@@ -140,3 +141,26 @@ class _TransformedWatch:
     @property
     def progress(self) -> int:
         return self._inner.progress if self._transforming_after is None else self._transforming_after
+
+
+class ConvertedBackend(TransformingBackend):
+    """A wrapper of the store that converts values which are read to the storage version; implements `Backend`.
+
+    Args:
+        inner: the store; `close` leaves it open.
+        convert: returns a stored value in the storage version, the value itself if it is in that version.
+    """
+
+    def __init__(self, inner: Backend, convert: Callable[[bytes], bytes]) -> None:
+        super().__init__(inner)
+        self._convert = convert
+
+    async def _from_store(self, kv: KeyValue) -> KeyValue:
+        try:
+            value = self._convert(kv.value)
+        except (ValueError, AttributeError, TypeError):
+            return kv  # the cache reports it as an object that cannot be decoded
+        return type(kv)(kv.key, value, kv.mod_revision, kv.create_revision, kv.lease)
+
+    async def _to_store(self, key: str, value: bytes) -> bytes:
+        return value

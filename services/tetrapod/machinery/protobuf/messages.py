@@ -19,6 +19,8 @@ APIMACHINERY: Final = "io.k8s.apimachinery.pkg."
 META: Final = APIMACHINERY + "apis.meta.v1."
 APIEXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
+_RANGE_ALLOCATION: Final = ("v1", "RangeAllocation")
+"""A kind that is stored and not served, so that OpenAPI does not define it."""
 
 _PACKAGES: Final = {
     "meta.k8s.io/v1": META,
@@ -82,6 +84,8 @@ def message_of(api_version: str, kind: str) -> str:
     Raises:
         UnknownMessageError: the kind has no message.
     """
+    if (api_version, kind) == _RANGE_ALLOCATION:
+        return "io.k8s.api.core.v1.RangeAllocation"
     if api_version == "meta.k8s.io/v1beta1" and kind == PARTIAL_LIST:
         return APIMACHINERY + "apis.meta.v1beta1." + kind
     try:

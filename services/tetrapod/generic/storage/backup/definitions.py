@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
+from tetrapod.generic.storage.encoding import encode
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.gvk import Object
 
@@ -18,6 +21,17 @@ _SHARED: Final = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
+
+
+def current(stored: bytes) -> bytes:
+    """Return a stored CustomResourceDefinition in the version that Tetrapod stores (v1), any other value unchanged."""
+    if VERSION.encode() not in stored:
+        return stored
+    obj: Object = orjson.loads(stored)
+    if obj.get("apiVersion") != VERSION:
+        return stored
+    obj = to_v1(obj)
+    return encode(obj, obj["apiVersion"], obj["kind"])
 
 
 def to_v1(definition: Object) -> Object:

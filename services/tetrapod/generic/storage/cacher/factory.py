@@ -13,6 +13,7 @@ from tetrapod.generic.storage.cacher.cacher import Cacher
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.presence import Presence
+from tetrapod.generic.storage.transforming import ConvertedBackend
 from tetrapod.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class CachingStorageFactory:
             backend: Backend = (
                 store if self._encryption is None else self._encryption.backend(store, config.group_resource)
             )
+            if config.convert is not None:
+                backend = ConvertedBackend(backend, config.convert)
             if config.cbor:
                 from tetrapod.generic.storage.cbor_backend import CborBackend
 
