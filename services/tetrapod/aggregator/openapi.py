@@ -1,6 +1,7 @@
 """The OpenAPI v3 documents of external API servers, as a `DocumentSource` that is merged with the local ones.
 
-Documents are fetched on request; only the indexes are cached.
+Documents are fetched on request; only the indexes are cached. The Swagger 2.0 document of a server that has no OpenAPI
+v3 is converted.
 
 Upstream: kube-aggregator/pkg/controllers/openapiv3.
 """
@@ -8,6 +9,7 @@ Upstream: kube-aggregator/pkg/controllers/openapiv3.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from tetrapod.aggregator.apiservice import group_version, is_available, service_of
-from tetrapod.aggregator.backends import Backends
+from tetrapod.aggregator.backends import Backends, Document
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.openapi.source import SinglePartSource, gv_name, hash_of
@@ -29,13 +31,19 @@ log = logging.getLogger(__name__)
 
 KEPT_SECONDS: Final = 60.0
 TIMEOUT: Final = 10.0
+_SWAGGER: Final = "/openapi/v2"
 
 
 class _Entry(NamedTuple):
-    """The hash and the URL of a document, as an index lists them."""
+    """The hash and the URL of a document, as an index lists them.
+
+    Attributes:
+        swagger: whether the document at the URL is one of Swagger 2.0, from a server without OpenAPI v3.
+    """
 
     digest: str
     url: str
+    swagger: bool = False
 
 
 class ExternalOpenAPI(SinglePartSource):
@@ -68,9 +76,11 @@ class ExternalOpenAPI(SinglePartSource):
         if listed is None:
             return None
         obj, entry = listed
-        body = await self._get(obj, entry.url)
-        document = await asyncio.to_thread(_read, body) if body is not None else None
-        if body is not None and document is None:
+        answer = await self._get(obj, entry.url)
+        if answer is None or answer.status != 200:
+            return None
+        document = await asyncio.to_thread(_read, answer.body, swagger=entry.swagger)
+        if document is None:
             log.warning(
                 "%s of %s is no OpenAPI document that can be merged with others", entry.url, obj["metadata"]["name"]
             )
@@ -108,11 +118,23 @@ class ExternalOpenAPI(SinglePartSource):
         return cached[1]
 
     async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
-        body = await self._get(obj, "/openapi/v3")
+        """Read the index of a server. If it has none, list its Swagger 2.0 document for its group-version, as upstream.
+
+        Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go, updateAPIServiceSpecLocked
+        """
+        answer = await self._get(obj, "/openapi/v3")
         gv = group_version(obj)
         entries: dict[str, _Entry] = {}
+        if answer is not None and answer.status == 404:
+            answer = await self._get(obj, _SWAGGER)
+            if answer is not None and answer.status == 200:
+                digest = hash_of(obj["metadata"].get("uid", ""), hashlib.sha256(answer.body).hexdigest())
+                entries[gv_name(gv)] = _Entry(digest, _SWAGGER, swagger=True)
+            return entries
+        if answer is None or answer.status != 200:
+            return entries
         try:
-            paths = orjson.loads(body or b"{}")["paths"]
+            paths = orjson.loads(answer.body)["paths"]
         except (ValueError, KeyError, TypeError):
             return entries
         for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
@@ -124,24 +146,29 @@ class ExternalOpenAPI(SinglePartSource):
             entries[name] = _Entry(server_hash or hash_of(obj["metadata"].get("uid", ""), url), url)
         return entries
 
-    async def _get(self, obj: Object, target: str) -> bytes | None:
+    async def _get(self, obj: Object, target: str) -> Document | None:
+        """Return the response of a server of any status, or None if there is none within 10 seconds."""
         try:
             async with asyncio.timeout(TIMEOUT):
-                answer = await self._backends.fetch(obj, target, "application/json")
+                return await self._backends.fetch(obj, target, "application/json")
         except (BackendError, Unresolvable, UnusableBundle, TimeoutError) as error:
             log.info("OpenAPI of %s failed: %s", obj["metadata"]["name"], error)
             return None
-        return answer.body if answer.status == 200 else None
 
 
-def _read(body: bytes) -> Object | None:
-    """Decode a document. Return None if it is not JSON, or if a format of OpenAPI responses cannot encode it."""
+def _read(body: bytes, *, swagger: bool) -> Object | None:
+    """Decode a document, and convert it if it is one of Swagger 2.0.
+
+    Return None if it is malformed, or if a format of OpenAPI responses cannot encode it.
+    """
     from tetrapod.generic.openapi.document_chunks import JsonForm  # imported on first use
+    from tetrapod.generic.openapi.from_v2 import v3_of
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
     from tetrapod.generic.openapi.v2 import convertible
 
     try:
         document: Object = orjson.loads(body)
-    except ValueError:
+        document = v3_of(document) if swagger else document
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     return document if convertible(document, (JsonForm(), ProtobufForm())) else None

@@ -119,6 +119,7 @@ class External:
         self.endless = False
         self.cors = False
         self.openapi = b'{"openapi": "3.0.0", "info": {"title": "Wardle"}, "paths": {}}'
+        self.swagger = b""
         self.redirect = b""
         self.seen: list[Request] = []
 
@@ -134,6 +135,9 @@ class External:
             return Response(307, [(b"location", self.redirect)], b"")
         if request.path.endswith("/watch"):
             return StreamResponse(200, [], self._watch)
+        if self.swagger and request.path.startswith("/openapi/"):
+            found = request.path == "/openapi/v2"
+            return Response(200 if found else 404, [(b"content-type", b"application/json")], self.swagger)
         if request.path == "/openapi/v3":
             names = {
                 f"apis/{self.GROUP}/v1": "?hash=ABC",

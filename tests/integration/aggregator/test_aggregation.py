@@ -245,6 +245,114 @@ async def test_an_invalid_openapi_document_does_not_affect_others(
     assert json.loads(b"".join(await swagger(source, JsonForm())))["paths"] == {}
 
 
+SWAGGER: Object = {
+    "swagger": "2.0",
+    "info": {"title": "Old", "version": "unversioned"},
+    "paths": {
+        "/version/": {"get": {"produces": ["application/json"], "responses": {"200": {"description": "OK"}}}},
+        f"/apis/{External.GROUP}/v1/flunders/{{name}}": {
+            "parameters": [{"$ref": "#/parameters/name-1"}],
+            "put": {
+                "operationId": "replaceFlunder",
+                "consumes": ["*/*"],
+                "produces": ["application/json", "application/yaml"],
+                "parameters": [
+                    {"name": "body", "in": "body", "required": True, "schema": {"$ref": "#/definitions/old.Flunder"}},
+                    {"name": "dryRun", "in": "query", "type": "string", "uniqueItems": True},
+                ],
+                "responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/old.Flunder"}}},
+                "x-kubernetes-action": "put",
+                "schemes": ["https"],
+            },
+        },
+    },
+    "parameters": {"name-1": {"name": "name", "in": "path", "required": True, "type": "string", "uniqueItems": True}},
+    "definitions": {
+        "old.Flunder": {
+            "type": "object",
+            "properties": {"spec": {"$ref": "#/definitions/old.Spec", "description": "What is wanted."}},
+        },
+        "old.Spec": {"type": "object", "additionalProperties": {"$ref": "#/definitions/old.Spec"}},
+        "old.Info": {"type": "object"},
+    },
+    "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+}
+"""The document of an API server that knows Swagger 2.0 only."""
+
+
+async def test_the_swagger_document_of_an_old_server_is_converted_to_openapi_v3(
+    world: World, external: External
+) -> None:
+    """As kube-apiserver 1.37.1 converts it, but with the shared parameters that it leaves out."""
+    external.swagger = orjson.dumps(SWAGGER)
+    await join(world, external)
+    source = world.service.external_openapi
+    name = f"apis/{External.GROUP}/v1"
+    index = await source.index()
+    assert list(index) == [name]
+    assert len(index[name]) == 128
+    document = await document_of(source, name)
+    flunder = {"$ref": "#/components/schemas/old.Flunder"}
+    string = {"type": "string", "uniqueItems": True}
+    assert document == {
+        "openapi": "3.0.0",
+        "info": SWAGGER["info"],
+        "paths": {
+            "/version/": {"get": {"responses": {"200": {"description": "OK"}}}},
+            f"/{name}/flunders/{{name}}": {
+                "parameters": [{"name": "name", "in": "path", "required": True, "schema": string}],
+                "put": {
+                    "operationId": "replaceFlunder",
+                    "x-kubernetes-action": "put",
+                    "requestBody": {"content": {"*/*": {"schema": flunder}}},
+                    "parameters": [{"name": "dryRun", "in": "query", "schema": string}],
+                    "responses": {
+                        "200": {
+                            "description": "OK",
+                            "content": {
+                                "application/json": {"schema": flunder},
+                                "application/yaml": {"schema": flunder},
+                            },
+                        }
+                    },
+                },
+            },
+        },
+        "components": {
+            "schemas": {
+                "old.Flunder": {
+                    "type": "object",
+                    "properties": {
+                        "spec": {
+                            "description": "What is wanted.",
+                            "allOf": [{"$ref": "#/components/schemas/old.Spec"}],
+                        }
+                    },
+                },
+                "old.Spec": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/old.Spec"}},
+                "old.Info": {"type": "object"},
+            },
+            "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
+        },
+    }
+    merged = json.loads(b"".join(await swagger(source, JsonForm())))
+    assert list(merged["paths"]) == [f"/{name}/flunders/{{name}}"]  # as upstream, not the paths of other groups
+    put = merged["paths"][f"/{name}/flunders/{{name}}"]["put"]
+    assert put["responses"]["200"]["schema"] == {"$ref": "#/definitions/old.Flunder"}
+    assert merged["definitions"]["old.Spec"] == SWAGGER["definitions"]["old.Spec"]
+
+
+@pytest.mark.parametrize("broken", ["nope", "[]", "{}", '{"info": {}, "paths": 1}', '{"info": {}, "definitions": [1]}'])
+async def test_an_invalid_swagger_document_does_not_affect_others(
+    world: World, external: External, broken: str
+) -> None:
+    external.swagger = broken.encode()
+    await join(world, external)
+    source = world.service.external_openapi
+    assert await document_of(source, f"apis/{External.GROUP}/v1") is None
+    assert json.loads(b"".join(await swagger(source, JsonForm())))["paths"] == {}
+
+
 async def test_a_broken_server_is_marked_stale_and_affects_no_other(world: World, external: External) -> None:
     external.broken = True
     await world.client.create(SERVICES, "default", service())

@@ -7,6 +7,7 @@ Upstream: k8s.io/kube-openapi/pkg/builder; k8s.io/apiextensions-apiserver/pkg/co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ import orjson
 from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
 from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
+from tetrapod.generic.openapi.own_paths import own_paths
 from tetrapod.generic.openapi.registered_versions import kinds_in_all_groups
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
@@ -53,6 +55,8 @@ async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
     for name in sorted(await source.index(), key=_collides):  # built-in definitions keep their names
         async for part in source.parts(name):
             if part["info"] == INFO or not _is_group(name):  # as upstream, only the group-versions of external servers
+                if part["info"] not in (INFO, CUSTOM_INFO):  # of an external server: large documents take time
+                    part = await asyncio.to_thread(own_paths, name, part)
                 await collected.add(collected.renamed(part) if _collides(name) else part)
     tail = {
         "parameters": dict(sorted(collected.parameters.items())),
