@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -45,6 +46,31 @@ def test_connections_are_distributed_evenly_among_workers(server: WorkerServer) 
     finally:
         for client in clients:
             client.close()
+
+
+def test_supervisor_without_free_files_waits_and_serves_the_connection_later(server: WorkerServer) -> None:
+    pid = server.server.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    files = len(os.listdir(f"/proc/{pid}/fd"))
+
+    def cpu_seconds() -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, limits[1]))
+    try:
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port), 20) as plain:
+            before = cpu_seconds()
+            until(server.server.log.read_text, lambda text: "Accept error: [Errno 24] Too many open files" in text)
+            threading.Event().wait(1.5)  # the time in which a supervisor that tries again at once is busy
+            assert cpu_seconds() - before < 0.5
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+            with ssl._create_unverified_context().wrap_socket(plain) as connection:
+                connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert connection.recv(12) == b"HTTP/1.1 200"
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 def test_write_at_one_worker_is_read_and_watched_at_the_other(server: WorkerServer) -> None:

@@ -7,6 +7,7 @@ connections unevenly: with SO_REUSEPORT by a hash, with a shared socket to the p
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import os
@@ -47,6 +48,10 @@ _FIRST_BACKOFF: Final = 0.5
 _LONGEST_BACKOFF: Final = 30.0
 _START_ATTEMPTS: Final = 3
 """Attempts for each worker after which the supervisor ends, if no worker is ready."""
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of `accept` that leave the connection in the kernel's queue, so that the listener remains readable."""
+_ACCEPT_PAUSE: Final = 1.0
+"""Seconds without accepting after such an error, as in asyncio."""
 
 
 def supervise(options: Options, make: Callable[[Options], Server]) -> int:
@@ -113,6 +118,7 @@ class Supervisor:
         self._waiting: socket.socket | None = None  # accepted, while the queues of all workers are full
         self._listening = self._accepting = False
         self._announced = self._stopping = False
+        self._accept_due = 0.0
         self._failures = 0  # processes that ended before they were ready, since a worker was last ready
         self._exit_code = 0
         self._heartbeat_due = 0.0
@@ -151,7 +157,7 @@ class Supervisor:
         if self._manager.interval and self._announced:
             times.append(self._heartbeat_due)
         if self._listening and not self._accepting and any(child.state >= State.LISTENING for child in self._children):
-            times.append(now + 0.02)
+            times.append(max(now + 0.02, self._accept_due))
         return max(0.0, min(times) - now)
 
     # --- connections
@@ -162,6 +168,7 @@ class Supervisor:
         Connections that are not accepted wait in the kernel's queue.
         """
         possible = self._listening and self._waiting is None and any(child.accepts for child in self._children)
+        possible = possible and time.monotonic() >= self._accept_due
         for listener in self._listeners:
             if possible and not self._accepting:
                 self._selector.register(listener, selectors.EVENT_READ, partial(self._accept, listener))
@@ -173,7 +180,10 @@ class Supervisor:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 connection, _ = listener.accept()
-            except OSError:  # no connection is waiting, or it has been closed
+            except OSError as error:  # no connection is waiting, it has been closed, or there are no files for it
+                if error.errno in _EXHAUSTED:
+                    log.error("Accept error: %s; retrying in %g s", error, _ACCEPT_PAUSE)
+                    self._accept_due = time.monotonic() + _ACCEPT_PAUSE
                 return
             if not self._pass_on(connection):
                 self._waiting = connection
