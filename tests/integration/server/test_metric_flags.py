@@ -102,6 +102,14 @@ def test_deprecated_metrics_have_values(text: str) -> None:
             'invalid argument "a" for "--allow-metric-labels" flag: a must be formatted as key=value',
         ),
         (
+            '--allow-metric-labels="a,b=c"d,"e=f"',
+            'invalid argument "\\"a,b=c\\"d,\\"e=f\\"" for "--allow-metric-labels" flag: ',
+        ),
+        (
+            "--allow-metric-labels=a,b\udcff=c",
+            "metrics.allowListMapping: Invalid value: {'a,b\\udcff': 'c'}: must have keys with format ",
+        ),
+        (
             "--allow-metric-labels=a,b=c,d=e",
             'invalid argument "a,b=c,d=e" for "--allow-metric-labels" flag: a must be formatted as key=value',
         ),

@@ -70,14 +70,15 @@ def _parse_flag(values: Sequence[str]) -> dict[str, str]:
     """
     allowed: dict[str, str] = {}
     for value in values:
-        pairs = [value.strip('"')] if value.count("=") < 2 else next(csv.reader([value]))
+        invalid = f'invalid argument {go_quote(value)} for "--allow-metric-labels" flag'
+        try:
+            pairs = [value.strip('"')] if value.count("=") < 2 else next(csv.reader([value], strict=True))
+        except csv.Error as error:
+            raise ValueError(f"{invalid}: {error}") from None
         for pair in pairs:
             key, equals, names = pair.partition("=")
             if not equals:
-                raise ValueError(
-                    f'invalid argument {go_quote(value)} for "--allow-metric-labels" flag: {pair} must be formatted as '
-                    "key=value"
-                )
+                raise ValueError(f"{invalid}: {pair} must be formatted as key=value")
             allowed[key] = names
     return allowed
 
@@ -109,5 +110,8 @@ def _check_keys(allowed: dict[str, str]) -> None:
 
 def _invalid(field: str, value: object, text: str) -> ValueError:
     """Return (not raise) upstream's error for an invalid value of MetricsConfiguration."""
-    shown = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    try:
+        shown = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:  # bytes of the command line that are not UTF-8
+        shown = ascii(value)
     return ValueError(f"{'.'.join(filter(None, ('metrics', field)))}: Invalid value: {shown}: {text}")
