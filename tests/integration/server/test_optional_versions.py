@@ -412,6 +412,9 @@ def test_an_emulated_release_has_its_own_versions(tmp_path: Path) -> None:
         client = HttpsClient(running_server.kubeconfig)
         version = client.call("GET", "/version").body
         assert (version["minor"], version["emulationMinor"], version["minCompatibilityMinor"]) == ("37", "36", "35")
+        info = 'version_info{binary="1.37.1",component="kube",emulation="1.36",min_compat="1.35"} 1\n'
+        assert info in client.call("GET", "/metrics").body
+        assert "\nBinary version: 1.37.1\nEmulation version: 1.36\n" in client.call("GET", "/statusz").body
         served = {
             version["groupVersion"]
             for group in client.call("GET", "/apis").body["groups"]

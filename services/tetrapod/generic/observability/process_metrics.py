@@ -12,6 +12,7 @@ from collections import Counter as Counted
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.feature_gates import gate_states
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.metrics.collectors import (
@@ -69,10 +70,11 @@ def _tasks() -> float:
         return float(len(_loops))
 
 
-def _minor(back: int) -> str:
-    """Return the Kubernetes release that is `back` minor releases before this one, such as `1.36`."""
-    major, minor, _ = KUBERNETES.split(".")
-    return f"{major}.{int(minor) - back}"
+def _effective() -> tuple[str, str]:
+    """Return the emulated release and the minimum compatibility version, such as `1.37` and `1.36`."""
+    version = effective_version()
+    emulated, oldest = (f"{major}.{minor}" for major, minor in (version.emulated, version.min_compatibility))
+    return emulated, oldest
 
 
 def register(loop: asyncio.AbstractEventLoop) -> None:
@@ -93,7 +95,7 @@ GaugeFunction(
     "Provides the compatibility version info of the component. The component label is the name of the component, "
     "usually kube, but is relevant for aggregated-apiservers.",
     ("component", "binary", "emulation", "min_compat"),
-    lambda: [(("kube", KUBERNETES, _minor(0), _minor(1)), 1.0)],
+    lambda: [(("kube", KUBERNETES, *_effective()), 1.0)],
 )
 GaugeFunction(
     "kubernetes_feature_enabled",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
@@ -88,7 +89,7 @@ def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
             "uptimeSeconds": int(time.time() - STARTED),
             "goVersion": version_info()["goVersion"],
             "binaryVersion": KUBERNETES,
-            "emulationVersion": KUBERNETES.rpartition(".")[0],
+            "emulationVersion": "{}.{}".format(*effective_version().emulated),
             "paths": sorted(path for path in paths() if path.count("/") == 1 and path not in ("/", "/api", "/apis")),
         }
         return _answer(request, "Statusz", content, lambda: _status_text(content))
