@@ -9,10 +9,10 @@ from tetrapod.machinery.timestamps import now_rfc3339
 def find_condition(obj: Object, kind: str) -> Object | None:
     """Return the first condition of `status.conditions` with the type `kind`, or None.
 
-    It is the object's own, not a copy.
+    It is the object's own, not a copy. Conditions that another program has stored as null are skipped.
     """
     for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == kind:
+        if isinstance(condition, dict) and condition.get("type") == kind:
             result: Object = condition
             return result
     return None
