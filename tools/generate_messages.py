@@ -1,4 +1,4 @@
-"""Generate the _pb2.py and .pyi beside each .proto: the messages of etcd, KMS plugins and Prometheus.
+"""Generate the _pb2.py and .pyi beside each .proto: the messages of etcd, plugins and Prometheus.
 
 Needs grpcio-tools.
 
@@ -15,6 +15,7 @@ from grpc_tools import protoc
 SOURCES = Path(__file__).parent.parent / "services"
 # protobuf registers a file by its path from the source root, which makes the name unique in a process.
 PROTOS = (
+    "tetrapod/auth/tokens/external/external.proto",
     "tetrapod/generic/storage/etcd/etcd.proto",
     "tetrapod/generic/storage/encryption/kms/kms.proto",
     "tetrapod/generic/observability/exposition/families.proto",

@@ -19,8 +19,10 @@ class SeparateAuth(SeparateService):
 
     def assemble(self) -> Assembled:
         """Create the auth service, register its hooks, and return its handler, authenticator and authorizer."""
-        signing_key = self.file("sa.key", self.options.authentication.service_accounts.signing_key_file)
-        options = self.options.with_flags({"service-account-signing-key-file": signing_key})
+        options, accounts = self.options, self.options.authentication.service_accounts
+        if not accounts.signing_endpoint:
+            signing_key = self.file("sa.key", accounts.signing_key_file)
+            options = options.with_flags({"service-account-signing-key-file": signing_key})
         client = self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager")
         self.hold_identity(client)
         configured = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)

@@ -14,8 +14,6 @@ import orjson
 
 from tetrapod.auth.authorizers.chain import AuthorizerChain
 from tetrapod.auth.rbac.index import RbacIndex
-from tetrapod.auth.tokens.bound_objects import SERVICE_ACCOUNTS, Objects
-from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.request import TokenRequests
 from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
@@ -60,19 +58,18 @@ def internal_routes(
     index: RbacIndex,
     chain: AuthorizerChain,
     requests: TokenRequests | None,
-    issuer: TokenIssuer | None,
-    objects: Objects,
+    sign_secret: Callable[[str, str, str], Awaitable[str]],
 ) -> dict[str, Handler]:
     """Return the handlers of the internal API by path.
 
     Args:
-        requests: None without a signing key; the paths that issue tokens are then left out.
-        issuer: None without a signing key.
+        requests: None if no tokens are signed; the paths that issue tokens are then left out.
+        sign_secret: returns the token of a Secret, given a namespace, a service account and the Secret's name.
     """
     routes = {RULES_PATH: _json(_rules(index, chain))}
-    if requests is not None and issuer is not None:
+    if requests is not None:
         routes[TOKEN_REQUESTS_PATH] = _json(_token_requests(requests))
-        routes[SECRET_TOKENS_PATH] = _json(_secret_tokens(issuer, objects))
+        routes[SECRET_TOKENS_PATH] = _json(_secret_tokens(sign_secret))
     return routes
 
 
@@ -145,14 +142,13 @@ def _token_requests(requests: TokenRequests) -> _Respond:
     return respond
 
 
-def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Respond:
+def _secret_tokens(sign: Callable[[str, str, str], Awaitable[str]]) -> _Respond:
     """Return the function that issues a legacy token for core's token controller.
 
     Its request is {namespace, account, secret}, and its response is {token}.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:
-        account = await objects.get(SERVICE_ACCOUNTS, message["namespace"], message["account"])
-        return {"token": issuer.legacy_token(account, message["secret"])}
+        return {"token": await sign(message["namespace"], message["account"], message["secret"])}
 
     return respond

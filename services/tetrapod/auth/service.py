@@ -23,9 +23,9 @@ from tetrapod.auth.rbac.index import RbacAuthorizer, RbacIndex
 from tetrapod.auth.resources import auth_resources
 from tetrapod.auth.tokens.bootstrap import BootstrapTokenAuthenticator
 from tetrapod.auth.tokens.bound_objects import SERVICE_ACCOUNTS, Objects
-from tetrapod.auth.tokens.issuer import TokenIssuer
+from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, KeySigner, Signer, TokenIssuer, legacy_claims
 from tetrapod.auth.tokens.jwts import JwtVerifier
-from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, distinct, verification_key
+from tetrapod.auth.tokens.keys import KeySource, PrivateKey, StaticKeys, VerificationKey, distinct, verification_key
 from tetrapod.auth.tokens.oidc import discovery_routes, openapi_documents
 from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
@@ -53,10 +53,11 @@ from tetrapod.machinery.user import SERVICES_GROUP, UserInfo
 
 if TYPE_CHECKING:
     from tetrapod.auth.oidc.authenticators import JwtAuthenticators
+    from tetrapod.auth.tokens.external.signer import ExternalSigner
 
 BOOTSTRAP_HOOK: Final = "rbac/bootstrap-roles"
 SecretSigner = Callable[[str, str, str], Awaitable[str]]
-"""Called with namespace, service account name and secret name; returns a legacy token."""
+"""Called with namespace, service account name and secret name; returns a legacy token, "" if none is signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,13 @@ class AuthOptions:
     Attributes:
         issuers: --service-account-issuer; new tokens have the first one.
         audiences: --api-audiences; if it is empty, the first issuer is used.
-        signing_key: --service-account-signing-key-file; None if this server signs no tokens.
+        signing_key: --service-account-signing-key-file; None if this server has none.
+        external_signer: the plugin of --service-account-signing-endpoint, or None.
         verification_keys: --service-account-key-file.
         jwks_uri: --service-account-jwks-uri, or a URI at the external address; "" disables OIDC discovery.
         max_token_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
         extend_token_expiration: --service-account-extend-token-expiration.
+        max_extended_expiration: the lifetime of extended tokens in seconds.
         static_tokens: the users of --token-auth-file by token.
         bootstrap_tokens: --enable-bootstrap-token-auth.
         client_authorities: --client-ca-file; None disables client certificates.
@@ -108,10 +111,12 @@ class AuthOptions:
     issuers: Sequence[str] = ("https://kubernetes.default.svc",)
     audiences: Sequence[str] = ()
     signing_key: PrivateKey | None = None
+    external_signer: ExternalSigner | None = None
     verification_keys: Sequence[VerificationKey] = ()
     jwks_uri: str = ""
     max_token_expiration: int = 0
     extend_token_expiration: bool = True
+    max_extended_expiration: int = EXTENDED_SECONDS
     static_tokens: dict[str, UserInfo] = field(default_factory=dict)
     bootstrap_tokens: bool = False
     client_authorities: CertificatePool | None = None
@@ -178,11 +183,11 @@ class AuthService:
             resolver=self.resolver,
             guard=EscalationGuard(self.authorizer, self.index, storage),
         )
-        self.rest_routes = discovery_routes(options.issuers[0], self._keys, options.jwks_uri) if self._keys else {}
+        self.rest_routes = discovery_routes(options.issuers[0], self._keys, options.jwks_uri) if self._keys.keys else {}
         """The handlers of OIDC discovery, for `Routes.add_rest`."""
         self.documents = openapi_documents() if self.rest_routes else {}
         """The OpenAPI documents of OIDC discovery, for `GenericAPIServer.documents`."""
-        self.routes = internal_routes(self.index, self._chain, self._requests, self.issuer, self.objects)
+        self.routes = internal_routes(self.index, self._chain, self._requests, self.sign_secret_token)
         """The internal API for the other services when they are separate processes, for `Routes.add`. The aggregator
         never proxies it.
         """
@@ -199,28 +204,37 @@ class AuthService:
 
     def _make_issuer(self) -> None:
         options = self._options
-        self.issuer = TokenIssuer(options.issuers[0], options.signing_key) if options.signing_key is not None else None
+        self._key_signer = KeySigner(options.signing_key) if options.signing_key is not None else None
+        signer: Signer | None = options.external_signer or self._key_signer
         self._requests: TokenRequests | None = None
-        if self.issuer is not None:
+        if signer is not None:
             self._requests = TokenRequests(
-                self.issuer,
+                TokenIssuer(options.issuers[0]),
+                signer,
                 self.objects,
                 self.audiences,
                 max_expiration=options.max_token_expiration,
                 extend_expiration=options.extend_token_expiration,
+                max_extended=options.max_extended_expiration,
             )
         self.token_request_rest = TokenRequestRest(self._requests) if self._requests is not None else None
-        """`serviceaccounts/token`, for core in the same process; None without a signing key."""
+        """`serviceaccounts/token`, for core in the same process; None if no tokens are signed."""
+
+    def _make_keys(self) -> KeySource:
+        options = self._options
+        if options.external_signer is not None:
+            return options.external_signer.keys
+        own = [verification_key(options.signing_key.public_key())] if options.signing_key is not None else []
+        return StaticKeys(distinct([*(own if not options.verification_keys else ()), *options.verification_keys]))
 
     def _make_authenticators(self) -> None:
         options = self._options
-        own = [verification_key(options.signing_key.public_key())] if options.signing_key is not None else []
-        self._keys = distinct([*(own if not options.verification_keys else ()), *options.verification_keys])
+        self._keys = self._make_keys()
         tokens: list[TokenAuthenticator] = []
         self._tracker: LegacyTokenTracker | None = None
         if options.static_tokens:
             tokens.append(StaticTokenAuthenticator(options.static_tokens, self.audiences))
-        if self._keys:
+        if self._keys.keys:
             verifier = JwtVerifier(self._keys)
             self._tracker = LegacyTokenTracker(self._client) if self._client is not None else None
             used = self._tracker.used if self._tracker is not None else None
@@ -272,16 +286,16 @@ class AuthService:
     async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
         """Return a token for a Secret of type kubernetes.io/service-account-token.
 
-        This method is a `SecretSigner` for core's controller.
+        This method is a `SecretSigner` for core's controller. The token is "" without a signing key, because plugins
+        sign no such tokens.
 
         Raises:
             StatusError: 404, the service account does not exist.
-            LookupError: this server has no signing key.
         """
-        if self.issuer is None:
-            raise LookupError("no service account signing key")
+        if self._key_signer is None:
+            return ""
         service_account: Object = await self.objects.get(SERVICE_ACCOUNTS, namespace, account)
-        return self.issuer.legacy_token(service_account, secret)
+        return self._key_signer.signed(legacy_claims(service_account, secret))
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Register the post-start and shutdown hooks.
@@ -296,6 +310,8 @@ class AuthService:
                 self._chain.start(lifecycle)
                 if self._jwt is not None:
                     self._jwt.start(lifecycle)
+                if self._options.external_signer is not None:
+                    self._options.external_signer.start(lifecycle)
             revisions = await reconcile_bootstrap_policy(self._storage, services_apart=self._options.services_apart)
             await self.index.synced()
             await self.index.reach(revisions)
@@ -314,6 +330,8 @@ class AuthService:
         lifecycle.on_shutdown("node-graph", self.graph.close)
         if self._jwt is not None:
             lifecycle.on_shutdown("jwt-authenticators", self._jwt.close)
+        if self._options.external_signer is not None:
+            lifecycle.on_shutdown("external-jwt-signer", self._options.external_signer.close)
         lifecycle.on_shutdown("auth-connections", self._pool.close)
 
 

@@ -41,7 +41,6 @@ REJECTED: Final[dict[str, Rejected]] = {
     "enable-garbage-collector": Rejected(
         ("true",), "what objects own is always collected; --controllers says who does it"
     ),
-    "service-account-signing-endpoint": Rejected(("",), "tokens are signed by --service-account-signing-key-file"),
     "storage-backend": Rejected(("", "etcd3"), "objects are in etcd, or in SQLite without --etcd-servers"),
 }
 ACCEPTED: Final = frozenset(files(__package__).joinpath("upstream_flags.txt").read_text().split())

@@ -14,9 +14,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from tetrapod.auth.tokens.issuer import Bound, TokenIssuer
+from tetrapod.auth.tokens.issuer import Bound, KeySigner, TokenIssuer, legacy_claims
 from tetrapod.auth.tokens.jwts import JwtVerifier
-from tetrapod.auth.tokens.keys import load_verification_keys, verification_key
+from tetrapod.auth.tokens.keys import StaticKeys, load_verification_keys, verification_key
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
 from tetrapod.generic.authentication.interface import InvalidToken
 
@@ -63,13 +63,14 @@ KEYS = [verification_key(RSA_KEY.public_key()), verification_key(EC_KEY.public_k
 
 @pytest.fixture
 def bound(cluster: Cluster, clock: Clock) -> BoundTokenAuthenticator:
-    return BoundTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER], [ISSUER], clock=clock)  # type: ignore[arg-type]
+    return BoundTokenAuthenticator(JwtVerifier(StaticKeys(KEYS)), cluster, [ISSUER], [ISSUER], clock=clock)  # type: ignore[arg-type]
 
 
 def issue(
     key: Any, clock: Clock, seconds: int = 3600, audiences: tuple[str, ...] = (ISSUER,), about: Bound | None = None
 ) -> str:
-    return TokenIssuer(ISSUER, key, clock=clock).bound_token(ACCOUNT, seconds, audiences, about or Bound())
+    claims = TokenIssuer(ISSUER, clock=clock).bound_claims(ACCOUNT, seconds, audiences, about or Bound())
+    return KeySigner(key).signed(claims)
 
 
 @pytest.mark.parametrize("key", [RSA_KEY, EC_KEY], ids=["RS256", "ES256"])
@@ -146,7 +147,8 @@ async def test_garbage_is_left_to_other_authenticators(bound: BoundTokenAuthenti
 async def test_tokens_of_other_issuers_are_left_to_other_authenticators(
     bound: BoundTokenAuthenticator, clock: Clock
 ) -> None:
-    other = TokenIssuer("https://other", EC_KEY, clock=clock).bound_token(ACCOUNT, 3600, [ISSUER], Bound())
+    claims = TokenIssuer("https://other", clock=clock).bound_claims(ACCOUNT, 3600, [ISSUER], Bound())
+    other = KeySigner(EC_KEY).signed(claims)
     assert await bound.authenticate_token(other, ()) is None
 
 
@@ -249,8 +251,8 @@ async def test_a_token_is_invalid_once_its_bound_object_is_deleted(
 
 
 async def test_a_legacy_token_is_valid_while_its_secret_exists(cluster: Cluster) -> None:
-    token = TokenIssuer(ISSUER, EC_KEY).legacy_token(ACCOUNT, "s")
-    legacy = LegacyTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER])  # type: ignore[arg-type]
+    token = KeySigner(EC_KEY).signed(legacy_claims(ACCOUNT, "s"))
+    legacy = LegacyTokenAuthenticator(JwtVerifier(StaticKeys(KEYS)), cluster, [ISSUER])  # type: ignore[arg-type]
     with pytest.raises(InvalidToken, match="invalidated"):
         await legacy.authenticate_token(token, ())
     secret: dict[str, Any] = {
@@ -274,7 +276,8 @@ async def test_a_legacy_token_is_valid_while_its_secret_exists(cluster: Cluster)
 
 
 async def test_a_token_that_should_have_been_renewed_is_reported(bound: BoundTokenAuthenticator, clock: Clock) -> None:
-    token = TokenIssuer(ISSUER, EC_KEY, clock=clock).bound_token(ACCOUNT, 31536000, (ISSUER,), Bound(pod=POD), 3607)
+    claims = TokenIssuer(ISSUER, clock=clock).bound_claims(ACCOUNT, 31536000, (ISSUER,), Bound(pod=POD), 3607)
+    token = KeySigner(EC_KEY).signed(claims)
     early = await bound.authenticate_token(token, ())
     assert early is not None and early.annotations == {}
     clock.now += 3700

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tetrapod.auth.tokens.bound_objects import PODS
-from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS
+from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, TokenIssuer
 from tetrapod.auth.tokens.request import TokenRequests
 from tetrapod.generic.registry.context import Context
 
 
-class _Issuer:
-    def __init__(self) -> None:
-        self.issued: list[tuple[int, int]] = []
+class _Signer:
+    """A signer that keeps the lifetime and the warning time of each token, in seconds."""
 
-    def bound_token(self, account: Any, seconds: int, audiences: Any, bound: Any, warn_after: int = 0) -> str:
-        self.issued.append((seconds, warn_after))
+    def __init__(self) -> None:
+        self.signed: list[tuple[int, int]] = []
+
+    async def sign(self, claims: Mapping[str, Any]) -> str:
+        warn_after = claims["kubernetes.io"].get("warnafter")
+        self.signed.append((claims["exp"] - claims["iat"], warn_after - claims["iat"] if warn_after else 0))
         return "token"
 
 
@@ -38,9 +42,10 @@ class _Objects:
 async def test_the_maximum_limits_the_requested_lifetime_and_not_the_extended_one(
     maximum: int, lifetime: int, warn_after: int
 ) -> None:
-    issuer = _Issuer()
-    requests = TokenRequests(issuer, _Objects(), ("api",), max_expiration=maximum)  # type: ignore[arg-type]
+    signer = _Signer()
+    objects: Any = _Objects()
+    requests = TokenRequests(TokenIssuer("api"), signer, objects, ("api",), max_expiration=maximum)
     reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
     spec = {"expirationSeconds": WARN_ONLY_SECONDS, "audiences": ["api"], "boundObjectRef": reference}
     await requests.issue(Context(namespace="default"), "default", {"spec": spec})
-    assert issuer.issued == [(lifetime, warn_after)]
+    assert signer.signed == [(lifetime, warn_after)]

@@ -38,7 +38,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
         "--admission-control=NamespaceLifecycle",
         "--egress-selector-config-file=x",
         "--enable-garbage-collector=false",
-        "--service-account-signing-endpoint=/run/signer",
         "--storage-backend=etcd2",
     ],
 )

@@ -112,6 +112,13 @@ class ServiceAccountFlags:
         "sign issued ID tokens with this private key.",
         programs=AUTH,
     )
+    signing_endpoint: str = flag(
+        "service-account-signing-endpoint",
+        "",
+        "Path to socket where a external JWT signer is listening. This flag is mutually exclusive with "
+        "--service-account-signing-key-file and --service-account-key-file.",
+        programs=AUTH,
+    )
     max_token_expiration: float = flag(
         "service-account-max-token-expiration",
         0.0,

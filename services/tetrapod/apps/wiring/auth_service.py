@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -13,16 +14,21 @@ from tetrapod.apps.wiring.addresses import external_address
 from tetrapod.apps.wiring.authentication import jwt_options, token_webhook
 from tetrapod.apps.wiring.authentication_trust import header_names
 from tetrapod.apps.wiring.authorization import authorization_options
+from tetrapod.apps.wiring.external_signer import external_signer
 from tetrapod.apps.wiring.files import read_file
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
+from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS
 from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.user import UserInfo
 
+log = logging.getLogger(__name__)
 _SHORTEST_TOKEN: Final = 3600
 _LONGEST_TOKEN: Final = 1 << 32
+_MAXIMUM: Final = "service-account-max-token-expiration"
 
 
 def auth_options(
@@ -42,15 +48,20 @@ def auth_options(
     """
     jwt, anonymous = jwt_options(options)
     flags = options.authentication
-    signing = flags.service_accounts.signing_key_file or str(options.pki / "sa.key")
+    accounts, signer = flags.service_accounts, external_signer(flags.service_accounts)
+    max_token_expiration = _max_token_expiration(options) or (signer.max_lifetime if signer else 0)
+    if accounts.extend_token_expiration:
+        _warn_about_extension(max_token_expiration, signer is not None)
     return AuthOptions(
         issuers=flags.service_accounts.issuer,
         audiences=flags.api_audiences,
-        signing_key=_signing_key(signing),
+        signing_key=None if signer else _signing_key(accounts.signing_key_file or str(options.pki / "sa.key")),
+        external_signer=signer,
         verification_keys=_verification_keys(flags.service_accounts.key_file),
         jwks_uri=_jwks_uri(options),
-        max_token_expiration=_max_token_expiration(options),
-        extend_token_expiration=flags.service_accounts.extend_token_expiration,
+        max_token_expiration=max_token_expiration,
+        extend_token_expiration=accounts.extend_token_expiration,
+        max_extended_expiration=min(signer.max_lifetime, EXTENDED_SECONDS) if signer else EXTENDED_SECONDS,
         static_tokens=_static_tokens(flags.token_auth_file),
         bootstrap_tokens=flags.enable_bootstrap_token_auth,
         client_authorities=clients,
@@ -92,8 +103,30 @@ def _max_token_expiration(options: Options) -> int:
     """
     seconds = options.authentication.service_accounts.max_token_expiration
     if seconds and not _SHORTEST_TOKEN <= seconds <= _LONGEST_TOKEN:
-        raise click.ClickException("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
+        raise click.ClickException(f"the {_MAXIMUM} must be between 1 hour and 2^32 seconds")
     return int(seconds)
+
+
+def _warn_about_extension(maximum: int, external: bool) -> None:
+    """Log warnings if extended tokens have another lifetime than clients are prepared for.
+
+    Args:
+        maximum: the longest lifetime of tokens in seconds; 0 for no limit.
+        external: whether a plugin sets it.
+    """
+    extending, shown = "service-account-extend-token-expiration is true", format_duration(maximum)
+    limited = "token lifetime supported by external-jwt-signer must be" if external else f"{_MAXIMUM} must be set"
+    capped = (
+        "tokens validity will be caped at the smaller of %d seconds and maximum token lifetime supported by "
+        "external-jwt-signer (%s)"
+        if external
+        else f"enabling tokens valid up to %d seconds, which is longer than {_MAXIMUM} set to %s"
+    )
+    if 0 < maximum < WARN_ONLY_SECONDS:
+        text = f"in order to correctly trigger safe transition logic, {limited} longer than %d seconds (currently %s)"
+        log.warning(f"{extending}, {text}", WARN_ONLY_SECONDS, shown)
+    if 0 < maximum < EXTENDED_SECONDS:
+        log.warning(f"{extending}, {capped}", EXTENDED_SECONDS, shown)
 
 
 def _signing_key(file: str) -> PrivateKey:

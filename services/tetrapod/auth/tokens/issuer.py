@@ -1,4 +1,4 @@
-"""`TokenIssuer`: signs bound service account tokens and the tokens of legacy secrets.
+"""The claims and the signatures of bound service account tokens and of the tokens of legacy secrets.
 
 Upstream: pkg/serviceaccount/{jwt.go,claims.go,legacy.go}.
 """
@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import jwt
 
@@ -41,25 +41,46 @@ class Bound:
     node: Mapping[str, str] | None = None
 
 
+class Signer(Protocol):
+    """A signer of tokens."""
+
+    async def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return the token with these claims. Raises StatusError if it cannot be signed."""
+        ...
+
+
+class KeySigner:
+    """The signer of tokens with a private key."""
+
+    def __init__(self, key: PrivateKey) -> None:
+        self._key = key
+        self._public = verification_key(key.public_key())
+
+    async def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return the token with these claims."""
+        return self.signed(claims)
+
+    def signed(self, claims: Mapping[str, Any]) -> str:
+        """Return the token with these claims; the form of `sign` without await."""
+        return jwt.encode(dict(claims), self._key, self._public.algorithm, {"kid": self._public.id, "typ": ""})
+
+
 class TokenIssuer:
-    """The signer of service account tokens.
+    """The maker of the claims of service account tokens.
 
     Args:
         issuer: the claim `iss`: the first value of --service-account-issuer.
-        key: the private key.
         clock: returns seconds since the epoch.
     """
 
-    def __init__(self, issuer: str, key: PrivateKey, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, issuer: str, *, clock: Callable[[], float] = time.time) -> None:
         self.issuer = issuer
-        self._key = key
-        self._public = verification_key(key.public_key())
         self._clock = clock
 
-    def bound_token(
+    def bound_claims(
         self, account: Object, seconds: int, audiences: Sequence[str], bound: Bound, warn_after: int = 0
-    ) -> str:
-        """Return a signed token for a service account, bound to it and to the objects in `bound`.
+    ) -> dict[str, Any]:
+        """Return the claims of a token for a service account, bound to it and to the objects in `bound`.
 
         Args:
             account: the ServiceAccount.
@@ -80,41 +101,35 @@ class TokenIssuer:
         private_claims["serviceaccount"] = _reference(account)
         if warn_after:
             private_claims["warnafter"] = now + warn_after
-        return self._sign(
-            {
-                "aud": list(audiences),
-                "exp": now + seconds,
-                "iat": now,
-                "iss": self.issuer,
-                "jti": str(uuid.uuid4()),
-                "kubernetes.io": private_claims,
-                "nbf": now,
-                "sub": make_username(meta["namespace"], meta["name"]),
-            }
-        )
+        return {
+            "aud": list(audiences),
+            "exp": now + seconds,
+            "iat": now,
+            "iss": self.issuer,
+            "jti": str(uuid.uuid4()),
+            "kubernetes.io": private_claims,
+            "nbf": now,
+            "sub": make_username(meta["namespace"], meta["name"]),
+        }
 
-    def legacy_token(self, account: Object, secret_name: str) -> str:
-        """Return a signed token that does not expire, for a Secret of type kubernetes.io/service-account-token.
 
-        Args:
-            account: the ServiceAccount.
-            secret_name: the name of the Secret, in the account's namespace.
-        """
-        meta = account["metadata"]
-        prefix = "kubernetes.io/serviceaccount"
-        return self._sign(
-            {
-                "iss": LEGACY_ISSUER,
-                f"{prefix}/namespace": meta["namespace"],
-                f"{prefix}/secret.name": secret_name,
-                f"{prefix}/service-account.name": meta["name"],
-                f"{prefix}/service-account.uid": meta["uid"],
-                "sub": make_username(meta["namespace"], meta["name"]),
-            }
-        )
+def legacy_claims(account: Object, secret_name: str) -> dict[str, Any]:
+    """Return the claims of a token that does not expire, for a Secret of type kubernetes.io/service-account-token.
 
-    def _sign(self, claims: dict[str, Any]) -> str:
-        return jwt.encode(claims, self._key, self._public.algorithm, {"kid": self._public.id, "typ": ""})
+    Args:
+        account: the ServiceAccount.
+        secret_name: the name of the Secret, in the account's namespace.
+    """
+    meta = account["metadata"]
+    prefix = "kubernetes.io/serviceaccount"
+    return {
+        "iss": LEGACY_ISSUER,
+        f"{prefix}/namespace": meta["namespace"],
+        f"{prefix}/secret.name": secret_name,
+        f"{prefix}/service-account.name": meta["name"],
+        f"{prefix}/service-account.uid": meta["uid"],
+        "sub": make_username(meta["namespace"], meta["name"]),
+    }
 
 
 def _reference(obj: Object) -> dict[str, str]:

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import jwt
 
-from tetrapod.auth.tokens.keys import VerificationKey
+from tetrapod.auth.tokens.keys import KeySource, VerificationKey
 from tetrapod.generic.authentication.interface import InvalidToken
 from tetrapod.machinery.boundedcache import BoundedCache
 
@@ -61,17 +61,20 @@ class _Compact:
 
 
 class JwtVerifier:
-    """A verifier of signatures with a fixed set of keys, which caches the tokens that it has verified."""
+    """A verifier of signatures, which caches the tokens that it has verified until a key changes."""
 
-    def __init__(self, keys: Sequence[VerificationKey]) -> None:
-        self._keys = tuple(keys)
-        self._by_id = {key.id: key for key in keys}
+    def __init__(self, keys: KeySource) -> None:
+        self._keys = keys
+        keys.listeners.append(self._forget)
         self._verified: BoundedCache[bytes, Mapping[str, Any]] = BoundedCache(
             count=8192, size=16 << 20, largest=64 << 10
         )
         self._salt = secrets.token_bytes(16)
 
-    def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
+    def _forget(self) -> None:
+        self._verified.clear()
+
+    async def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
         """Verify a token and return its claims, which are cached and must not be modified.
 
         Args:
@@ -95,19 +98,17 @@ class JwtVerifier:
         compact = _parsed(token)
         if compact is None:
             return None
-        self._verify(compact)
+        _verify(compact, await self._keys.find(compact.header.get("kid") or ""))
         _check(claims)
         return self._verified.keep(digest, claims)
 
-    def _verify(self, token: _Compact) -> None:
-        key_id = token.header.get("kid")
-        keys: Sequence[VerificationKey | None] = [self._by_id.get(key_id)] if key_id else self._keys
-        candidates = [key for key in keys if key is not None]
-        if not candidates:
-            raise InvalidToken(_NO_KEYS)
-        algorithm = token.header.get("alg")
-        if token.header.get("crit") or not any(_signed_by(key, token, algorithm) for key in candidates):
-            raise InvalidToken(_NOT_SIGNED)
+
+def _verify(token: _Compact, keys: Sequence[VerificationKey]) -> None:
+    if not keys:
+        raise InvalidToken(_NO_KEYS)
+    algorithm = token.header.get("alg")
+    if token.header.get("crit") or not any(_signed_by(key, token, algorithm) for key in keys):
+        raise InvalidToken(_NOT_SIGNED)
 
 
 def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> bool:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -36,13 +36,15 @@ class VerificationKey:
     """A public key for tokens.
 
     Attributes:
-        id: the hash of the key, which tokens name as `kid`.
+        id: the hash of the key, or the name that a plugin gives it; tokens name it as `kid`.
         algorithms: the only algorithms that it verifies; the header of a token cannot choose another one.
+        published: whether OIDC discovery shows the key.
     """
 
     id: str
     key: PublicKey
     algorithms: tuple[str, ...]
+    published: bool = True
 
     @property
     def algorithm(self) -> str:
@@ -61,19 +63,66 @@ class VerificationKey:
         return {"use": "sig", "kty": "EC", "kid": self.id, "crv": curve, "alg": algorithm, **shape}
 
 
-def verification_key(key: PublicKey) -> VerificationKey:
+class KeySource(Protocol):
+    """The keys that verify tokens.
+
+    Attributes:
+        listeners: called after the keys have changed.
+    """
+
+    listeners: list[Callable[[], None]]
+
+    @property
+    def keys(self) -> Sequence[VerificationKey]:
+        """All current keys."""
+        ...
+
+    @property
+    def max_age(self) -> int:
+        """For how many seconds readers may cache the keys."""
+        ...
+
+    async def find(self, key_id: str) -> Sequence[VerificationKey]:
+        """Return the keys with an ID, or all for ""."""
+        ...
+
+
+class StaticKeys:
+    """Keys that do not change; a `KeySource`."""
+
+    max_age = 3600
+
+    def __init__(self, keys: Sequence[VerificationKey]) -> None:
+        self.keys = tuple(keys)
+        self.listeners: list[Callable[[], None]] = []
+        self._by_id = {key.id: key for key in keys}
+
+    async def find(self, key_id: str) -> Sequence[VerificationKey]:
+        """Return the key with an ID, or all for ""."""
+        if not key_id:
+            return self.keys
+        key = self._by_id.get(key_id)
+        return () if key is None else (key,)
+
+
+def verification_key(key: PublicKey, key_id: str = "", *, published: bool = True) -> VerificationKey:
     """Return a public key with its id and its algorithms.
+
+    Args:
+        key: the key.
+        key_id: its id; "" for its hash.
+        published: whether OIDC discovery shows the key.
 
     Raises:
         ValueError: the key has an elliptic curve that JWTs do not support.
     """
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    key_id = _b64(hashlib.sha256(der).digest())
+    key_id = key_id or _b64(hashlib.sha256(der).digest())
     if isinstance(key, rsa.RSAPublicKey):
-        return VerificationKey(key_id, key, ("RS256", "RS384", "RS512"))
+        return VerificationKey(key_id, key, ("RS256", "RS384", "RS512"), published)
     if key.curve.name not in _CURVES:
         raise ValueError(f"unknown curve {key.curve.name}, must be 256, 384, or 521")
-    return VerificationKey(key_id, key, (_CURVES[key.curve.name][0],))
+    return VerificationKey(key_id, key, (_CURVES[key.curve.name][0],), published)
 
 
 def load_signing_key(pem: bytes) -> PrivateKey:

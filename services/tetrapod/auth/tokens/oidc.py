@@ -8,13 +8,13 @@ Upstream: pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 
-from tetrapod.auth.tokens.keys import VerificationKey
+from tetrapod.auth.tokens.keys import KeySource
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.gvk import Object
@@ -29,32 +29,60 @@ _ABOUT_CONFIGURATION: Final = "get service account issuer OpenID configuration, 
 _ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)"
 
 
-def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
+def discovery_routes(issuer: str, keys: KeySource, jwks_uri: str) -> dict[str, Handler]:
     """Return the handlers of the discovery document and the key set, by path.
 
     The result is {}, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a query
-    or fragment, or `jwks_uri` is empty.
+    or fragment, `jwks_uri` is empty, or no key is published.
 
     Args:
         issuer: the first value of --service-account-issuer.
-        keys: the keys to publish.
+        keys: the keys, of which those are shown that are published.
         jwks_uri: the URL of the key set, for the discovery document.
     """
     if reason := _undiscoverable(issuer, jwks_uri):
         log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", reason)
         return {}
-    configuration = {
-        "issuer": issuer,
-        "jwks_uri": jwks_uri,
-        "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
-    }
-    jwks = {"keys": [key.jwk() for key in keys]}
+    documents = _Documents(issuer, keys, jwks_uri)
+    if documents.key_set is None:
+        log.warning(
+            "the endpoints of ServiceAccountIssuerDiscovery are not enabled: no keys provided for validating keyset"
+        )
+        return {}
     return {
-        CONFIGURATION_PATH: _document(orjson.dumps(configuration), _JSON),
-        JWKS_PATH: _document(orjson.dumps(jwks), _JWKS),
+        CONFIGURATION_PATH: _document(lambda: documents.configuration, keys, _JSON),
+        JWKS_PATH: _document(lambda: documents.key_set, keys, _JWKS),
     }
+
+
+class _Documents:
+    """The two documents, which are made again after the keys have changed. Without published keys they remain.
+
+    Attributes:
+        configuration: the discovery document as JSON; None if no key has been published yet.
+        key_set: the key set as JSON; None likewise.
+    """
+
+    def __init__(self, issuer: str, keys: KeySource, jwks_uri: str) -> None:
+        self._issuer, self._keys, self._jwks_uri = issuer, keys, jwks_uri
+        self.configuration: bytes | None = None
+        self.key_set: bytes | None = None
+        keys.listeners.append(self._update)
+        self._update()
+
+    def _update(self) -> None:
+        published = [key for key in self._keys.keys if key.published]
+        if not published:
+            return
+        configuration = {
+            "issuer": self._issuer,
+            "jwks_uri": self._jwks_uri,
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in published}),
+        }
+        self.configuration = orjson.dumps(configuration)
+        self.key_set = orjson.dumps({"keys": [key.jwk() for key in published]})
 
 
 def _undiscoverable(issuer: str, jwks_uri: str) -> str:
@@ -87,11 +115,11 @@ def openapi_documents() -> dict[str, Callable[[], Object]]:
     return {CONFIGURATION_PATH[1:]: configuration, JWKS_PATH[1:]: keys}
 
 
-def _document(body: bytes, media_type: str) -> Handler:
-    headers = [(b"content-type", media_type.encode()), (b"cache-control", b"public, max-age=3600")]
-
+def _document(body: Callable[[], bytes | None], keys: KeySource, media_type: str) -> Handler:
     async def document(request: Request) -> Response:
         check_route_accept(request, (media_type,))
-        return Response(200, list(headers), body)
+        caching = f"public, max-age={keys.max_age}".encode()
+        headers = [(b"content-type", media_type.encode()), (b"cache-control", caching)]
+        return Response(200, headers, body() or b"")
 
     return document

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
-from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
+from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, Signer, TokenIssuer
 from tetrapod.generic.client.token_requests import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
@@ -38,7 +38,8 @@ class TokenRequests:
     """The two steps of the subresource `serviceaccounts/token`: `prepare`, then `issue`.
 
     Args:
-        issuer: signs the tokens.
+        issuer: makes the claims of the tokens.
+        signer: signs the tokens.
         objects: reads the service account and the bound object.
         audiences: the audiences of this server, used for requests that name none.
         max_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
@@ -49,6 +50,7 @@ class TokenRequests:
     def __init__(
         self,
         issuer: TokenIssuer,
+        signer: Signer,
         objects: Objects,
         audiences: Sequence[str],
         *,
@@ -56,7 +58,8 @@ class TokenRequests:
         extend_expiration: bool = True,
         max_extended: int = EXTENDED_SECONDS,
     ) -> None:
-        self._issuer, self._objects, self._audiences = issuer, objects, tuple(audiences)
+        self._issuer, self._signer = issuer, signer
+        self._objects, self._audiences = objects, tuple(audiences)
         self._max_expiration, self._extend = max_expiration, extend_expiration
         self._max_extended = max_extended
 
@@ -126,7 +129,8 @@ class TokenRequests:
         if self._extend and bound.pod is not None and seconds == WARN_ONLY_SECONDS and ours:
             lifetime, warn_after = self._max_extended, seconds
         moment = now()  # taken before signing, so that the reported expiry is never later than the token's
-        token = self._issuer.bound_token(account, lifetime, spec["audiences"], bound, warn_after)
+        claims = self._issuer.bound_claims(account, lifetime, spec["audiences"], bound, warn_after)
+        token = await self._signer.sign(claims)
         expires = format_time(moment.fromtimestamp(moment.timestamp() + seconds, moment.tzinfo))
         return {**obj, "status": {"token": token, "expirationTimestamp": expires}}
 

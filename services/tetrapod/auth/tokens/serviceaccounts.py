@@ -108,7 +108,7 @@ class BoundTokenAuthenticator:
         self._clock = clock
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        claims = self._verifier.claims(token, self._issuers)
+        claims = await self._verifier.claims(token, self._issuers)
         if claims is None:
             return None
         accepted = accepted_audiences(_audiences_of(claims) or self._audiences, audiences or self._audiences)
@@ -234,7 +234,7 @@ class LegacyTokenAuthenticator:
         self._used = used
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        claims = self._verifier.claims(token, (LEGACY_ISSUER,))
+        claims = await self._verifier.claims(token, (LEGACY_ISSUER,))
         if claims is None:
             return None
         annotations = _without_audience(claims)

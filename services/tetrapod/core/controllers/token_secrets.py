@@ -22,7 +22,7 @@ SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 TYPE: Final = "kubernetes.io/service-account-token"
 _NAME, _UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 Signer = Callable[[str, str, str], Awaitable[str]]
-"""Returns a token for (namespace, service account, secret)."""
+"""Returns a token for (namespace, service account, secret); "" if the server signs no tokens of Secrets."""
 
 
 class TokenSecretController:
@@ -79,7 +79,9 @@ class TokenSecretController:
         data = secret.get("data") or {}
         missing = {k: v for k, v in expected.items() if data.get(k) != v}
         if not data.get("token"):
-            missing["token"] = _b64(await self._sign(namespace, account["metadata"]["name"], name))
+            token = await self._sign(namespace, account["metadata"]["name"], name)
+            if token:
+                missing["token"] = _b64(token)
         if not missing and _UID in annotations:
             return
         changed = {

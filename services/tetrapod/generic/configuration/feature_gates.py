@@ -31,6 +31,7 @@ SWITCHABLE: Final = frozenset(
         "ClientsPreferCBOR",
         "ComponentFlagz",
         "ComponentStatusz",
+        "ExternalServiceAccountTokenSigner",
         "ManifestBasedAdmissionControlConfig",
         "ServiceAccountNodeAudienceRestriction",
         "StorageVersionHash",

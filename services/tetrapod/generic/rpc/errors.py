@@ -29,6 +29,10 @@ class Code(IntEnum):
     UNAUTHENTICATED = 16
 
 
+_NAMES: Final = {Code.OK: "OK", Code.CANCELLED: "Canceled"}
+"""The Go names of the status codes for which `code_name` cannot derive them from the gRPC names."""
+
+
 class RpcError(Exception):
     """A failed call.
 
@@ -85,3 +89,14 @@ def error_from_trailers(trailers: dict[str, str]) -> RpcError | None:
         return RpcError(Code.INTERNAL, "the server closed the stream without sending a status")
     code = Code(int(status)) if int(status) <= max(Code) else Code.UNKNOWN
     return RpcError(code, unquote(trailers.get("grpc-message", "")))
+
+
+def code_name(code: Code) -> str:
+    """Return Go's name of a status code ("DeadlineExceeded")."""
+    return _NAMES.get(code) or "".join(word.capitalize() for word in code.name.split("_"))
+
+
+def rpc_text(error: RpcError) -> str:
+    """Return the error's text as Go prints it ("rpc error: code = … desc = …")."""
+    details = "context deadline exceeded" if error.code is Code.DEADLINE_EXCEEDED else error.details
+    return f"rpc error: code = {code_name(error.code)} desc = {details}"

@@ -6,22 +6,19 @@ staging/src/k8s.io/kms/pkg/util, ParseEndpoint
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError
 
-from tetrapod.generic.rpc import Channel, Code, RpcError
+from tetrapod.generic.rpc import Code, RpcError, WaitingChannel
+from tetrapod.generic.rpc.errors import code_name, rpc_text
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery.golang.urls import parse
 
-_NAMES: Final = {Code.OK: "OK", Code.CANCELLED: "Canceled"}
-"""The Go names of the status codes for which `code_name` cannot derive them from the gRPC names."""
 _SERVICE: Final = "/v2.KeyManagementService"
-_RETRY_SECONDS: Final = 0.1
 _Answer = TypeVar("_Answer")
 
 
@@ -49,8 +46,7 @@ class KmsService:
     def __init__(self, name: str, endpoint: str, timeout: float) -> None:
         self._name = name
         self._timeout = timeout
-        self._channel = Channel("localhost", 0, path=socket_path(endpoint))
-        self._connecting = asyncio.Lock()
+        self._channel = WaitingChannel(socket_path(endpoint))
 
     async def status(self) -> pb.StatusResponse:
         """Return the plugin's health, version and current key ID."""
@@ -84,7 +80,7 @@ class KmsService:
         path, started = f"{_SERVICE}/{method}", time.perf_counter()
         code = Code.OK
         try:
-            raw = await self._within(path, request.SerializeToString())
+            raw = await self._channel.unary(path, request.SerializeToString(), self._timeout)
             response: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
         except RpcError as error:
             code = error.code
@@ -95,34 +91,3 @@ class KmsService:
         finally:
             KMS_LATENCY.observe((self._name, path, code_name(code)), time.perf_counter() - started)
         return response
-
-    async def _within(self, path: str, message: bytes) -> bytes:
-        try:
-            async with asyncio.timeout(self._timeout):
-                await self._connected()
-                return await self._channel.unary(path, message, self._timeout)
-        except TimeoutError:
-            raise RpcError(Code.DEADLINE_EXCEEDED, "context deadline exceeded") from None
-
-    async def _connected(self) -> None:
-        async with self._connecting:
-            while not self._channel.ready:
-                try:
-                    await self._channel.connect()
-                except OSError:
-                    await asyncio.sleep(_RETRY_SECONDS)
-                except RpcError as error:
-                    if error.code is Code.CANCELLED:  # the service was closed
-                        raise
-                    await asyncio.sleep(_RETRY_SECONDS)
-
-
-def code_name(code: Code) -> str:
-    """Return Go's name of a status code ("DeadlineExceeded")."""
-    return _NAMES.get(code) or "".join(word.capitalize() for word in code.name.split("_"))
-
-
-def rpc_text(error: RpcError) -> str:
-    """Return the error's text as Go prints it ("rpc error: code = … desc = …")."""
-    details = "context deadline exceeded" if error.code is Code.DEADLINE_EXCEEDED else error.details
-    return f"rpc error: code = {code_name(error.code)} desc = {details}"
