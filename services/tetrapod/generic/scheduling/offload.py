@@ -13,10 +13,10 @@ import gc
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, ParamSpec, TypeVar
 
+from tetrapod.generic.scheduling.large_work_threads import LargeWorkThreads
 from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.gvk import Object
 
@@ -119,14 +119,15 @@ def restore_collector() -> None:
 
 
 @cache
-def _executor() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix="large-work")
+def _threads() -> LargeWorkThreads:
+    return LargeWorkThreads(_THREADS)
 
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function in one of two threads for large work, and return its result.
 
-    Context variables are passed on. Exceptions are raised. If the caller is cancelled, the function continues to run.
+    Context variables are passed on. Exceptions are raised. If the caller is cancelled, a function that already runs
+    continues, and one that waits for a thread is not called.
     """
 
     def call() -> _T:
@@ -140,7 +141,7 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
             raise
 
     with _LARGE_WORK:
-        return await asyncio.get_running_loop().run_in_executor(_executor(), contextvars.copy_context().run, call)
+        return await _threads().call(partial(contextvars.copy_context().run, call))
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
