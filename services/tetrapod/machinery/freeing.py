@@ -7,6 +7,8 @@ from typing import Any, Final
 
 _OWN_REFERENCES: Final = 2
 """References to a value that only one local variable holds: the variable, and the argument of `sys.getrefcount`."""
+_AT_ONCE: Final = 4096
+"""Members of a container that are freed at once: about a millisecond if each is a tuple of texts."""
 
 
 def free_large(values: list[Any]) -> None:
@@ -24,7 +26,26 @@ def free_large(values: list[Any]) -> None:
             continue
         if type(value) is dict:
             values.extend([item for item in value.values() if type(item) is dict or type(item) is list])
+            free_members(value)
             value.clear()
         elif type(value) is list:
             values.extend([item for item in value if type(item) is dict or type(item) is list])
+            free_members(value)
             value.clear()
+
+
+def free_members(container: list[Any] | dict[Any, Any] | set[Any]) -> None:
+    """Empty a container that is no longer needed, some thousand members at a time if it has many.
+
+    Python frees the members of a local variable at once when its function returns: 40 ms for 170,000 keys and tuples.
+    A container of few members is left as it is.
+    """
+    if len(container) <= _AT_ONCE:
+        return
+    if isinstance(container, list):
+        while container:
+            del container[-_AT_ONCE:]
+    else:
+        remove = container.popitem if isinstance(container, dict) else container.pop
+        while container:
+            remove()

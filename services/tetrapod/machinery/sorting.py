@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection
 from operator import itemgetter
 from typing import Any, Final, TypeVar
 
+from tetrapod.machinery.freeing import free_members
+
 AT_ONCE: Final = 16_384
 """Values that are sorted without a pause if they have no key: 5 ms for texts."""
 KEYED_AT_ONCE: Final = 4096
@@ -32,7 +34,9 @@ def sort_large(values: Collection[T], key: Callable[[T], Any] | None = None) -> 
     if key is None:
         return _sorted_in_parts(values, None, AT_ONCE)
     keyed = [(key(value), value) for value in values]
-    return [value for _, value in _sorted_in_parts(keyed, itemgetter(0), KEYED_AT_ONCE)]
+    in_order = [value for _, value in _sorted_in_parts(keyed, itemgetter(0), KEYED_AT_ONCE)]
+    free_members(keyed)
+    return in_order
 
 
 def _sorted_in_parts(values: Collection[Any], key: Callable[[Any], Any] | None, at_once: int) -> list[Any]:

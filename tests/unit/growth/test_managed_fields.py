@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
-from tetrapod.machinery.fieldmanager import compare
+from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.fieldmanager import compare, manager, updater
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.fieldmanager.typed import compile_node
 from tetrapod.machinery.gvk import GroupVersionKind, Object
@@ -102,3 +103,15 @@ def test_grouping_equal_elements_is_linear() -> None:
     assert containers is not None
     environment = compile_node(containers.properties["env"])
     assert_linear(lambda values: compare._by_element(values, environment), lambda n: env(1) * n, 2000)
+
+
+def test_sets_and_objects_of_an_apply_are_freed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If they were freed at the end of the functions, that would be one step of 90 ms for 170,000 elements."""
+    freed: list[Any] = []
+    for module in (manager, updater):
+        monkeypatch.setattr(module, "free_large", lambda values: freed.extend(map(list, values)))
+    FIELDS.apply(None, configuration(env=env(10)), "m", force=False, finish=lambda applied, _: copy_object(applied))
+    touched, removed, applied = freed
+    assert "f:spec" in touched
+    assert not removed
+    assert "spec" in applied

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tetrapod.machinery.freeing import free_large
+import pytest
+
+from tetrapod.machinery.freeing import free_large, free_members
 
 
 def test_shared_parts_are_left_as_they_are() -> None:
@@ -29,3 +32,12 @@ def test_large_flat_and_nested_objects_are_freed() -> None:
     del nested
     free_large(values)
     assert not values
+
+
+@pytest.mark.parametrize("kind", [list, set, dict.fromkeys])
+def test_many_members_are_freed_and_few_are_left(kind: Callable[[range], Any]) -> None:
+    many, few = kind(range(10_000)), kind(range(100))
+    free_members(many)
+    free_members(few)
+    assert not many
+    assert len(few) == 100

@@ -10,8 +10,10 @@ from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.patch_types import PatchMechanism
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
-from tetrapod.machinery.copying import copy_object
+from tetrapod.generic.scheduling.offload import is_large
+from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.error_limits import recorded
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.number_conversion import as_filled
@@ -33,6 +35,7 @@ class ApplyPatching(PatchMechanism):
     def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:
         super().__init__(scope, options.field_validation, manager)
         self.force = options.force
+        self._copy = copy_large if is_large(body) else copy_object
         self.config, self.duplicates = self._decoded(body)
 
     def _decoded(self, body: bytes) -> tuple[Object, list[str]]:
@@ -61,9 +64,11 @@ class ApplyPatching(PatchMechanism):
         field_manager = self.scope.field_manager
         if field_manager is None:
             raise bad_request(f"{self.scope.kind.kind} cannot be applied")
-        new = field_manager.apply(
-            current, copy_object(self.config), self.manager, force=self.force, finish=self._finish
-        )
+        config = self._copy(self.config)
+        new = field_manager.apply(current, config, self.manager, force=self.force, finish=self._finish)
+        discarded = [config]
+        del config
+        free_large(discarded)
         if self.duplicates:
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)
@@ -73,9 +78,9 @@ class ApplyPatching(PatchMechanism):
 
     def _finish(self, applied: Object, changed: bool) -> Object:
         if not changed:
-            return copy_object(applied)
+            return self._copy(applied)
         decoder = self.scope.decoder
-        new = copy_object(applied) if decoder.custom else as_filled(applied, decoder.schema)
+        new = self._copy(applied) if decoder.custom else as_filled(applied, decoder.schema)
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:

@@ -8,11 +8,13 @@ Upstream: sigs.k8s.io/structured-merge-diff/typed/compare.go.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from tetrapod.machinery.fieldmanager.fieldset import Branch, FieldSet, ordered, union
 from tetrapod.machinery.fieldmanager.pathelement import SELF
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
+from tetrapod.machinery.freeing import free_members
 from tetrapod.machinery.sorting import sort_large
 
 
@@ -152,7 +154,7 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
     old_by_element, new_by_element = _by_element(old, of), _by_element(new, of)
     touched: Branch = {}
     removed: Branch = {}
-    for element in old_by_element | new_by_element:
+    for element in _either(old_by_element, new_by_element):
         olds, news = old_by_element.get(element, []), new_by_element.get(element, [])
         if len(olds) == len(news) == 1:
             if items.built_in and olds[0] == news[0]:
@@ -171,7 +173,17 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
                 removed[element] = {} if len(olds) > 1 else whole(olds[0], items)
             if news:
                 touched[element] = {} if len(news) > 1 else whole(news[0], items)
+    free_members(old_by_element)
+    free_members(new_by_element)
     return _Found(ordered(touched) or None, ordered(removed) or None)
+
+
+def _either(old: Collection[str], new: Collection[str]) -> Iterator[str]:
+    """Yield the elements of either list, those of the old one first. A union of large dictionaries is one long step."""
+    yield from old
+    for element in new:
+        if element not in old:
+            yield element
 
 
 def _by_element(values: list[Any], of: Type) -> dict[str, list[Any]]:

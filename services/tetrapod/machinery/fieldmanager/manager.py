@@ -32,6 +32,7 @@ from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.updater import Conflicts, MissingVersionError, SchemaMismatch, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.schema_node import SchemaNode
@@ -173,7 +174,14 @@ class FieldManager:
         changed = live is None or merged is not bare
         if manager == lastapplied.KUBECTL:
             merged = lastapplied.with_annotation(merged, config)
-        return finish(_with_managed_fields(merged, encode(managed)), changed)
+        applied = _with_managed_fields(merged, encode(managed))
+        del merged
+        managed.clear()
+        result = finish(applied, changed)
+        discarded = [applied]
+        del applied
+        free_large(discarded)  # the merged object and its field sets, unless the result or an argument has them
+        return result
 
     # --- update ---
 

@@ -12,6 +12,7 @@ from collections import deque
 from typing import Any, Final
 
 from tetrapod.machinery.fieldmanager.typed import MAP, SCALAR, Type
+from tetrapod.machinery.freeing import free_members
 
 _ABSENT: Final = object()
 
@@ -82,7 +83,7 @@ def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
     for element, value in zip(live_elements, live, strict=True):
         # Elements that occur twice in the existing list are not merged: the one of the configuration replaces them.
         live_values[element] = None if element in live_values else value
-    config_values = dict(zip(config_elements, config, strict=True))
+    config_values = {element: config[i] for i, element in enumerate(config_elements)}  # dict(…) is one long step
     shared = deque(e for e in config_elements if e in live_values)
     next_shared = shared.popleft() if shared else None
     taken: set[str] = set()
@@ -118,4 +119,7 @@ def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
             config_index += 1
             if next_shared == element:
                 next_shared = shared.popleft() if shared else None
-    return [value for value in out if value is not _ABSENT]
+    merged = [value for value in out if value is not _ABSENT]
+    for container in (taken, live_values, config_values, live_elements, config_elements):
+        free_members(container)
+    return merged

@@ -19,6 +19,7 @@ from tetrapod.machinery.fieldmanager.remove import reconcile, remove_items, with
 from tetrapod.machinery.fieldmanager.to_field_set import field_set
 from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
 from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
@@ -132,7 +133,10 @@ class Updater:
         time = last_entry.time if last_entry is not None else None
         managed[manager] = new_entry(manager, applied_fields, version, applied=True, time=time)
         merged = self._pruned(merged, version, managed, last_entry)
-        managed, _ = self._take(live, merged, version, managed, manager, force=force)
+        managed, changes = self._take(live, merged, version, managed, manager, force=force)
+        discarded: list[Any] = [*changes]
+        del changes
+        free_large(discarded)  # the sets of a large configuration would be freed at once at the end of this function
         return (None if same(live, merged) else merged), managed
 
     def _reconciled(self, managed: Managed) -> Managed:

@@ -10,6 +10,7 @@ from typing import Any
 from tetrapod.machinery.error_limits import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
+from tetrapod.machinery.freeing import free_members
 from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_name
 
 
@@ -104,4 +105,5 @@ def _items(value: list[Any], of: Type, allow_duplicates: bool) -> _Errors:
                 errors.append(("", f"duplicate entries for key {shown}"))
             seen.add(element)
         errors += [(cut_path(shown + path), message) for path, message in _value(item, of.items, allow_duplicates)]
+    free_members(seen)
     return errors

@@ -5,12 +5,14 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validatio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.freeing import free_members
 from tetrapod.machinery.schema.value_checks import sorted_keys
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -67,13 +69,13 @@ def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldErr
     for index, item in enumerate(values):
         if item is not None and not isinstance(item, dict):
             return [field.invalid(field.index(path, index), item, "must be an object for an array of list-type map")]
-    keys = [
+    keys = (
         {name: item[name] for name in node.list_map_keys if name in item} for item in (value or {} for value in values)
-    ]
+    )
     return _duplicates(keys, path)
 
 
-def _duplicates(values: list[Any], path: str) -> list[FieldError]:
+def _duplicates(values: Iterable[Any], path: str) -> list[FieldError]:
     """Return one error for each repeated value, at its second occurrence.
 
     Args:
@@ -87,4 +89,5 @@ def _duplicates(values: list[Any], path: str) -> list[FieldError]:
         seen[key] = seen.get(key, 0) + 1
         if seen[key] == 2:
             errors.append(field.duplicate(field.index(path, index), sorted_keys(value)))
+    free_members(seen)
     return errors
