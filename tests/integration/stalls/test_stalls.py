@@ -54,10 +54,21 @@ def test_a_request_does_not_stall_the_server(world: World, case: Case) -> None:
     small = measured(world, case, n)
     large = measured(world, case, 2 * n)
     assert large.caused <= WAITS[case.who], f"{case.name}: a step of {large.caused * 1000:.0f} ms at {large.size} bytes"
-    if large.cpu > _WORTH:
-        assert large.cpu <= small.cpu * 2**_EXPONENT + 0.1, (
-            f"{case.name}: {small.cpu:.2f} s of CPU time became {large.cpu:.2f} s"
-        )
+    least, most = small.cpu, large.cpu
+    for _ in range(_ATTEMPTS - 1):
+        if not grows(least, most):
+            break
+        least, most = min(least, measured(world, case, n).cpu), min(most, measured(world, case, 2 * n).cpu)
+    assert not grows(least, most), f"{case.name}: {least:.2f} s of CPU time became {most:.2f} s"
+
+
+def grows(small: float, large: float) -> bool:
+    """Return whether CPU time grows too much while the size doubles.
+
+    Callers compare the least times of several attempts: a full garbage collection, or work that remains from the
+    request before, can add half a second to one of them.
+    """
+    return large > _WORTH and large > small * 2**_EXPONENT + 0.1
 
 
 @settings(
