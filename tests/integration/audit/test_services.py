@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 
 from integration.audit.conftest import Audited, config_map, legacy_token
+from support.etcd import Etcd, etcd_36
+from support.server import running
 from support.services import Services, running_services
 from support.waiting import until
+from tetrapod.machinery.golang.durations import parse_duration
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,45 @@ def test_rejections_and_annotations_of_other_services_are_logged(front: Audited)
     assert missing["responseStatus"]["code"] == missing["responseObject"]["code"] == 405
     log = front.ask("GET", "/api/v1/namespaces/default/pods/missing/log")
     assert [event["responseStatus"]["reason"] for event in front.events(log.audit_id)[1:]] == ["NotFound", "NotFound"]
+
+
+@contextmanager
+def paused(etcd: Etcd, seconds: float) -> Iterator[None]:
+    """Suspend an etcd for some seconds, from now on."""
+    etcd.pause()
+    resume = threading.Timer(seconds, etcd.resume)
+    resume.start()
+    try:
+        yield
+    finally:
+        resume.join()
+
+
+def latencies(audited: Audited, etcd: Etcd) -> dict[str, str]:
+    """Return the annotations of a write that had to wait for the store for most of a second."""
+    with paused(etcd, 0.9):
+        event = audited.last("POST", "/api/v1/namespaces/default/configmaps", config_map(name="slow"))
+    prefix = "apiserver.latency.k8s.io/"
+    return {key.removeprefix(prefix): value for key, value in event["annotations"].items() if key.startswith(prefix)}
+
+
+def test_the_latency_of_the_store_is_annotated_in_both_forms(
+    front: Audited, four: Services, files: Path, tmp_path: Path
+) -> None:
+    assert isinstance(four.etcd, Etcd)
+    found = [latencies(front, four.etcd)]
+    flags = [f"--audit-policy-file={files / 'policy.yaml'}", f"--audit-log-path={tmp_path / 'audit.log'}"]
+    etcd = Etcd(etcd_36(), tmp_path / "etcd")
+    etcd.start()
+    try:
+        tokens = f"--token-auth-file={files / 'tokens.csv'}"
+        with running(tmp_path / "data", f"--etcd-servers={etcd.url}", tokens, *flags) as server:
+            found.append(latencies(Audited(server.url, tmp_path / "audit.log"), etcd))
+    finally:
+        etcd.stop()
+    for layers in found:
+        assert {"authentication", "authorization", "etcd", "total"} <= layers.keys()
+        assert 0.4 < parse_duration(layers["etcd"]) <= parse_duration(layers["total"])
 
 
 def test_a_legacy_token_that_another_service_recognizes_is_annotated(front: Audited) -> None:

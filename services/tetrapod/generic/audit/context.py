@@ -7,6 +7,7 @@ Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded, to_the_end
+from tetrapod.generic.storage.latency import measured_store
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.user import UserInfo
@@ -220,6 +222,10 @@ class AuditContext:
         layers, seconds = self._layers, time.monotonic() - began
         recorded = layers.get(layer, 0.0)
         layers[layer] = max(recorded, seconds) if at_once else recorded + seconds
+
+    def measured_store(self) -> AbstractContextManager[None]:
+        """Return a context in which requests to the store are added to the latency of the layer `etcd`."""
+        return measured_store(self._layers)
 
     def code(self, code: int) -> None:
         """Record the HTTP status code, once it has been sent."""

@@ -75,7 +75,8 @@ def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
 async def _serve(handler: Handler, request: Request, context: AuditContext) -> Response:
     starts = is_long_running(request.info)
     try:
-        response = await handler(request)
+        with context.measured_store():
+            response = await handler(request)
     except StatusError as error:
         context.record_status(error.to_status())
         await _finish(context, starts)

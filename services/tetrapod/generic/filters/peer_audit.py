@@ -32,7 +32,8 @@ def with_audit_findings(handler: Handler) -> Handler:
             return await handler(request)
         context = request.audit = AuditContext(request, auditing, None, None)
         try:
-            response = await handler(request)
+            with context.measured_store():
+                response = await handler(request)
         except StatusError as error:
             context.record_status(error.to_status())
             error.headers.extend(await response_header(context))

@@ -113,6 +113,8 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
         executes = await queues.wait(ticket, _queue_timeout(request, request_timeout))
     finally:
         IN_QUEUE.add(kind, -1)
+        if request.audit is not None:
+            request.audit.took("apf-queue-wait", ticket.arrival, at_once=True)
     request.excluded_seconds += time.monotonic() - started
     metrics.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes

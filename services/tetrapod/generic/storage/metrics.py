@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.latency import add_store_latency
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 _LABELS: Final = ("operation", "group", "resource")
@@ -175,7 +176,9 @@ class _Timing:
         self._began = time.perf_counter()
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        _SECONDS.observe(self._labels, time.perf_counter() - self._began)
+        seconds = time.perf_counter() - self._began
+        _SECONDS.observe(self._labels, seconds)
+        add_store_latency(seconds)
         _TOTAL.add(self._labels)
         if kind is not None:
             _ERRORS.add(self._labels)
