@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 
 from support.server import Server, running
 from support.waiting import until
+from tetrapod.machinery.golang.durations import parse_duration
 
 TOKENS = 'admin-token,admin,u-admin,"system:masters"\nslow-token,slow,u-slow\nquick-token,quick,u-quick\n'
 GROUP = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -30,11 +32,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("flowcontrol")
     tokens = directory / "tokens.csv"
     tokens.write_text(TOKENS)
+    policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "users": ["slow"]}]}
+    (directory / "policy.json").write_text(json.dumps(policy))
     with running(
         directory / "data",
         f"--token-auth-file={tokens}",
         "--max-requests-inflight=20",
         "--max-mutating-requests-inflight=10",
+        f"--audit-policy-file={directory / 'policy.json'}",
+        f"--audit-log-path={directory / 'audit.log'}",
     ) as up:
         yield up
 
@@ -130,6 +136,13 @@ class Held:
         return answer
 
 
+def waits_of(log: str) -> list[float]:
+    """Return the seconds in queues that audit events are annotated with."""
+    annotations = [json.loads(line).get("annotations", {}) for line in log.splitlines()]
+    waits = [found.get("apiserver.latency.k8s.io/apf-queue-wait") for found in annotations]
+    return [parse_duration(wait) for wait in waits if wait is not None]
+
+
 def test_a_full_level_rejects_with_retry_after_and_other_levels_are_served(server: Server) -> None:
     level(server, "rejecting", {"type": "Reject"})
     held = Held(server)
@@ -156,9 +169,12 @@ def test_a_request_waits_in_its_queue_for_a_seat(server: Server) -> None:
         for line in ask(server, DUMPS + "dump_queues")[2].splitlines()
         if line.startswith("queuing")
     )
+    threading.Event().wait(0.5)  # shorter requests have no annotations
     first.finish()
     until(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["0", "1"])
     second.finish()
+    log = server.log.parent.parent / "audit.log"
+    assert until(lambda: waits_of(log.read_text()))[-1] > 0.5
     until(lambda: (row(server, "queuing") or [""] * 6)[2] == "true")
     remove(server, "queuing")
     until(lambda: row(server, "queuing") is None)
