@@ -13,6 +13,7 @@ import pytest
 
 from support.https_client import HttpsClient, Reply
 from support.server import command, environment, free_port, running
+from support.services import running_services
 from support.token_signer import TokenSigner
 from support.waiting import until
 
@@ -152,15 +153,19 @@ def test_a_failure_of_the_plugin_is_reported_and_counted(signed: Signed) -> None
     assert signed.metric('request_duration_seconds_count{code="OK",method="/v1.ExternalJWTSigner/Metadata"}') == 1
 
 
-def test_secrets_get_no_token(signed: Signed) -> None:
+def secret_data(client: HttpsClient) -> Any:
+    """Create a Secret for a token, and return its data once the controller has written it."""
     secret = {
         "metadata": {"name": "legacy", "annotations": {"kubernetes.io/service-account.name": "default"}},
         "type": "kubernetes.io/service-account-token",
     }
     path = "/api/v1/namespaces/default/secrets"
-    assert signed.client.call("POST", path, secret).status == 201
-    data = until(lambda: signed.client.call("GET", f"{path}/legacy").body.get("data") or {})
-    assert data.keys() == {"ca.crt", "namespace"}
+    assert client.call("POST", path, secret).status == 201
+    return until(lambda: client.call("GET", f"{path}/legacy").body.get("data"))
+
+
+def test_secrets_get_no_token(signed: Signed) -> None:
+    assert secret_data(signed.client).keys() == {"ca.crt", "namespace"}
 
 
 def test_keys_are_fetched_again_by_the_hint_over_an_abstract_socket(tmp_path: Path) -> None:
@@ -170,6 +175,20 @@ def test_keys_are_fetched_again_by_the_hint_over_an_abstract_socket(tmp_path: Pa
             signed = Signed(HttpsClient(server.kubeconfig), plugin)
             plugin.add_key("second")
             until(signed.key_ids, lambda ids: ids == ["first", "second"])
+
+
+@pytest.mark.long
+def test_four_services_use_the_plugin_of_auth(tmp_path: Path) -> None:
+    with TokenSigner(tmp_path / "signer.sock") as plugin:
+        flags = (f"--service-account-signing-endpoint={plugin.endpoint}",)
+        with running_services(tmp_path / "services", auth=flags) as services:
+            signed = Signed(HttpsClient(services.kubeconfig), plugin)
+            until(lambda: signed.client.call("GET", ACCOUNT).status, lambda status: status == 200)
+            token = signed.token()
+            assert claims_of(token) == plugin.signed[-1]
+            assert signed.review(token)["authenticated"] is True
+            assert signed.key_ids() == ["first"]
+            assert secret_data(signed.client).keys() == {"ca.crt", "namespace"}
 
 
 def start_error(directory: Path, *flags: str) -> str:

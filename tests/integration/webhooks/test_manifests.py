@@ -13,6 +13,7 @@ import pytest
 
 from support.https_client import HttpsClient, Reply
 from support.server import command, environment, free_port, running
+from support.services import running_services
 from support.waiting import until
 from support.webhook import WebhookServer, allowed, answered, json_patch, webhook_server
 
@@ -227,6 +228,18 @@ def test_an_invalid_reload_keeps_the_manifests_and_is_counted(server: Configured
     until(lambda: server.create("new").message, lambda message: message.endswith("denied request: mended"))
     assert server.hashes(plugin) != before
     assert server.reloads(plugin, "success") == successes + 1
+
+
+@pytest.mark.long
+def test_each_of_four_services_reads_its_manifests(tmp_path: Path) -> None:
+    flag = configured(tmp_path, "ValidatingAdmissionPolicy")
+    rules = [rule("configmaps"), rule("roles", group="rbac.authorization.k8s.io")]
+    write(tmp_path / "ValidatingAdmissionPolicy/a.yaml", *policy("apart", "from a file", *rules))
+    with running_services(tmp_path / "services", core=(flag,), auth=(flag,)) as services:
+        client = HttpsClient(services.kubeconfig)
+        for path in (CONFIG_MAPS, "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"):
+            answer = client.call("POST", f"{path}?dryRun=All", {"metadata": {"name": "bad"}})
+            assert (answer.status, answer.message.rpartition(": ")[2]) == (422, "from a file"), answer
 
 
 @pytest.mark.parametrize("enabled", [True, False])
