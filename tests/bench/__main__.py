@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
+    parser.add_argument("--http2", action="store_true", help="send the works over HTTP/2; prints, writes nothing")
     parser.add_argument(
         "--unix-sockets", action="store_true", help="measure four services with Unix sockets between them too"
     )
@@ -72,9 +74,10 @@ def main() -> int:
     begun = time.monotonic()
     # Compile all modules, as the image build does: without bytecode each start would compile 700 files.
     compileall.compile_dir(str(SERVICES), quiet=1)
-    plan = Plan(only=frozenset(filter(None, arguments.only.split(","))), pairs=max(2, arguments.pairs))
+    only = frozenset(filter(None, arguments.only.split(",")))
+    plan = Plan(only=only, pairs=max(2, arguments.pairs), http2=arguments.http2)
     if arguments.quick:
-        plan = Plan(plan.only, crds=300, rounds=1, events=100, pairs=plan.pairs)
+        plan = replace(plan, crds=300, rounds=1, events=100)
     results: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
         directory = Path(name)
@@ -104,7 +107,7 @@ def main() -> int:
                 target = form(Path(fresh()))
                 results[target.key].beside = measure(target, Real(Path(fresh())), plan, servers, pki.ca, directory)
     text = render(results, plan)
-    whole = not (plan.only or arguments.quick or arguments.no_four or arguments.no_embedded)
+    whole = not (plan.only or plan.http2 or arguments.quick or arguments.no_four or arguments.no_embedded)
     out = arguments.out or (OUT if whole else None)
     if out is None:
         print(text)

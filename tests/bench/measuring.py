@@ -81,6 +81,8 @@ class Plan:
     events: int = 200
     pairs: int = 10
     """The number of pairs of measurements when two servers are compared."""
+    http2: bool = False
+    """Whether the works are sent over HTTP/2, all on one connection."""
 
     def wants(self, *keys: str) -> bool:
         return not self.only or any(key.split("-")[0] in self.only or key in self.only for key in keys)
@@ -257,9 +259,13 @@ class Measuring:
         return partial(self._load, work.load, self.plan.seconds * (3 if work.heavy else 1), size)
 
     def _load(self, load: wrk.Load, seconds: float, size: int) -> Rate:
-        """Measure a work with wrk. Requests are counted by received bytes if `size` gives the bytes of one response."""
+        """Measure a work with wrk, or with http2load over HTTP/2.
+
+        Requests are counted by received bytes if `size` gives the bytes of one response.
+        """
+        run = wrk.run_http2 if self.plan.http2 else wrk.run
         cpu = processes.cpu_of(self.target.pids)
-        figures = wrk.run(self.target.url, TOKEN, load, seconds, self._directory, start=next(self._numbers))
+        figures = run(self.target.url, TOKEN, load, seconds, self._directory, start=next(self._numbers))
         cpu = processes.cpu_of(self.target.pids) - cpu
         done = figures.bytes / size if size else figures.requests - figures.failed
         if not done:

@@ -1,5 +1,5 @@
 """Run wrk: one thread, 16 connections, over TLS with a bearer token. scripts/report.lua prints its figures in one
-line.
+line. Over HTTP/2 a Go client sends the same requests instead (http2load): 16 at once on one connection.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.goprogram import build_go_program
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CONNECTIONS = 16
@@ -74,8 +76,18 @@ def begin(
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+def run_http2(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0) -> Figures:
+    """Load the server over HTTP/2 for some seconds."""
+    body = directory / "body"
+    body.write_text(load.body)
+    command = [str(build_go_program(Path(__file__).parent / "http2load", "http2load")), f"{url}{load.path}", token]
+    command += [load.accept, load.method, load.content_type, str(start), str(load.modulus)]
+    command += [str(body) if load.body else "", str(CONNECTIONS), str(max(1, round(seconds)))]
+    return figures(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+
+
 def figures(process: subprocess.Popen[str]) -> Figures:
-    """Wait until wrk ends."""
+    """Wait until wrk or http2load ends."""
     output, _ = process.communicate()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args, output)

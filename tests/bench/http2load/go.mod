@@ -1,0 +1,3 @@
+module tetrapod.dev/tests/http2load
+
+go 1.24.0
