@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class CustomOpenAPI:
-    """A `DocumentSource` for custom resources."""
+    """A `DocumentSource` of the OpenAPI v3 documents of custom resources, one document for each group-version.
+
+    Args:
+        crds: the current definitions.
+    """
 
     def __init__(self, crds: Crds) -> None:
         self._crds = crds

@@ -42,7 +42,10 @@ class PeerChecks:
         self.known = False
 
     async def refresh(self) -> None:
-        """Read the paths that the service lists.
+        """Read the list of paths at `/` of the peer service, and store it.
+
+        Only the paths of health checks and of OpenID discovery are stored. `paths` and `names` return them, and `known`
+        becomes True.
 
         Raises:
             BackendError, TimeoutError: the service cannot be reached.

@@ -34,10 +34,15 @@ _MOVED_ROLES: Final = {f"system:aggregate-to-{name}": name for name in ("admin",
 
 
 async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
-    """Write the missing parts of the bootstrap policy.
+    """Create the missing objects of the bootstrap policy, and complete the existing ones.
+
+    Missing rules and subjects are added, unless the annotation autoupdate is "false". A binding with another roleRef is
+    replaced.
 
     Args:
-        services_apart: whether the policy includes the permissions of the four services on each other.
+        storage: provides the storage of the RBAC resources.
+        services_apart: whether aggregator, core, extensions and auth run as separate processes. They then call each
+            other with client certificates, and the policy also grants the permissions for that.
 
     Returns:
         A revision for each kind, by its storage prefix, at which storage contains the whole policy.

@@ -43,8 +43,8 @@ class AuditContext:
     Args:
         request: the request.
         auditing: the decision of the policy.
-        sink: the destination of events. It is None on a peer service: the aggregator requests the data and writes the
-            events.
+        sink: the destination of events. It is None on a peer service (core, extensions or auth as a separate process):
+            the aggregator gets the data by `findings` and writes the events.
         user: the authenticated user, or None if authentication failed.
 
     Attributes:
@@ -245,17 +245,20 @@ class AuditContext:
     # --- between servers
 
     def requested_level(self) -> str:
-        """Return the value of the request header that asks a peer service for audit data.
+        """Return the value of the request header by which the aggregator requests audit data from a peer service.
 
         It is the audit level, followed by a suffix if managed fields are to be omitted. The level is at most Request,
-        because this server sees the response itself.
+        because the aggregator sees the response itself.
         """
         return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (
             AUDIT_OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
         )
 
     def findings(self) -> Object:
-        """Return the audit data that only this peer service has, for the aggregator, which writes the events."""
+        """Return the audit data that only this process has, as JSON values, for the aggregator's `take`.
+
+        Call it on a peer service: the aggregator writes the audit events of requests that it proxies there.
+        """
         data: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
             data["detailed"] = detailed
@@ -266,7 +269,13 @@ class AuditContext:
         return data
 
     def take(self, data: Object) -> None:
-        """Add the audit data of the peer service that served the request, as returned by its `findings`."""
+        """Add the audit data that a peer service collected for this request, when the aggregator has proxied it there.
+
+        These are annotations, objectRef, latencies, the Status of a rejection and the request object.
+
+        Args:
+            data: the result of `findings` in the process of the peer service, decoded from a response header.
+        """
         request = self.request
         for key, value in (data.get("annotations") or {}).items():
             request.annotations.setdefault(key, value)

@@ -114,7 +114,11 @@ def _credentials(file: str) -> Any:
 
 
 class _Seal:
-    """HMAC of the cache's keys and entries, with a key that is derived from the replicas' secret."""
+    """Authenticates the cache's entries, so that whoever can write to redis cannot grant a permission or change a user.
+
+    It derives an HMAC key from the secret that the replicas share. The names of keys in redis are HMACs too, because
+    they would otherwise reveal tokens.
+    """
 
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, b"tetrapod: answers shared through redis", _HASH)

@@ -102,10 +102,13 @@ def unknown_conversion(version: str, kind: str, group: str, expected: str) -> st
     """Return the error text for a kind that is not the expected one and cannot be converted to it.
 
     Args:
-        version: the version of the rejected kind, as the text shows it.
+        version: the version of the rejected kind without its group, such as "v1".
         kind: the rejected kind.
-        group: the group of the expected kind.
+        group: the API group of the expected kind.
         expected: the expected kind.
+
+    Returns:
+        A text such as "converting (v1.Pod) to (core.ConfigMap): unknown conversion".
     """
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
 

@@ -53,7 +53,11 @@ class _Stalled:
 
 
 class UnreadResponses:
-    """The connections whose write buffer is full because their clients read too slowly, and their unread bytes."""
+    """The limits of response data that slow clients leave in memory, for each user and for the process.
+
+    It keeps a record of the connections whose write buffer is full, with the number of their unread bytes. If a sum
+    exceeds its limit, it closes the connections that have been stalled longest, as the module's docstring describes.
+    """
 
     def __init__(self) -> None:
         self._stalled: dict[LimitedConnection, _Stalled] = {}  # those that have been stalled longest first

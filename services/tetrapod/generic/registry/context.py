@@ -43,7 +43,11 @@ class Context:
     verb: str = ""
 
     def discard(self, obj: Any) -> None:
-        """Free an object in a thread after the request, if the request is large."""
+        """Keep an object that is not needed any more until the request ends, and then deallocate it in a worker thread.
+
+        Deallocating a large object on the event loop would block other requests. Do nothing unless `large` is True.
+        Parts of the object that are still in use elsewhere are left alone.
+        """
         if self.large and self.discarded is not None:
             self.discarded.append(obj)
 

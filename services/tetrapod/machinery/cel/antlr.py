@@ -144,7 +144,13 @@ class _Reader(Parser):  # type: ignore[misc]
         self.buildParseTrees = False
 
     def read(self) -> None:
-        """Parse the whole text, starting at the grammar's first rule. Errors are reported to the listeners."""
+        """Check the syntax of the whole text, starting at the grammar's first rule. No tree is built.
+
+        Each syntax error is reported to the parser's error listeners, and parsing continues after it.
+
+        Raises:
+            _EnoughError: a listener or the error strategy gave up after too many errors.
+        """
         self.state = 0
         self._rule(self.atn.ruleToStartState[0], -1, 0)
 

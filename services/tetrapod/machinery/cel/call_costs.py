@@ -51,13 +51,13 @@ def call_cost(
     The size is None if the rule for the call does not determine it.
 
     Args:
-        sizes: the sizes of values that are known so far. For `+` and `? :`, the sizes of the result's entries are
-            added.
+        sizes: the sizes of values that are known so far. For `+` and `? :`, the call records in it which sizes the
+            elements (or keys and values) of the result can have, by `Sizes.unite_entries`.
         node: the call.
         overload: one of the overloads that the call may resolve to.
         target: the receiver, or None.
         args: the arguments.
-        costs: the costs of evaluating the arguments.
+        costs: the cost of evaluating each argument.
     """
     rule = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(node.function)
     estimated = rule(sizes, target, args) if rule is not None else None
@@ -80,15 +80,15 @@ def _operator(
 ) -> Costed | None:
     """Return the cost and size of `&&`, `||`, `?:` or `+`, including the arguments, or None for other overloads.
 
-    Other calls cost the sum of all arguments. `&&`, `||` and `?:` do not evaluate all of them, and the results of `?:`
-    and `+` contain entries of the operands.
+    Other calls cost the sum of all arguments. `&&`, `||` and `?:` do not evaluate all of them. The result of `?:` or
+    `+` consists of elements (or keys and values) of the operands, and `sizes` records their sizes for it.
 
     Args:
-        sizes: the known sizes of values, to which the sizes of the result's entries are added.
+        sizes: the known sizes of values. Those of the result's elements, or keys and values, are recorded in it.
         node: the call.
         overload: one of the overloads that the call may resolve to.
         args: the arguments.
-        costs: the costs of evaluating the arguments.
+        costs: the cost of evaluating each argument.
     """
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None

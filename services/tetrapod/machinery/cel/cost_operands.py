@@ -50,9 +50,13 @@ class Sizes(Protocol):
         ...
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record for `node` that its value may contain entries of the values of `first` and `second`.
+        """Record for `node` that its value is a list or map made of elements (or keys and values) of two other values.
 
-        The sizes of its entries are ranges that cover those of both. Nothing is recorded if those of either are
-        unknown.
+        Their sizes are ranges that cover those of both. Nothing is recorded if those of either are unknown.
+
+        Args:
+            node: a conditional or an addition.
+            first: its first branch or operand.
+            second: its second branch or operand.
         """
         ...

@@ -43,7 +43,7 @@ class CostEstimate:
 
 
 class Entries(NamedTuple):
-    """The sizes of the entries of a map or list.
+    """The sizes that the keys and values of a map, or the elements of a list, can have.
 
     Attributes:
         kind: "list" or "map".
@@ -66,7 +66,8 @@ class _Local(NamedTuple):
     Attributes:
         path: the path of its value.
         size: the sizes that the value can have; None if unknown.
-        entries: the sizes of the value's entries; None if unknown, or if it is neither a map nor a list.
+        entries: the sizes of the value's elements, or keys and values; None if unknown, or if it is neither a list nor
+            a map.
     """
 
     path: Path
@@ -132,10 +133,14 @@ class Estimator:
         return Operand(None, operand.type.params[0], (*operand.path, "@items") if operand.path else (), None)
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record for `node` that its value may contain entries of the values of `first` and `second`.
+        """Record for `node` that its value is a list or map made of elements (or keys and values) of two other values.
 
-        The sizes of its entries are ranges that cover those of both. Nothing is recorded if those of either are
-        unknown. The node is a conditional with its two branches, or an addition with its two operands.
+        Their sizes are ranges that cover those of both. Nothing is recorded if those of either are unknown.
+
+        Args:
+            node: a conditional or an addition.
+            first: its first branch or operand.
+            second: its second branch or operand.
         """
         left = self._entries_of(first)
         joined = None if left is None else left.union(self._entries_of(second))

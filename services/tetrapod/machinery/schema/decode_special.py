@@ -22,7 +22,8 @@ def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Wal
 
     Args:
         node: the schema of the definition.
-        field_walk: returns the decoder of a field; the union types call it for the schemas in them.
+        field_walk: returns the decoder of a field, called with the schema of the field and that of the struct which
+            contains it. Union types call it for the schemas in them.
     """
     name = node.definition.rpartition(".")[2]
     if name in _WALKS:
@@ -125,12 +126,13 @@ _WALKS: Final[dict[str, Walk]] = {
 
 
 def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk:
-    """Return the decoder of a union type of CRD schemas.
+    """Return the decoder of a union type of CRD schemas: a schema, or else a boolean, a list of schemas or of strings.
 
     Args:
         name: JSONSchemaPropsOrBool, JSONSchemaPropsOrArray or JSONSchemaPropsOrStringArray.
         node: the schema of the union type, whose `items` is that of JSONSchemaProps.
-        field_walk: returns the decoder of a field.
+        field_walk: returns the decoder of a value, called with its schema and the schema of the type that contains it.
+            It is called for the schemas in the union, with `node.items` and `node`.
     """
     assert node.items is not None
     schema = node.items

@@ -97,9 +97,12 @@ def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError
 
 
 def joined(path: str, field: str) -> str:
-    """Return the path of a field below a path, or the path if the field is "".
+    """Return `path` and `field` joined with a dot, or `path` alone if `field` is "".
 
-    For an item of a list upstream writes `default.[0]`.
+    Args:
+        path: the field path of the validated value, such as `status` or `default`.
+        field: the path of a field within that value, such as `replicas`. A dot at its beginning is removed. For an item
+            of a list it is `[0]`, which gives `default.[0]`, as upstream.
     """
     return f"{path}.{field.removeprefix('.')}" if field else path
 

@@ -208,7 +208,8 @@ def _apply(obj: Object, operations: list[dict[str, Any]], large: bool) -> Object
     Args:
         obj: the object as it was sent to the webhook.
         operations: the decoded patch.
-        large: whether the object is large; the caller then uses a thread.
+        large: whether to copy the object in steps between which other threads can run (`copy_large`). This is slower
+            for small objects, and meant for calls in a worker thread.
 
     Raises:
         StatusError: 500 if an operation cannot be applied, or if the result is not an object or has a malformed

@@ -26,7 +26,7 @@ class _Open(NamedTuple):
     """A function that is running in a sampled thread.
 
     Attributes:
-        frame: the name of the function and its place in the source.
+        frame: the qualified name of the function, and the position of its definition ("FILE:LINE").
         since: when a sample first contained it, in seconds from the start of the trace.
     """
 
@@ -68,7 +68,13 @@ def _events(seconds: float) -> Iterator[dict[str, Any]]:
 
 
 def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
-    """Return the name and place of the functions on a stack, the outermost first, at most the outermost 64."""
+    """Return the functions on a stack, the outermost first. A stack with more than 64 is cut to the outermost 64.
+
+    Each is its qualified name and the position of its definition, in the form "FILE:LINE".
+
+    Args:
+        frame: the innermost frame of the stack; None gives [].
+    """
     functions: list[tuple[str, str]] = []
     while frame is not None:
         code = frame.f_code
@@ -82,7 +88,7 @@ def _changes(frames: list[_Open], stack: list[tuple[str, str]], now: float, thre
 
     Args:
         frames: the frames of the previous sample, the outermost first.
-        stack: the functions of this sample.
+        stack: the functions of this sample, as `_stack` returns them.
         now: the time of this sample, in seconds from the start of the trace.
         thread: the id of the thread.
     """
