@@ -1,1 +1,1 @@
-"""The aggregator: the front proxy, which routes requests to the other services and to external API servers."""
+"""The aggregator: the front proxy, which routes requests to core, extensions, auth and external API servers."""

@@ -20,12 +20,12 @@ from tetrapod.generic.server.kubernetes_service.identity import SERVER
 
 
 class SeparateAggregator(SeparateService):
-    """The program of `tetrapod serve aggregator`, which reaches the services in other processes over mTLS."""
+    """The program of `tetrapod serve aggregator`, which reaches the peer services in other processes over mTLS."""
 
     name = "aggregator"
 
     def assemble(self) -> Assembled:
-        """Create the aggregator over the other services, register its hooks, and return its handler.
+        """Create the aggregator over the peer services, register its hooks, and return its handler.
 
         The result also has its authenticator and authorizer.
         """

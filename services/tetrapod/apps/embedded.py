@@ -161,7 +161,7 @@ class Embedded(Program):
         self.extensions_server.install(self.extensions.definitions)
 
     def _assemble_aggregator(self) -> None:
-        """Create the aggregator over the other services, and register the hooks and health checks of all services.
+        """Create the aggregator over core, extensions and auth, and register the hooks and health checks of all four.
 
         They are registered in the order of upstream's health checks.
         """

@@ -31,7 +31,7 @@ class Server(Protocol):
     async def start(self) -> None:
         """Start the server, and return when it is ready, without a time limit.
 
-        If it raises an exception, which `run` reports, `stop` frees what was started.
+        If it raises an exception, `run` reports it and calls `stop`, which stops the parts that have been started.
         """
         ...
 

@@ -195,7 +195,8 @@ class Program:
             pair: the serving certificate and its key.
             client_cas: the paths of CA bundles, which the server names to clients that may present a certificate.
             name: the name of the server in metrics and logs.
-            service: the name of the service if it is behind the aggregator; "" for the process that users connect to.
+            service: "core", "extensions" or "auth" for a process behind the aggregator; "" for one that users connect
+                to.
         """
         config = FilterConfig(
             authenticator=authenticator,
@@ -265,4 +266,4 @@ class Program:
         restore_collector()  # the server may be a part of another program, such as a test
 
     async def close_connections(self) -> None:
-        """Close connections to other services. Does nothing by default."""
+        """Close the connections to peer services. Do nothing by default."""

@@ -65,7 +65,7 @@ class SeparateService(Program):
 
     Attributes:
         identity: the identity Lease of this process; None if it has none.
-        own_tls: the TLS configuration with the client certificate for other services.
+        own_tls: the TLS configuration for requests to peer services, with this service's client certificate.
         ca: the CA of serving certificates, as PEM.
 
     Raises:
@@ -133,7 +133,9 @@ class SeparateService(Program):
 
     @cached_property
     def own_user(self) -> UserInfo:
-        """The user of the client certificate for other services. Over a Unix socket, identity headers name it.
+        """The user of the client certificate for requests to peer services.
+
+        Over a Unix socket, identity headers name it.
 
         Raises:
             CannotOpen: the certificate cannot be read.
@@ -199,7 +201,7 @@ class SeparateService(Program):
         return authenticator, delegated_authorizer(auth, self.storage, self.lifecycle)
 
     def on_listening(self) -> None:
-        """Start background tasks that probe the replicas of other services."""
+        """Start background tasks that probe the replicas of peer services."""
         self.pool.follow(self.lifecycle)
 
     def on_ready(self) -> None:
@@ -208,7 +210,7 @@ class SeparateService(Program):
             self.lifecycle.background("identity-lease", self.identity.keep())
 
     async def close_connections(self) -> None:
-        """Close the connections to other services."""
+        """Close the connections to peer services."""
         await self.pool.close()
 
     def describe(self) -> list[str]:

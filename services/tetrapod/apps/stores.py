@@ -19,7 +19,7 @@ class Store:
     """A store that is read or written without a server.
 
     Attributes:
-        place: a data directory, or the URLs of an etcd, comma-separated.
+        place: the path of a data directory, or the URLs of an etcd, comma-separated.
         cafile: the CA of the etcd; "" for none.
         certfile: the client certificate for the etcd; "" for none.
         keyfile: the key of that certificate.

@@ -1,4 +1,4 @@
-"""The internal API of the auth service, for the other three services only.
+"""The internal API of the auth service, for the peer services aggregator, core and extensions only.
 
 It serves rule sets, token requests and tokens for Secrets. The paths and the names of the callers are in
 generic/http/peers.py. `InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of
@@ -36,13 +36,13 @@ _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
 class InternalAuthorizer:
-    """The authorizer of the internal paths, and of the reviews that the other three services create."""
+    """The authorizer of the internal paths, and of the reviews that aggregator, core and extensions create."""
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        """Allow the other three services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
+        """Allow the peer services to use the internal paths, and to create TokenReviews and SubjectAccessReviews.
 
-        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The decision
-        on everything else is NO_OPINION.
+        Peer services are the users in SERVICES_GROUP. On internal paths all other users are denied, and the paths that
+        sign tokens are reserved for core. The decision on everything else is NO_OPINION.
         """
         service = SERVICES_GROUP in attributes.user.groups
         if attributes.resource_request:

@@ -104,8 +104,8 @@ class AuthOptions:
         reserved_groups: groups that a client certificate cannot grant. In the single process, where users connect
             directly, this is SERVICES_GROUP.
         shared: the cache of --redis-url that replicas share, or None.
-        services_apart: whether the four services run as processes of their own; each is then granted its permissions by
-            RBAC.
+        services_apart: whether aggregator, core, extensions and auth run as separate processes. The bootstrap policy
+            then grants each of them its permissions.
     """
 
     issuers: Sequence[str] = ("https://kubernetes.default.svc",)

@@ -57,8 +57,9 @@ def endpoint_options(side: str, text: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of one of two stores to a click command.
 
     Args:
-        side: the name of the option for the place of the store, and the prefix of the others: `from` or `to`.
-        text: the help text of the place.
+        side: `from` or `to`. The option `--from` or `--to` takes the data directory or the etcd URLs of the store, and
+            the names of the other options begin with the same word.
+        text: the help text of `--from` or `--to`.
     """
     place = click.option(f"--{side}", f"{side}_place", required=True, help=text)
     encryption = _encryption_option(f"{side}-", "The file with the EncryptionConfiguration of the store.")

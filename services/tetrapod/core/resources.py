@@ -61,7 +61,7 @@ class Dependencies:
 def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
     """Create the definitions of all resources of core, with new strategies.
 
-    Then the discovery data from which they were made is dropped from its cache, to free memory.
+    Then the discovery data from which they were made is dropped from its cache, to save memory.
     """
     result = [
         *v1.definitions(dependencies.subresources, dependencies.addresses, dependencies.ports, dependencies.event_ttl),

@@ -58,7 +58,7 @@ from tetrapod.generic.server.server import GenericAPIServer
 
 @dataclass(frozen=True, slots=True)
 class CoreConfig:
-    """The configuration of the service.
+    """The configuration of the core service.
 
     Attributes:
         service_cluster_ip_range: the CIDRs of cluster IPs, one or two, separated by a comma.

@@ -62,9 +62,10 @@ class FieldSelector:
         return None
 
     def transform(self, change: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
-        """Return a selector with the field and value of each term replaced by the result of `change(field, value)`.
+        """Return a selector with the field and the value of each term replaced.
 
-        Exceptions of `change` reach the caller; the endpoints' functions raise for unknown fields.
+        Args:
+            change: returns the new field and value, called with the present ones. Its exceptions reach the caller.
         """
         return FieldSelector([FieldRequirement(*_renamed(change(r.field, r.value), r.op)) for r in self.requirements])
 

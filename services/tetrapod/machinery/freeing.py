@@ -1,4 +1,4 @@
-"""Freeing of large objects, without keeping other threads from running."""
+"""Deallocation of large objects, without keeping other threads from running."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _AT_ONCE: Final = 4096
 
 
 def free_large(values: list[Any]) -> None:
-    """Free large objects part by part, so that other threads can run in between. Call it in a worker thread.
+    """Take large objects apart and deallocate them part by part, so that other threads can run in between.
 
-    A million objects that are freed at once keep the event loop from running for 50 ms.
+    Call it in a worker thread. A million objects that are deallocated at once keep the event loop from running for 50
+    ms.
 
     Args:
-        values: the objects to free; the list is empty afterwards. Objects and parts of them that are also referenced
-            elsewhere are not changed.
+        values: the objects; the list is empty afterwards, and the caller must not use them any more. Objects, and parts
+            of them, that are also referenced elsewhere are not changed.
     """
     while values:
         value = values.pop()

@@ -28,6 +28,10 @@ def sort_large(values: Collection[T], key: Callable[[T], Any] | None = None) -> 
     """Return the values in a new sorted list, like `sorted(values, key=key)`.
 
     Many values are sorted in parts (sample sort), between which other threads can run.
+
+    Args:
+        values: the values.
+        key: returns the sort key of a value; None sorts by the values themselves.
     """
     if len(values) <= (AT_ONCE if key is None else KEYED_AT_ONCE):
         return sorted(values, key=key)  # type: ignore[type-var, arg-type]

@@ -1,4 +1,4 @@
 """The delegation chain of API services.
 
-Requests for groups of this cluster's own services go to the service that serves them, by a function call or over mTLS.
+Forwarding of requests to the service (core, extensions or auth) of their API group, by a function call or over mTLS.
 """

@@ -1,4 +1,4 @@
-"""`PeerConnection`: GET requests of the aggregator itself to one of the other services, as the front proxy."""
+"""`PeerConnection`: GET requests of the aggregator itself to a peer service (core, extensions or auth)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _MAX_BYTES: Final = 256 << 20
 
 
 class PeerConnection:
-    """A client of one of the other services, which sends requests as the aggregator itself.
+    """A client of one peer service, which sends the aggregator's own requests, such as those for discovery documents.
+
+    It authenticates as the front proxy, and the requests have the aggregator's own user in identity headers.
 
     Attributes:
-        name: the name of the service, such as "core".
+        name: the name of the service: "core", "extensions" or "auth".
         pool: the pool of connections.
         endpoint: the endpoint of the service.
 

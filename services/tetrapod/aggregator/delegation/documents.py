@@ -1,4 +1,4 @@
-"""`PeerDocuments`: the OpenAPI documents of one of the other services."""
+"""`PeerDocuments`: the OpenAPI documents of a peer service (core, extensions or auth), for the aggregator."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ log = logging.getLogger(__name__)
 
 
 class PeerDocuments:
-    """The OpenAPI v3 documents of one service, received in parts. Implements `DocumentSource`.
+    """The OpenAPI v3 documents of one peer service, received in parts. Implements `DocumentSource`.
 
     A service that cannot be reached has no documents in the index. An error in the middle of a document fails the whole
     document, which is not cached.
+
+    Args:
+        connection: sends requests to the service.
     """
 
     def __init__(self, connection: PeerConnection) -> None:

@@ -1,4 +1,4 @@
-"""The assignment of API groups to the four services."""
+"""The assignment of API groups to Tetrapod's services: aggregator, core, extensions and auth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`PeerService`: one of the other services, as a handler of requests and as a source of discovery documents."""
+"""`PeerService`: a peer service, as a handler of requests and as a source of discovery documents."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ _LONG_INTERVAL: Final = 30.0
 
 
 class PeerService:
-    """One of the other services: a handler that forwards requests to it, and a `DiscoverySource`.
+    """A handler that forwards requests to a peer service, which is core, extensions or auth as a separate process.
+
+    It is also a `DiscoverySource` of the service's API groups.
 
     Args:
-        name: the name of the service, such as "core".
+        name: the name of the service: "core", "extensions" or "auth".
         pool: the pool of connections.
         url: the base URL of the service.
         tls: the TLS configuration, with the aggregator's front-proxy certificate.
         resources: the built-in resources that the service serves.
 
     Attributes:
-        name: the name of the service, such as "core".
-        generation: grows with each change of its discovery.
-        discovered: set once its discovery has been read. From then on the discovery is available even if the service is
-            not.
+        name: the name of the service.
+        generation: a number that grows with each change of its discovery documents.
+        discovered: set once its discovery documents have been read. They are available from then on, even if the
+            service is not.
         documents: its OpenAPI documents.
         checks: its health checks.
     """
@@ -101,7 +103,9 @@ class PeerService:
             ) from None
 
     async def _handle_traced(self, request: Request) -> Response:
-        """Forward a request as a span of the current trace, and add the spans that the service returns below it.
+        """Forward a request within a span of the current trace, and return the response.
+
+        The spans that the service returns in a header of its response are added to the trace, as children of that span.
 
         Raises:
             BackendError, Unsendable: see `forward`.
@@ -135,7 +139,7 @@ class PeerService:
         return list(self._builtin.get("", ()))
 
     def groups(self) -> list[Object]:
-        """Return the APIGroup objects of the service's built-in groups.
+        """Return the APIGroup objects of the built-in groups that the service serves.
 
         Groups of custom resources are registered one by one as APIServices.
         """

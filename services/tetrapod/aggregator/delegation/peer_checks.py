@@ -1,4 +1,4 @@
-"""`PeerChecks`: the health checks and other listed paths of one of the other services, for the aggregator's own."""
+"""`PeerChecks`: the health checks and other listed paths of a peer service, which the aggregator shows as its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WITHHELD: Final = "reason withheld"
 
 
 class PeerChecks:
-    """The health checks of one other service, which the aggregator shows beside its own. Implements `RemoteChecks`.
+    """The health checks of one peer service, which the aggregator shows beside its own. Implements `RemoteChecks`.
 
     The aggregator adds a check `service/NAME`, which fails if the service cannot be reached.
 
@@ -31,7 +31,7 @@ class PeerChecks:
         connection: sends requests to the service.
 
     Attributes:
-        known: whether the paths of the service have been read.
+        known: whether the list of the service's paths has been read. Until then the names of its checks are unknown.
     """
 
     def __init__(self, connection: PeerConnection) -> None:
@@ -56,20 +56,28 @@ class PeerChecks:
         self.known = True
 
     def paths(self) -> tuple[str, ...]:
-        """Return the paths for the list at `/`: those of health checks and of OpenID discovery."""
+        """Return the service's paths that the aggregator lists at `/`: those of health checks and of OpenID discovery.
+
+        The result is empty until `refresh` has read them.
+        """
         return self._paths
 
     def names(self, endpoint: str) -> list[str]:
-        """Return the names of the service's checks on an endpoint, as far as they are known."""
+        """Return the names of the service's checks on an endpoint, or [] until `refresh` has read them.
+
+        Args:
+            endpoint: `healthz`, `livez` or `readyz`.
+        """
         prefix = f"/{endpoint}/"
         return [path.removeprefix(prefix) for path in self._paths if path.startswith(prefix)]
 
     async def results(self, endpoint: str) -> Mapping[str, str | None]:
-        """Run the checks of an endpoint, and return by name the reason of the failure, or None.
+        """Run the service's checks on an endpoint (`healthz`, `livez` or `readyz`).
 
-        Concurrent calls share a request. If the service cannot be reached, or responds with a status other than 200 and
-        500, all its known checks fail. /livez leaves out a service that has not been reached since the start, because a
-        post-start hook, to which the grace period applies, reports it.
+        Return, by the name of the check, the reason of its failure, or None if it passed. Concurrent calls share a
+        request. If the service cannot be reached, or responds with a status other than 200 and 500, all its known
+        checks fail. /livez leaves out a service that has not been reached since the start, because a post-start hook,
+        to which the grace period applies, reports it.
         """
         return await self._calls[endpoint]()
 
@@ -87,7 +95,12 @@ class PeerChecks:
         return {**results, self._reachable: None}
 
     async def result(self, endpoint: str, name: str) -> str | None:
-        """Run a single check, and return the reason of the failure, or None."""
+        """Run one of the service's checks, and return the reason of its failure, or None if it passed.
+
+        Args:
+            endpoint: `healthz`, `livez` or `readyz`.
+            name: the name of the check.
+        """
         try:
             status, _, body = await self._connection.get(f"/{endpoint}/{quote(name)}", "*/*")
         except (BackendError, TimeoutError):

@@ -1,4 +1,4 @@
-"""The delegation chain over the network: the request of a group is forwarded to the service that serves it.
+"""The delegation chain over the network: a request is forwarded to the peer service that serves its API group.
 
 The aggregator is the front proxy of the services: it sends the user in headers, over mTLS.
 """
@@ -29,12 +29,12 @@ class RemoteDelegation:
     """The handler that passes each request to the service of its API group, for services in separate processes.
 
     Attributes:
-        director: the handler for the aggregator's own controllers. The owner replaces it by the director of the
-            assembled aggregator.
+        director: the handler for the requests of the aggregator's own controllers. It is that of `server` at first; the
+            caller replaces it by that of the assembled aggregator.
 
     Args:
         server: the server of the aggregator's own group and of paths without a group.
-        peers: the other services by name.
+        peers: the peer services by name: "core", "extensions" and "auth".
     """
 
     def __init__(self, server: GenericAPIServer, peers: Mapping[str, PeerService]) -> None:

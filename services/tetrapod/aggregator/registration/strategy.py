@@ -19,7 +19,7 @@ class APIServiceStrategy(Strategy):
     """The strategy of APIServices. A new local one gets the condition Available.
 
     Args:
-        on_delete: called with the name of a deleted APIService before the response is written.
+        on_delete: called with the name of each deleted APIService, before the response is written.
     """
 
     namespaced = False

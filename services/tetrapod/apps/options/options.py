@@ -55,7 +55,7 @@ class Options:
         ignored: the flags of kube-apiserver on the command line that have no effect here.
         given: the names of the flags on the command line, to detect those that exclude each other.
         shutdown_grace: the seconds that requests in flight have at shutdown.
-        worker: the place of this process among several workers; None for the only process of a server.
+        worker: the number and the directory of this process among the workers of a server; None if it has one process.
     """
 
     generic: GenericFlags = group(GenericFlags(), "Generic flags")

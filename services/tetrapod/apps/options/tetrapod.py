@@ -109,7 +109,7 @@ class RedisFlags:
 
 @dataclass(frozen=True, slots=True)
 class PeerFlags:
-    """The flags with the URLs of the other services, for services in separate processes."""
+    """The flags with the URLs of the peer services, for aggregator, core, extensions and auth as separate processes."""
 
     aggregator_url: tuple[str, ...] = flag(
         "aggregator-url",

@@ -1,4 +1,4 @@
-"""The place of this process among the workers of one server (--workers)."""
+"""`Worker`: the number of this process among the workers of one server (--workers), and what they share."""
 
 from __future__ import annotations
 

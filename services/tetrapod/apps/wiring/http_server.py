@@ -34,8 +34,8 @@ class FilterConfig:
         audit: the policy and backend of auditing; None if nothing is audited.
         flow_control: API priority and fairness; None if it is disabled.
         server_name: the name of the server in metrics and logs.
-        service: the name of the service if it is behind the aggregator, which then writes the audit events; "" for the
-            process that users connect to.
+        service: "core", "extensions" or "auth" for a process behind the aggregator, which then writes the audit events;
+            "" for the process that users connect to.
     """
 
     authenticator: RequestAuthenticator
@@ -100,7 +100,7 @@ def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> 
     Args:
         options: the options.
         lifecycle: runs the exporter.
-        service: the name of the service if it is behind the aggregator; "" for the process that users connect to.
+        service: "core", "extensions" or "auth" for a process behind the aggregator; "" for one that users connect to.
 
     Raises:
         ValueError: the configuration file is invalid; the text is upstream's.

@@ -80,7 +80,11 @@ class Child:
         return True
 
     def read(self, handle: Callable[[Child, bytes], None]) -> bool:
-        """Pass the messages of the worker to `handle`, and return False once there will be no more."""
+        """Receive the messages that the worker has sent. Return False if it has closed its socket, else True.
+
+        Args:
+            handle: called with this object and each message.
+        """
         while True:
             try:
                 message = self.channel.recv(messages.MESSAGE_SIZE)

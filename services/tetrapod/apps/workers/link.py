@@ -70,7 +70,12 @@ class WorkerLink:
         self._reports = asyncio.create_task(self._report(), name="worker reports")
 
     def open(self, accept: Callable[[socket.socket], None], count: Callable[[], int]) -> None:
-        """Ask the supervisor for connections. They are passed to `accept`; `count` counts the open ones."""
+        """Ask the supervisor for connections.
+
+        Args:
+            accept: called with the socket of each connection, which it serves.
+            count: returns the number of open connections, which the worker reports to the supervisor.
+        """
         self._accept, self._count = accept, count
         self._send(messages.LISTENING)
 

@@ -240,6 +240,8 @@ def _string(expression: Expression, evaluate: Callable[[Expression], Any], what:
     """Evaluate an expression that must return a string, and return the string.
 
     Args:
+        expression: the expression.
+        evaluate: returns the value of an expression for the token's claims, raising ExpressionError.
         what: the mapping, for errors, such as "username".
 
     Raises:

@@ -341,7 +341,7 @@ def _from_the_end(combine: Callable[[int, int], int], items: Sequence[int], end:
     """Return, for each index, the combination of the items from that index on and of `end`: a fold from the right.
 
     Args:
-        combine: combines the result for the next index with an item.
+        combine: returns the result for an index, called with the result for the next index and the item at the index.
         items: the items.
         end: the result for the index after the last item, which is not in the returned list.
     """

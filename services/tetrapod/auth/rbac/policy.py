@@ -45,8 +45,9 @@ def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
     """Return the bootstrap policy as new objects, with roles first, so that no binding exists without its role.
 
     Args:
-        services_apart: whether the four services run as separate processes. The policy then includes their permissions
-            on each other (data/services.json, found by auditing them).
+        services_apart: whether aggregator, core, extensions and auth run as separate processes. The policy then also
+            has the roles and bindings by which they may send requests to each other (data/services.json, found by
+            auditing them).
     """
     data = _read("policy.json")
     if services_apart:

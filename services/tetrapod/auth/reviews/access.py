@@ -152,7 +152,12 @@ def user_of(spec: Object) -> UserInfo:
 
 
 def _reject_invalid(obj: Object, validate_spec: Callable[[Object], list[FieldError]]) -> None:
-    """Raise a StatusError 422 if the spec or the metadata of a review is invalid."""
+    """Raise a StatusError 422 if the spec or the metadata of a review is invalid.
+
+    Args:
+        obj: the review.
+        validate_spec: returns the errors of the spec, with which it is called.
+    """
     _reject(validate_spec(obj["spec"]) + metadata_errors(obj))
 
 

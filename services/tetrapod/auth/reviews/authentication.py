@@ -26,8 +26,8 @@ class TokenReviews(Rest):
 
     The token is parsed like the header `Authorization: Bearer <token>`, so white space in it has the same effect. As
     upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings about
-    the credential are returned, in an annotation, only to peer services, because they are for the request that the
-    token came with.
+    the credential are returned, in an annotation, only to peer services (users in SERVICES_GROUP), because they are for
+    the request that the token came with.
 
     Args:
         tokens: authenticates tokens.

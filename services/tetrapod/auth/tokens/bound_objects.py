@@ -1,4 +1,4 @@
-"""`Objects`: reads of the objects of other services that a token names.
+"""`Objects`: reads of the objects that a token names (ServiceAccounts, Secrets, Pods, Nodes), which core serves.
 
 They use the watch cache, and storage where the cache may be stale.
 

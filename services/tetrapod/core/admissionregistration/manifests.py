@@ -41,7 +41,12 @@ _API_VERSION: Final = f"{GROUP}/v1"
 
 
 class _Rules(NamedTuple):
-    """The rules of a kind: its defaults, and its validation without metadata."""
+    """The rules that apply to objects of one kind in manifest files.
+
+    Attributes:
+        default: sets the defaults of an object, in place.
+        validate: returns the errors of an object, without those of its metadata.
+    """
 
     default: Callable[[Object], None]
     validate: Callable[[Object], list[FieldError]]

@@ -45,7 +45,8 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 def validate(obj: Object) -> list[FieldError]:
     """Validate the spec of a ValidatingAdmissionPolicyBinding that was read from a manifest file (manifests.py).
 
-    Upstream validates it without the declarations of the schema, so missing fields have other texts and places.
+    Upstream validates it without the declarations of the schema, so the errors of missing fields have other texts and
+    field paths.
     """
     spec = obj.get("spec") or {}
     missing = [] if spec.get("policyName") else [field.required("spec.policyName")]

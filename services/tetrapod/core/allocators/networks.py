@@ -81,7 +81,7 @@ def ip_address(address: str, namespace: str, name: str) -> Object:
 
     Args:
         address: the cluster IP, which is the object's name.
-        namespace: the namespace of the service that has it.
+        namespace: the namespace of the Service that has it.
         name: the name of that service.
     """
     return {

@@ -117,7 +117,7 @@ def unless(exempt: Callable[[Object], bool], check: CheckPod) -> CheckPod:
     """Return a check that finds no violation in pods for which `exempt` returns True, and calls `check` for all others.
 
     Args:
-        exempt: receives the pod spec.
+        exempt: returns whether a pod is exempt, called with the pod spec.
     """
 
     def revised(metadata: Object, spec: Object) -> Violation | None:

@@ -118,7 +118,7 @@ def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
 def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
     """Reject seccomp and AppArmor profiles that an annotation and a field of a security context set differently.
 
-    Profiles that are set in one place only are accepted. AppArmor profiles of Windows pods are ignored.
+    Profiles that only an annotation or only a field sets are accepted. AppArmor profiles of Windows pods are ignored.
 
     Args:
         meta: the metadata of a pod or pod template.

@@ -34,7 +34,8 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
 
     Args:
         path: the field path of the volume source, for the errors.
-        downward_file: validates one item of a downwardAPI source: (item, path) to errors.
+        downward_file: returns the errors of one item of a downwardAPI source, called with the item and the field path
+            of the source.
     """
     errors: list[FieldError] = []
     files: set[str] = set()
@@ -59,8 +60,11 @@ def _parts(
     A part is its errors, the path of the file (None for none), and the value to print if the path is a duplicate.
 
     Args:
+        projection: the entry.
         volume: the field path of the volume source, where upstream reports some errors.
         path: the field path of the entry.
+        downward_file: returns the errors of one item of a downwardAPI source, called with the item and the field path
+            of the source.
     """
     for kind in ("secret", "configMap"):
         if (keys := projection.get(kind)) is not None:

@@ -52,7 +52,7 @@ class WebhookConverter:
         Args:
             objects: the objects.
             version: the name of the version.
-            large: whether the objects together are large. They are then encoded and checked in a thread.
+            large: whether to encode and check the objects in a thread, because that would block the event loop.
 
         Raises:
             StatusError: 500, with upstream's text and an empty reason.

@@ -46,7 +46,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 class Convert(Protocol):
-    """Converts objects to a version. See `WebhookConverter.convert`."""
+    """A function that converts custom objects to a version by a webhook: `WebhookConverter.convert`."""
 
     def __call__(self, objects: Sequence[Object], version: str, *, large: bool = False) -> Awaitable[list[Object]]: ...
 
@@ -149,7 +149,7 @@ class ConvertedStorage(ForwardingStorage):
 
         Args:
             obj: the object, in the version of the request.
-            large: whether the object is large. It is then converted and pruned in a thread.
+            large: whether to encode and prune the object in a thread, because that would block the event loop.
         """
         converted = await self._convert([obj], self._stored, large=large)
         await offloaded(large, _settle, converted, self._codec.prune_for_storage)
@@ -190,7 +190,11 @@ class ConvertedStorage(ForwardingStorage):
     def _may_match(self, labels: Callable[[Mapping[str, str]], bool], entry: Entry) -> bool:
         """Return whether an entry may match a label selector after its conversion.
 
-        Only an object that is stored in the requested version surely keeps its labels.
+        A conversion may change labels, so only objects that are stored in the requested version are tested.
+
+        Args:
+            labels: returns whether the selector matches the labels with which it is called.
+            entry: the stored object.
         """
         return not entry.head.startswith(self._head) or labels(entry.labels)
 
@@ -262,7 +266,11 @@ def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def _settle(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """Call `settle` for each object; it prunes or otherwise changes the object in place.
+    """Call `settle` with each object.
+
+    Args:
+        objects: the converted objects, which are modified.
+        settle: prunes or otherwise changes an object in place; it raises CoerceError or DecodeError.
 
     Raises:
         StatusError: 500, the metadata of an embedded resource is malformed.

@@ -26,8 +26,9 @@ class ConvertedWatch(ForwardingWatch):
     An event that cannot be converted ends the watch with an ERROR event.
 
     Args:
-        read: converts entries, raising StatusError.
-        predicate: selects converted entries.
+        read: returns the entries with which it is called, converted to the version of the requests and in the same
+            order. It raises StatusError if one cannot be converted.
+        predicate: the selectors of the client, which are applied to the converted entries.
         inner: the watch of the objects as they are stored. It is closed together with this one.
     """
 

@@ -20,7 +20,7 @@ class SharedConversion:
     A request for an entry whose conversion is in flight waits for that conversion, instead of starting another one.
 
     Args:
-        convert: converts entries, one result for each in the same order.
+        convert: returns the entries with which it is called in converted form, in the same order.
     """
 
     def __init__(self, convert: Convert) -> None:
@@ -48,7 +48,7 @@ class _Call:
         under_way: the calls in flight, by `id()` of each entry that they convert. This call adds itself, and removes
             itself when it is done.
         entries: the entries to convert.
-        convert: converts entries, one result for each in the same order.
+        convert: returns the entries with which it is called in converted form, in the same order.
     """
 
     def __init__(self, entries: Sequence[Entry], convert: Convert, under_way: dict[int, _Call]) -> None:

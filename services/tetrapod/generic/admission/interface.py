@@ -46,7 +46,7 @@ class Versions(Protocol):
         The result may be the same object and must not be modified. Raises ValueError for an unknown kind.
 
         Args:
-            large: whether the object is copied in a thread.
+            large: whether to copy the object in a thread, because copying it would block the event loop.
         """
         ...
 
@@ -59,7 +59,7 @@ class Versions(Protocol):
             obj: the modified object.
             kind: the kind and version of `obj`.
             strict: reject unknown fields of built-in kinds instead of removing them.
-            large: whether the object is decoded in a thread.
+            large: whether to decode the object in a thread, because decoding it would block the event loop.
 
         Raises:
             ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
@@ -99,7 +99,8 @@ class Attributes:
         versions: converts the objects to other versions. If it is None, plugins see the objects as they are, and
             match no other version.
         state: data that a plugin keeps from its first call for the second one, by the plugin's name.
-        large: whether the new or the old object is large. Work on it is then done in a thread.
+        large: whether the new or the old object has many bytes or members (`is_large`). Work on it is then done in a
+            thread, so that it does not block the event loop.
     """
 
     operation: str

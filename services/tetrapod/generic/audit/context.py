@@ -93,7 +93,7 @@ class AuditContext:
         """Record the decoded object of the request, before anything changes it.
 
         Its name, namespace and uid complete the event's objectRef. The object itself is recorded from the level Request
-        on.
+        on. See `Auditor.request_object` for the arguments.
         """
         metadata = obj.get("metadata")
         reference = self._reference = self._reference or {}

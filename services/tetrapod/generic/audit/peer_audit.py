@@ -34,7 +34,10 @@ _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
 def request_header(audit: Auditor) -> HeaderList:
-    """Return the request header that asks a peer service for audit data, as a list of one header."""
+    """Return the header that requests audit data from the peer service to which the aggregator proxies a request.
+
+    It is returned as a list of one header.
+    """
     return [(AUDIT_REQUEST_HEADER, audit.requested_level().encode())]
 
 
@@ -45,7 +48,7 @@ def parse_request_header(text: str) -> Auditing | None:
 
 
 async def response_header(context: AuditContext) -> HeaderList:
-    """Return the audit data as a response header, in a list.
+    """Return the audit data of `context` as a header for the response to the aggregator, in a list of one header.
 
     If the header would be too long, the request object is left out. If it is still too long, the list is empty.
     """
@@ -59,10 +62,15 @@ async def response_header(context: AuditContext) -> HeaderList:
 
 
 async def take_response(audit: Auditor, request: Request, response: Response) -> None:
-    """Move the audit data from a peer service's response to `audit`, and record the object in the response.
+    """Record the audit data of a proxied request, which the peer service returned with its response.
 
-    The header is removed from the response. The object is recorded only for API paths, and not for long-running
-    requests.
+    The header with the data is removed from the response, and its content passed to `audit.take`. Then the object in
+    the response is recorded, but only for API paths, and not for long-running requests.
+
+    Args:
+        audit: the audit context of the request, which receives the data.
+        request: the request.
+        response: the response of the peer service; its headers are modified.
     """
     size = sum(len(value) for name, value in response.headers if name == AUDIT_RESPONSE_HEADER)
     for data in await offloaded(size >= _LARGE, take_out_headers, response, AUDIT_RESPONSE_HEADER):

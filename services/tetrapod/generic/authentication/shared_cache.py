@@ -114,10 +114,9 @@ def _credentials(file: str) -> Any:
 
 
 class _Seal:
-    """Authenticates the cache's entries, so that whoever can write to redis cannot grant a permission or change a user.
+    """Authenticates the cache's entries, so that a writer to redis can forge neither a permission nor a user.
 
-    It derives an HMAC key from the secret that the replicas share. The names of keys in redis are HMACs too, because
-    they would otherwise reveal tokens.
+    It derives an HMAC key from the secret that the replicas share. The keys in redis are HMACs too.
     """
 
     def __init__(self, secret: bytes) -> None:

@@ -119,11 +119,12 @@ class EndpointFieldManager:
         return self._manager
 
     async def run(self, large: bool, work: Callable[[], T]) -> T:
-        """Call `work` and return its result, in a thread if objects are large or if a webhook converts them.
+        """Call `work()` and return its result, in a thread if it would block the event loop or waits for a webhook.
 
         Args:
-            large: whether objects are large.
-            work: a function that calls `update` or `apply`.
+            large: whether to call it in a thread because the objects are large (`Context.large`). If a webhook converts
+                the objects, it is always called in a thread.
+            work: a function without arguments that calls `update` or `apply`.
         """
         if not self._waits:
             return await offloaded(large, work)

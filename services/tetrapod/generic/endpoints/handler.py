@@ -157,7 +157,8 @@ class SubresourceHandler:
 async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
     """Call `verb`, the function of the verb, and return its response.
 
-    If the request is audited, record the object in the response. Large objects that were discarded are freed.
+    If the request is audited, record the object in the response. Objects that `Context.discard` collected are
+    deallocated afterwards.
     """
     try:
         response = await verb(scope, request)

@@ -1,7 +1,7 @@
-"""Objects of a large request, which are freed in a thread when the request has been served.
+"""Deallocation of the objects of a large request, in a thread when the request has been served.
 
-Python frees an object with all its parts at once. For a Pod of 20 MB that keeps the event loop from running for a tenth
-of a second.
+Python deallocates an object with all its parts at once. For a Pod of 20 MB that keeps the event loop from running for
+a tenth of a second.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ STATE_KEY: Final = "large objects"
 
 
 def set_large(context: Context, request: Request, *, large: bool) -> None:
-    """Prepare the context of a request for freeing its large objects in a thread.
+    """Set `context.large`, and make `context.discard` collect objects for `free`.
 
     If `context.large` is True, the request's objects are processed in threads, and `context.discard` collects objects
-    that are not needed any more. `free` frees them when the request has been served.
+    that are not needed any more. `free` deallocates them when the request has been served.
 
     Args:
         context: the registry context of the request.
-        request: the request.
-        large: the initial value of `context.large`: whether the request body is large. The value becomes True later if
-            the stored object is large.
+        request: the request, whose `state` holds the collected objects.
+        large: whether the request body is large (`is_large`). `context.large` becomes True later if the stored object
+            is large.
     """
     context.large = large
     context.discarded = request.state[STATE_KEY] = []
 
 
 async def free(request: Request, error: BaseException | None = None) -> None:
-    """Free the objects that `context.discard` has collected, in a thread. Objects in use elsewhere are not freed.
+    """Deallocate, in a thread, the objects that `context.discard` has collected. Objects in use elsewhere are kept.
 
     Args:
         request: the request that has been served.

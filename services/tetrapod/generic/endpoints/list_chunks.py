@@ -24,7 +24,7 @@ in memory.
 
 
 def large(entries: Sequence[Entry]) -> bool:
-    """Return whether a list of these entries is written in pieces, because it has at least 128 KiB."""
+    """Return whether the objects of a list have at least 128 KiB together, so that the list is written in pieces."""
     size = 0
     for entry in entries:
         size += len(entry.item)
@@ -66,12 +66,22 @@ def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
 
 
 def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> bytes:
-    """Return the entries, encoded by `to_bytes`, as list items, each preceded by a comma."""
+    """Return objects as the encoded items of a list, each preceded by a comma.
+
+    Args:
+        entries: the stored objects.
+        to_bytes: returns the encoded item for an entry.
+    """
     return b",".join([b"", *map(to_bytes, entries)])
 
 
 def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
-    """Yield the entries, encoded by `to_bytes`, as pieces of list items, each item preceded by a comma."""
+    """Yield pieces of the encoded items of a list, each item preceded by a comma.
+
+    Args:
+        entries: the stored objects.
+        to_bytes: returns the encoded item for an entry.
+    """
     for chunk in slice_entries(entries):
         for part in split_large(chunk):
             yield joined(part, to_bytes)

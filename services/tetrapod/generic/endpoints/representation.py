@@ -172,7 +172,7 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
-        """Return the response with a page of a list, encoded as negotiated. A large one is streamed."""
+        """Return the response with a page of a list, encoded as negotiated; from 128 KiB on it is streamed."""
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
         if page.continue_token:
@@ -244,7 +244,7 @@ class Representation:
             raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
 
     async def _page_of_messages(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
-        """Return a list as protobuf, streamed if it is large.
+        """Return a list as protobuf, streamed if it has at least 128 KiB.
 
         All items are encoded before the first is written, because the length of a message precedes it.
 

@@ -135,7 +135,7 @@ def _until_done(
     It is written for any end: success, an error or cancellation.
 
     Args:
-        run: the function.
+        run: writes the body to a StreamWriter, or serves the upgraded connection, with which it is called.
         context: the audit context of the request.
         starts: whether the event ResponseStarted is written before `run`.
         layer: the layer whose latency is recorded; "" for none.

@@ -1,6 +1,6 @@
 """The filter that returns audit data to the front proxy, which writes the audit events (audit/peer_audit.py).
 
-A peer service alone has some of the data: the objects of the request and the response, and audit annotations.
+The aggregator lacks some data that a peer service (core, extensions or auth) has: request object and annotations.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from tetrapod.machinery.status import StatusError
 
 
 def with_audit_findings(handler: Handler) -> Handler:
-    """Return a handler that collects the audit data which the front proxy requested, and adds it to response headers.
+    """Return a handler that collects audit data if the aggregator requests them, and adds them to the response headers.
 
-    Requests for which it requested none are passed on as they are.
+    It passes all other requests on unchanged.
+
+    Args:
+        handler: handles the request.
     """
 
     async def audit_findings(request: Request) -> Response:
@@ -51,7 +54,12 @@ def with_audit_findings(handler: Handler) -> Handler:
 def _with_headers(
     run: Callable[[Hijacked], Awaitable[None]], headers: HeaderList
 ) -> Callable[[Hijacked], Awaitable[None]]:
-    """Return `run` (of an upgrade, which writes its own response) so that the response also has `headers`."""
+    """Return a function like `run` that also writes `headers` in the response.
+
+    Args:
+        run: serves an upgraded connection and writes the response itself (`UpgradeResponse.run`).
+        headers: the headers to add.
+    """
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
 
     async def run_with_headers(client: Hijacked) -> None:

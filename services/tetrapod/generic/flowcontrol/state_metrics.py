@@ -123,5 +123,10 @@ def _register() -> None:
 
 
 def _of_queues(queue_sets: Callable[[], Iterable[QueueSet]], value: Callable[[QueueSet], float]) -> Callable[[], _Rows]:
-    """Return a function that returns a row for each level with queues: its name and `value` of its queue set."""
+    """Return a function that returns a row of a gauge for each priority level with queues: its name and a number.
+
+    Args:
+        queue_sets: returns the queue sets of all levels.
+        value: returns the number for a queue set.
+    """
     return lambda: [((queues.name,), value(queues)) for queues in queue_sets() if queues.queuing.queues > 0]

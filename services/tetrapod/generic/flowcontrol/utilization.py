@@ -29,7 +29,7 @@ class Limits(NamedTuple):
     Attributes:
         nominal: its nominal seats.
         current: its current seats, after lending and borrowing.
-        places: the number of requests that its queues can hold.
+        places: the number of requests that all its queues together can hold.
     """
 
     nominal: int

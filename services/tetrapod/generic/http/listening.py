@@ -24,7 +24,7 @@ class ConnectionSource(Protocol):
         """Start to receive connections.
 
         Args:
-            accept: serves a connection.
+            accept: called with the socket of each connection, which it serves.
             count: returns the number of open connections.
         """
         ...

@@ -1,4 +1,4 @@
-"""Paths, user names and headers of the communication between the four services, which users never see.
+"""Paths, user names and headers of the communication between Tetrapod's services, which users never see.
 
 The auth service serves the paths, and rejects users outside `SERVICES_GROUP` (machinery/user.py). A service is in that
 group by its own client certificate or by front-proxy identity headers. Certificates of users cannot grant it
@@ -44,11 +44,12 @@ _MOST_HEADER_BYTES: Final = 64 << 20
 
 
 def pack_header(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Return a value as compressed JSON in base64, to be sent in a header.
+    """Return a value as zlib-compressed JSON in base64, to be sent in a header between Tetrapod's services.
 
     Args:
         value: the value.
-        default: converts values of types that orjson does not support. With None, they raise TypeError.
+        default: called with each value of a type that orjson does not support; returns one of a supported type. With
+            None, such values raise TypeError.
     """
     return base64.b64encode(zlib.compress(orjson.dumps(value, default=default), 1))
 

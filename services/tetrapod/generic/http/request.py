@@ -63,14 +63,20 @@ class Auditor(Protocol):
     ) -> None:
         """Record the decoded object in the body of the request.
 
-        Call it before defaulting and admission change the object; for a large object in a thread.
+        Call it before defaulting and admission change the object.
+
+        Args:
+            obj: the object.
+            resource: its resource.
+            subresource: its subresource; "" for the resource itself.
+            in_thread: whether this is called in a worker thread, because encoding the object takes long.
         """
         ...
 
     def request_patch(self, patch: bytes | Object) -> None:
         """Record the body of a patch request: the JSON as bytes, or the decoded object of a YAML body.
 
-        Call it in a thread for a large body.
+        Call it in a worker thread if encoding the body takes long.
         """
         ...
 
@@ -89,14 +95,18 @@ class Auditor(Protocol):
         ...
 
     def requested_level(self) -> str:
-        """Return the header value that requests audit data from the peer service that this request is proxied to.
+        """Return the header value by which the aggregator requests audit data from the peer service that it proxies to.
 
         It is an audit level, at most Request, and perhaps the option to omit managed fields; see `audit/peer_audit.py`.
         """
         ...
 
     def take(self, data: Object) -> None:
-        """Add the audit data that a peer service returned for this request, decoded from a response header."""
+        """Add the audit data that a peer service collected for this request.
+
+        Args:
+            data: the data, decoded from the response header that the peer service returned (`AuditContext.findings`).
+        """
         ...
 
 
@@ -327,7 +337,7 @@ class StreamResponse(Response):
     Args:
         status: the HTTP status code.
         headers: the headers.
-        run: writes the body and returns at its end.
+        run: writes the body to the writer with which it is called, and returns at its end.
         endless: whether the body may be ended anywhere (a watch). A stopping server then cancels `run` and completes
             the response, instead of waiting.
     """
@@ -346,8 +356,9 @@ class StreamResponse(Response):
 class UpgradeResponse(Response):
     """A response with the status 101, which takes over the connection.
 
-    The server awaits `run` with the connection, and closes the connection when it returns. `run` writes the response
-    itself.
+    Args:
+        run: called with the connection. It writes the response itself, and then uses the connection, which the server
+            closes when it returns.
     """
 
     __slots__ = ("run",)

@@ -1,4 +1,4 @@
-"""Unix sockets on which a service serves the other services of its host, without TLS.
+"""Unix sockets on which a service serves the peer services of its host, without TLS.
 
 Only processes of the same user are served: the kernel names the user of the process at the other end (SO_PEERCRED).
 Such a process can read the private keys of this one, so it is trusted as the holder of the front proxy's certificate.

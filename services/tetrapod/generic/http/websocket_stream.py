@@ -135,7 +135,7 @@ def serve_messages(
 
     Args:
         handshake: the accepted handshake.
-        run: writes the stream, such as the events of a watch.
+        run: writes the stream, such as the events of a watch, to the writer with which it is called.
         encode: returns the frame of a message: `text` or `binary`.
     """
     return UpgradeResponse(_Serving(switching_protocols_head(handshake.key, handshake.protocol), run, encode).run)
@@ -162,9 +162,14 @@ def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
 
 
 class _Serving:
-    """An upgrade to WebSocket: `run` sends the head of the response, and then the stream, each write as a message.
+    """An upgrade to WebSocket, which sends a stream as messages and closes the connection when the stream ends.
 
-    It closes the connection when the stream has ended or the client has closed it.
+    It also closes the connection when the client has closed its side.
+
+    Args:
+        head: the head of the response, and bytes to send directly behind it.
+        run: writes the stream to the writer with which it is called; each write becomes a message.
+        encode: returns the frames of the message for the data of one write.
     """
 
     def __init__(self, head: bytes, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> None:

@@ -78,7 +78,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _caller(record: logging.LogRecord) -> str:
-    """Return the place of a record: `DIRECTORY/FILE:LINE`."""
+    """Return the source line that logged a record, as `DIRECTORY/FILE:LINE`."""
     return f"{'/'.join(record.pathname.rsplit('/', 2)[-2:])}:{record.lineno}"
 
 

@@ -25,8 +25,8 @@ class BackendConnection(Exchange, asyncio.BufferedProtocol):
     """One HTTP/1.1 connection to a backend, as an asyncio protocol. It carries one request at a time.
 
     Args:
-        on_idle: called when the connection can be used for another request.
-        on_lost: called when the connection is lost or detached.
+        on_idle: called with this connection when it can be used for another request.
+        on_lost: called with this connection when it is lost or detached.
 
     Attributes:
         transport: the transport; None before it is connected.

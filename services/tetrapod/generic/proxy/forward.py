@@ -181,8 +181,9 @@ def _switch(connection: Exchange, rate: int, *, from_peer: bool) -> UpgradeRespo
     Args:
         connection: the exchange with the 101 of the backend.
         rate: the limit of bytes per second in each direction; 0 for none.
-        from_peer: whether the backend is a peer service. Its internal headers (RESPONSE_HEADERS) are then set in
-            `headers` of the response, for the filters of this server. The client never gets them.
+        from_peer: whether the backend is a peer service of this aggregator (core, extensions or auth). Its internal
+            headers (RESPONSE_HEADERS) are then set in `headers` of the response, for the filters of this server. The
+            client never gets them.
     """
     shown = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
 

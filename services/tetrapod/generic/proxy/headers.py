@@ -175,8 +175,9 @@ def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_F
 
     Args:
         headers: the headers of the response.
-        dropped: the names of the headers that are not passed back: DROPPED_FROM_PEERS for a peer service,
-            DROPPED_FOR_BROWSERS for any other backend whose clients may be browsers, else DROPPED_FROM_BACKENDS.
+        dropped: the names of the headers that are not passed back: DROPPED_FROM_PEERS for a peer service (core,
+            extensions or auth), DROPPED_FOR_BROWSERS for any other backend whose clients may be browsers, else
+            DROPPED_FROM_BACKENDS.
     """
     is_peer = dropped is DROPPED_FROM_PEERS
     listed = _NOTHING

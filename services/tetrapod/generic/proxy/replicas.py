@@ -65,7 +65,7 @@ class Replicas:
         name: the name of the service in logs and metrics.
         hosts: the hosts and ports of the URLs.
         on_removed: called with each replica that is removed or not ready any more.
-        lookup: returns the addresses of a host.
+        lookup: returns the IP addresses of a host, called with its name and the port.
     """
 
     def __init__(
@@ -135,7 +135,10 @@ class Replicas:
     async def follow(self, probe: Probe) -> None:
         """Look up the names every 5 seconds and probe all replicas every second, until cancelled.
 
-        A single replica is not probed. `probe` returns whether a replica is ready.
+        A single replica is not probed.
+
+        Args:
+            probe: returns whether the replica at an address is ready.
         """
         loop = asyncio.get_running_loop()
         resolved_at = float("-inf")

@@ -25,9 +25,10 @@ class Context:
         dry_run: whether nothing is to be stored.
         warnings: the texts of Warning headers, to which handlers append.
         annotations: the annotations of the audit event, to which handlers add.
-        large: whether the new or the stored object is large. Work on it is then done in a thread.
-        discarded: the objects of a large request that are freed in a thread after it; None for requests that write no
-            object, and for the server's own work.
+        large: whether the new or the stored object has many bytes or members (`is_large`). Work on it is then done in a
+            thread, so that it does not block the event loop.
+        discarded: the objects that `discard` has collected; None for requests that write no object, and for the
+            server's own work.
         verb: the verb that was authorized, such as "patch" for a patch that creates an object.
     """
 
@@ -52,7 +53,7 @@ class Context:
             self.discarded.append(obj)
 
     async def copy(self, obj: Object) -> Object:
-        """Return a deep copy of an object, which is made in a thread if the request is large."""
+        """Return a deep copy of an object. It is made in a thread if `large` is True."""
         return await copy_of(obj, large=self.large)
 
 
@@ -61,10 +62,16 @@ _P = ParamSpec("_P")
 
 @traced(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
-    """Call `work`, in a thread if it would block the event loop for too long.
+    """Call `work(*args, **kwargs)`, in a thread if it would block the event loop for too long.
 
-    That is so if the object is large, or if the function raises `TakesTooLong`; then it is called again, and
-    `ctx.large` is set.
+    That is so if `ctx.large` is True, or if the function raises `TakesTooLong`. It is then called again in a thread,
+    and `ctx.large` becomes True.
+
+    Args:
+        ctx: the context of the request.
+        work: the function, whose other exceptions are passed on.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
     """
     if not ctx.large:
         try:

@@ -22,7 +22,8 @@ class Unstored:
         key: the key relative to the resource's prefix.
         obj: the object, which is not copied and must not be modified afterwards.
         revision: the revision of the entry; 0 for one that was never stored.
-        large: whether the object is large, so that the constructor must be called in a thread. Use `unstored` for that.
+        large: whether to encode the object in steps between which other threads can run. The constructor must then be
+            called in a worker thread, as `unstored` does.
     """
 
     __slots__ = ("_object", "key", "raw", "representations", "revision")
@@ -74,5 +75,5 @@ class Unstored:
 
 
 async def unstored(key: str, obj: Object, revision: int = 0, *, large: bool) -> Unstored:
-    """Return a new `Unstored` entry of an object. A `large` object is encoded in a thread."""
+    """Return a new `Unstored` entry of an object. With `large`, the object is encoded in a thread."""
     return await in_thread(Unstored, key, obj, revision, large=True) if large else Unstored(key, obj, revision)

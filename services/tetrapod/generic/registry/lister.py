@@ -28,7 +28,7 @@ class Lister:
 
     Args:
         storages: provides the storage of the resource.
-        config: the place of the resource in the store.
+        config: the key prefix and the kind of the resource's objects in the store.
     """
 
     def __init__(self, storages: StorageFactory, config: StorageConfig) -> None:

@@ -141,9 +141,13 @@ class Http2Connection(ClientConnection[Call]):
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
-        """Accept no new calls, and end those for which `ended` returns true with `error`.
+        """Accept no new calls, and end some of the open ones with an error.
 
         The connection is closed after the last of the other calls.
+
+        Args:
+            ended: returns whether a call is ended.
+            error: the error of the ended calls.
         """
         self.closing = True
         for call in list(self.streams.values()):

@@ -124,7 +124,7 @@ def _threads() -> LargeWorkThreads:
 
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function in one of two threads for large work, and return its result.
+    """Call `work(*args, **kwargs)` in one of two threads for CPU-bound work, and return its result.
 
     Context variables are passed on. Exceptions are raised. If the caller is cancelled, a function that already runs
     continues, and one that waits for a thread is not called.
@@ -145,12 +145,19 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call a function and return its result: in a thread (`in_thread`) if it is `large` work, else directly."""
+    """Call `work(*args, **kwargs)` and return its result.
+
+    Args:
+        large: whether to call it in a thread (`in_thread`), because it would block the event loop.
+        work: the function.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+    """
     return await in_thread(work, *args, **kwargs) if large else work(*args, **kwargs)
 
 
 async def copy_of(obj: Object, *, large: bool) -> Object:
-    """Return a deep copy of an object. A large one is copied in a thread."""
+    """Return a deep copy of an object. With `large`, it is made in a thread, to keep the event loop free."""
     return await in_thread(copy_large, obj) if large else copy_object(obj)
 
 

@@ -71,7 +71,7 @@ _OVERRIDE: Final = re.compile(r"etcd-override(?P<readiness>-readiness)?-(?P<numb
 
 
 class RemoteChecks(Protocol):
-    """The health checks of another process, which this one shows beside its own."""
+    """The health checks of another process (a peer service), which the aggregator shows beside its own."""
 
     def names(self, endpoint: str) -> Sequence[str]:
         """Return the names of the checks on an endpoint."""

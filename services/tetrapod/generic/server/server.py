@@ -1,8 +1,8 @@
 """`GenericAPIServer`: combines resources, non-resource endpoints, admission, storage and lifecycle into one `Handler`.
 
-Each of the four services is an instance with its own resources, and so is an aggregated API server. Its method
-`director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it for a
-listener.
+Aggregator, core, extensions and auth are each an instance with its own resources, and so is an aggregated API server.
+Its method `director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it
+for a listener.
 Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go; handler.go, director
 """
 

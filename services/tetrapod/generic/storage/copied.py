@@ -1,4 +1,4 @@
-"""The object of an entry. A large one is parsed in a thread."""
+"""Functions that return the object of an `Entry`. One of at least `LARGE` bytes is parsed in a thread."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tetrapod.machinery.gvk import Object
 
 
 async def copied(entry: Entry) -> Object:
-    """Return a copy of the object of an entry, which the caller may change."""
+    """Return a new copy of the object of an entry, which the caller may change."""
     return entry.object() if len(entry.item) < LARGE else await in_thread(entry.object)
 
 
 async def peeked(entry: Entry) -> Object:
     """Return the object of an entry, which the caller must not change.
 
-    A small object is parsed once and cached in the entry. A large one is parsed in a thread and not cached, because
-    freeing it later would block the event loop.
+    An object of less than `LARGE` bytes is parsed once and cached in the entry. A larger one is parsed in a thread and
+    not cached, because deallocating it later would block the event loop.
     """
     return entry.peek() if len(entry.item) < LARGE else await in_thread(entry.object)

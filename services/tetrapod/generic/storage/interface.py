@@ -74,7 +74,9 @@ class Entry(Protocol):
 class Predicate:
     """The label and field selectors of a request, as functions that return whether an object matches.
 
-    `labels` is called with the labels of the object, `fields` with its entry. None matches every object.
+    Attributes:
+        labels: called with the labels of the object; None matches every object.
+        fields: called with the object's entry; None matches every object.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
@@ -275,7 +277,7 @@ class Updated(NamedTuple):
     Attributes:
         object: the object.
         ttl: its lifetime in seconds; 0 for no limit, None keeps the current one.
-        large: whether it is encoded in a thread, because it is large.
+        large: whether to encode the object in a thread, because encoding it would block the event loop.
     """
 
     object: Object
@@ -374,7 +376,7 @@ class ResourceStorage(Protocol):
 
         Args:
             ttl: seconds after which the store deletes the object; 0 means never.
-            large: whether the object is large, and is encoded in a thread.
+            large: whether to encode the object in a thread, because encoding it would block the event loop.
 
         Raises:
             KeyExists: the key exists.

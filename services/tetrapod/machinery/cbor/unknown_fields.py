@@ -1,4 +1,4 @@
-"""The error of strict decoding of CBOR, which names only the place of an unknown field within its map.
+"""The error of strict decoding of CBOR, which names an unknown field only by its index in its map.
 
 Upstream: github.com/fxamacker/cbor, UnknownFieldError
 """
@@ -22,9 +22,14 @@ def strict_error(value: Any, unknown: Collection[str]) -> str:
 
 
 def _first(value: Any, path: str, unknown: frozenset[str]) -> int | None:
-    """Return the place of the unknown field that upstream reports for a value, or None.
+    """Return the index, within its map, of the unknown field that upstream reports; None if the value has none.
 
-    Fields of an object itself precede those of the values in it.
+    Unknown fields of a map precede those of the values in it.
+
+    Args:
+        value: the body, or a value in it.
+        path: the field path of the value.
+        unknown: the paths of all unknown fields of the body.
     """
     if isinstance(value, dict):
         places = [child(path, name) for name in value]

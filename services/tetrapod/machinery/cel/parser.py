@@ -355,7 +355,7 @@ def _balanced(function: str, terms: list[Node], places: list[int], low: int, hig
     Args:
         function: the function of the operator.
         terms: all operands of the chain.
-        places: the offsets of all operators of the chain.
+        places: the offset of each operator of the chain in the expression.
         low: the index of the first operator of the part.
         high: the index of the last operator of the part.
 

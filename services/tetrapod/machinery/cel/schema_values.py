@@ -186,7 +186,12 @@ class _Object(ObjectLike):
 
 
 class _Map(ObjectLike):
-    """A map whose values are converted at first use, because their schema requires it."""
+    """A map whose values are converted when they are first read.
+
+    Args:
+        value: the map with its values as decoded from JSON.
+        convert: returns the CEL value of a decoded value, as the schema of the values requires.
+    """
 
     __slots__ = ("_convert", "_found", "_value")
 

@@ -309,7 +309,7 @@ class _Document:
     def _own(self, container: Any) -> Any:
         """Return an object or list that may be modified: itself if it is a copy already, else a shallow copy.
 
-        The caller must then put it in place of `container`.
+        The caller must then replace `container` in the document by it.
         """
         if id(container) in self._owned:
             return container
@@ -319,7 +319,7 @@ class _Document:
         return owned_copy
 
     def _disown(self, value: Any) -> None:
-        """Mark a value that is now at two places, so that it is copied again before it changes at one of them."""
+        """Mark a value that the document now contains twice, so that it is copied before one of the two is changed."""
         if self._owned.pop(id(value), None) is not None:
             for child in value.values() if isinstance(value, dict) else value:
                 self._disown(child)

@@ -194,8 +194,12 @@ def has_rules(schema: Object) -> bool:
 def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
     """Yield the schemas directly below a schema, in upstream's order.
 
-    Each comes with its name in the CEL type (`@elem` for items and additionalProperties) and its place. It may be None
-    or a value of a wrong type.
+    Each item is the schema, which may be None or a value of a wrong type; its name in the CEL type (`@elem` for items
+    and additionalProperties); and its position.
+
+    Args:
+        schema: the schema.
+        place: its position within the openAPIV3Schema.
     """
     max_elements = _most(schema)
     cardinality = (

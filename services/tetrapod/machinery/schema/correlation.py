@@ -141,7 +141,7 @@ class Ratchet:
         return Ratchet(self.current.key(name), self.current)
 
     def index(self, place: int) -> Ratchet:
-        """Return the ratcheting decision for the element at index `place` of the value, a list."""
+        """Return the ratcheting decision for the element at index `place` of the new value, which is a list."""
         return self if self.current is None else Ratchet(self.current.index(place), self.current)
 
     def beside(self) -> Ratchet:

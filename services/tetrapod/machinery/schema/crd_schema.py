@@ -42,7 +42,7 @@ class Rules:
         atomic_sets: whether items of sets must be atomic.
         keyed_lists: whether the keys of lists of type map must be required or have a default.
         pruned_defaults: whether defaults with unknown fields are rejected.
-        no_defaults: the reason why defaults are forbidden at this place, or None if they are allowed.
+        no_defaults: the reason why this schema must not have a default, for the error; None if it may.
         inside_meta: whether the schema lies within apiVersion, kind or metadata.
         limited_costs: whether the cost limit of a single CEL rule applies.
     """

@@ -41,7 +41,8 @@ class Mismatch(DecodeError):
     The decoders of the enclosing structs add the path while the exception propagates.
 
     Attributes:
-        place: the object and field name, or the list and index, that hold the value; None until a decoder sets it.
+        place: the object that contains the value and the field name, or the list and the index; None until a decoder
+            sets it.
 
     Args:
         value: the JSON value.

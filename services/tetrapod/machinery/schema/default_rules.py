@@ -129,7 +129,7 @@ def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[Fie
 def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[FieldError]:
     """Return the errors of a default inside apiVersion, kind or metadata.
 
-    It is validated at its place in an otherwise empty resource.
+    It is validated as part of a resource whose other fields are empty.
 
     Args:
         s: the schema that has the default.

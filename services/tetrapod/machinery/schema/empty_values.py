@@ -163,7 +163,8 @@ def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> 
     Args:
         node: the schema of the value; None yields nothing.
         value: the object, or a part of it.
-        place: the path of `value`, with which the yielded paths begin.
+        place: the path from the whole object to `value` (field names and list indexes), with which the yielded paths
+            begin.
         whole: whether `value` is already in a list that is owned as a whole.
     """
     if node is None:
@@ -295,7 +296,7 @@ def _reaches(node: SchemaNode, wanted: Callable[[SchemaNode, str], bool], seen: 
 
     Args:
         node: the schema.
-        wanted: is given the schema of a struct and the name of one of its fields.
+        wanted: returns whether a field is sought, called with the schema of its struct and its name.
         seen: the definitions that were visited, which ends the recursion.
     """
     if node.definition:

@@ -93,7 +93,7 @@ def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
 
     Args:
         s: the schema.
-        level: ROOT, ITEM or FIELD, for the schema's place.
+        level: ROOT for the root schema, ITEM for that of list items, FIELD for that of a property.
         path: its field path.
     """
     errors: list[FieldError] = []
@@ -249,7 +249,7 @@ def _completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list
 
     Args:
         v: the schema whose allOf, anyOf, oneOf and not are checked.
-        s: the structure: the same schema, or the one at the same place outside of value validations; None is an error.
+        s: the structural schema of the same value, outside of `allOf`, `anyOf`, `oneOf` and `not`; None is an error.
         s_path: the field path of `s`.
         v_path: the field path of `v`.
     """

@@ -127,9 +127,9 @@ def _compose(events: Iterator[Any]) -> _Node | None:
 
 
 def _free(root: _Node) -> None:
-    """Free the nodes of a tree one by one.
+    """Deallocate the nodes of a tree one by one.
 
-    Freed all at once, a million of them keep all other threads waiting for 100 ms.
+    Deallocated all at once, a million of them keep all other threads waiting for 100 ms.
 
     Args:
         root: the root of the tree, which must not be used afterwards.

@@ -1,6 +1,6 @@
 """Conversion of one metric of an autoscaler, target or current, between autoscaling/v2 and autoscaling/v1.
 
-v1 is flat (`targetAverageValue`), v2 nests a metric and a target. `_PARTS` lists each v1 field with its place in v2, by
+v1 is flat (`targetAverageValue`), v2 nests a metric and a target. `_PARTS` lists each v1 field with its path in v2, by
 type of metric and in the order of the Go struct.
 """
 
@@ -18,7 +18,7 @@ class Form(NamedTuple):
     Attributes:
         key: the field of a v2 metric that contains the values: "target" or "current".
         prefix: the beginning of the names of value fields in v1, such as "target" of targetAverageValue.
-        parts: the v1 fields with their places in v2, by type of metric; `{}` in a field is replaced by the prefix.
+        parts: the v1 fields with their paths in v2, by type of metric; `{}` in a field is replaced by the prefix.
     """
 
     key: str

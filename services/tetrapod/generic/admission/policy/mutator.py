@@ -78,7 +78,8 @@ class Mutator:
         Args:
             schema: the schema of the object; None if it has none.
             bindings: the values of the variables, as for `matches`.
-            large: whether the result is made in a thread.
+            large: whether to apply the result of the expression to `obj` in a thread, because that would block the
+                event loop.
 
         Raises:
             MutationError: the expression fails, or its result cannot be applied.

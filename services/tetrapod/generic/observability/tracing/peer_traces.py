@@ -35,7 +35,7 @@ def request_headers(step: Span | Nothing) -> HeaderList:
 
 
 def target(request: Request, step: Span | Nothing) -> str:
-    """Return path and query of a request for the service behind the aggregator.
+    """Return path and query with which the aggregator forwards a request to a peer service.
 
     If a detailed trace is requested, `trace=1` is appended. `step` is the span of the call.
     """

@@ -275,6 +275,10 @@ class _Method:
 
     When the class is created, the placeholder replaces itself by the undecorated method, or by the decorated one after
     `arm`.
+
+    Args:
+        undecorated: the method.
+        traced_: the method in the form that records a span.
     """
 
     def __init__(self, undecorated: Callable[..., Any], traced_: Callable[..., Any]) -> None:

@@ -40,7 +40,7 @@ class Http2Connection(ClientConnection[Http2Exchange]):
     """An HTTP/2 connection to a backend, as an asyncio protocol.
 
     Args:
-        on_lost: called once when the connection is lost.
+        on_lost: called once, with this connection, when it is lost.
 
     Attributes:
         idle_since: the time of the event loop since which no exchange is open.

@@ -53,7 +53,7 @@ class Cacher:
 
     Args:
         backend: the store; `close` leaves it open.
-        config: the place of the resource in the store, and the type of its objects.
+        config: the key prefix, the kind and the encoding of the resource's objects in the store.
         root: the prefix of the keys of all resources, without a slash at its end.
         leases: the leases for objects with a TTL, shared with other resources; None creates separate ones.
         window: the number of recent changes to keep.

@@ -22,10 +22,15 @@ COMPACT_REV_KEY: Final = b"compact_rev_key"
 
 
 class Compactor:
-    """The compactor of one process.
+    """The task of one process that compacts etcd periodically, unless another process does.
 
-    `txn` and `compact` are the etcd calls. `version` is the version of the key `compact_rev_key` as this process knows
-    it, and `revision` the revision to which the next round compacts.
+    Args:
+        txn: sends a transaction to etcd, and returns the response.
+        compact: compacts etcd to a revision.
+
+    Attributes:
+        version: the version of the key `compact_rev_key`, by which the processes agree, as this process knows it.
+        revision: the revision to which the next round compacts; 0 if it is not known yet.
     """
 
     def __init__(

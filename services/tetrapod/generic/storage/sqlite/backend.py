@@ -159,6 +159,7 @@ class SqliteBackend:
         """Run `work` in one read transaction and return its result.
 
         Args:
+            work: reads from the connection with which it is called.
             at_once: read on the event loop instead of in a thread. Meant for single keys, which take less time than
                 handing work to a thread.
 

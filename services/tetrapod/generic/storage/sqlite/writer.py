@@ -77,7 +77,7 @@ class Writer:
     Args:
         connection: the connection on which the transactions run; no other task may use it.
         begin: creates the next transaction.
-        committed: called after each commit, before the callers get their results.
+        committed: called with the transaction after each commit, before the callers of `submit` get their results.
         threaded: commit in a thread, for a database on disk.
     """
 
