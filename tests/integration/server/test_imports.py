@@ -10,12 +10,16 @@ import pytest
 from support.server import environment
 
 OPTIONAL = {
+    "tetrapod.generic.endpoints.cbor_bodies",
     "tetrapod.generic.audit.context",
     "tetrapod.generic.audit.policy_file",
     "tetrapod.generic.openapi.v2",
     "tetrapod.generic.openapi.v3",
     "tetrapod.generic.proxy.streamtranslator",
     "tetrapod.generic.observability.tracing.exporter",
+    "tetrapod.generic.storage.cbor_backend",
+    "tetrapod.generic.storage.protobuf_values",
+    "tetrapod.machinery.cbor",
     "yaml",
 }
 OF_SERVICES = {
