@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	restclient "k8s.io/client-go/rest"
 )
 
@@ -31,6 +32,8 @@ const (
 	token       = "upstream-loopback-token"
 	binaryMajor = 1
 	binaryMinor = 37
+	// floorMinor is the oldest release that a kube-apiserver process of this one emulates. In the process of a test there is no limit.
+	floorMinor = binaryMinor - 3
 	// grace is the time for a server to stop. A server that takes longer is killed.
 	grace = 20 * time.Second
 	// shownLog is how much of the log of a server that ended by itself becomes part of the error.
@@ -47,6 +50,11 @@ type Logger interface {
 	Logf(format string, args ...interface{})
 }
 
+// skipper is the part of testing.TB that ends a test that cannot apply.
+type skipper interface {
+	Skipf(format string, args ...interface{})
+}
+
 // Server is a running Tetrapod process.
 type Server struct {
 	// Errors receives an error if the server ends by itself, and is closed when it has ended.
@@ -61,6 +69,13 @@ type Server struct {
 
 // Start runs a server at the address of listener, which it closes. certDir contains the serving certificate.
 func Start(t Logger, name, certDir string, listener net.Listener, flags []Flag) (*Server, error) {
+	if emulated := utilfeature.DefaultMutableFeatureGate.EmulationVersion(); emulated.Minor() < floorMinor {
+		text := fmt.Sprintf("%skube-apiserver emulates releases before 1.%d only in the process of a test", HookMark, floorMinor)
+		if test, ok := t.(skipper); ok {
+			test.Skipf("%s", text)
+		}
+		return nil, fmt.Errorf("%s", text)
+	}
 	config, err := ClientConfig(listener, certDir)
 	if err != nil {
 		return nil, err
