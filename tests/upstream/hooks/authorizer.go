@@ -57,7 +57,7 @@ func attributes(spec authorizationv1.SubjectAccessReviewSpec) authorizer.Attribu
 	for key, values := range spec.Extra {
 		extra[key] = values
 	}
-	record := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: extra}}
+	record := &authorizer.AttributesRecord{User: &user.DefaultInfo{Name: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: extra}}
 	if path := spec.NonResourceAttributes; path != nil {
 		record.Verb, record.Path = path.Verb, path.Path
 	}
