@@ -29,7 +29,8 @@ _LOGS: Final = ROOT / ".cache" / "upstream"
 def run_package(workspace: Workspace, package: Package, seconds: int, pattern: str) -> Raw:
     """Run the tests of a package for at most so many seconds.
 
-    A panic or a timeout ends the program. The tests that it had not reached run in a further round.
+    A panic or a timeout ends the program. The tests that it had not reached run in a further round, and once more those
+    that it interrupted.
     """
     started = time.monotonic()
     directory = _LOGS / package.file
@@ -37,16 +38,19 @@ def run_package(workspace: Workspace, package: Package, seconds: int, pattern: s
     directory.mkdir(parents=True)
     names = _tests(workspace, package)
     outcomes: dict[str, Outcome] = {}
+    interrupted: set[str] = set()
     for number in range(_ROUNDS):
         left = seconds - int(time.monotonic() - started)
-        skip = [name for name in names if name in outcomes]
+        skip = [name for name in names if name in outcomes and name not in interrupted]
         if left < _GRACE or len(skip) == len(names):
             break
         output = directory / f"output-{number}.txt"
         _round(workspace, package, output, (left, pattern, skip))
         found = parse(output.read_text(errors="replace"))
+        progress = bool(interrupted or found.keys() - outcomes.keys())
+        interrupted = {name for name in names if name in found and found[name].state == "unfinished"} - outcomes.keys()
         outcomes.update(found)
-        if pattern or not any(outcome.state == "unfinished" for outcome in found.values()):
+        if pattern or not progress:
             break
     unreached = {name: Outcome("unfinished", "not reached") for name in names if name not in outcomes and not pattern}
     return Raw({**outcomes, **unreached}, int(time.monotonic() - started))
