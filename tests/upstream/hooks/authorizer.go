@@ -25,7 +25,7 @@ func (k *keptAuthorizer) Authorize(context.Context, authorizer.Attributes) (auth
 
 // authorizationFlags serves the authorizer as a webhook before the kept ones, or instead of them.
 func authorizationFlags(t testing.TB, delegate authorizer.Authorizer, kept *keptAuthorizer, directory string, flags []server.Flag) []server.Flag {
-	probe := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "upstream-probe"}, Verb: "get", Path: "/upstream-probe"}
+	probe := &authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "upstream-probe"}, Verb: "get", Path: "/upstream-probe"}
 	_, _, _ = delegate.Authorize(context.Background(), probe)
 	kubeconfig := serve(t, directory, "authorization", func(body []byte) (any, error) {
 		review := &authorizationv1.SubjectAccessReview{}

@@ -10,6 +10,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
 )
 
 // Flag is a flag of kube-apiserver with one value. A flag that is given several times has several.
@@ -72,8 +73,14 @@ func Changed(defaults, values Values) []Flag {
 func Gates() []Flag {
 	gates := utilfeature.DefaultMutableFeatureGate
 	var changed []string
+	for _, stage := range stages {
+		if stage.set(gates) {
+			changed = append(changed, fmt.Sprintf("%s=%v", stage.name, stage.value))
+		}
+	}
 	for name, spec := range gates.GetAll() {
-		if name != "AllAlpha" && name != "AllBeta" && gates.Enabled(name) != spec.Default {
+		whole := slices.ContainsFunc(stages, func(s stage) bool { return s.stage == string(spec.PreRelease) && s.set(gates) })
+		if name != "AllAlpha" && name != "AllBeta" && gates.Enabled(name) != spec.Default && !whole {
 			changed = append(changed, fmt.Sprintf("%s=%v", name, gates.Enabled(name)))
 		}
 	}
@@ -86,6 +93,25 @@ func Gates() []Flag {
 		flags = append(flags, Flag{"feature-gates", strings.Join(changed, ",")})
 	}
 	return flags
+}
+
+// stage is a value that a test can give to all gates of a stage at once.
+type stage struct {
+	name  string
+	stage string
+	value bool
+}
+
+var stages = []stage{{"AllAlpha", string(featuregate.Alpha), true}, {"AllBeta", string(featuregate.Beta), true}, {"AllBeta", string(featuregate.Beta), false}}
+
+// set returns whether all gates of the stage have the value, so far as they can be changed.
+func (s stage) set(gates featuregate.MutableVersionedFeatureGate) bool {
+	for name, spec := range gates.GetAll() {
+		if name != "AllAlpha" && name != "AllBeta" && string(spec.PreRelease) == s.stage && !spec.LockToDefault && gates.Enabled(name) != s.value {
+			return false
+		}
+	}
+	return true
 }
 
 // Extensions returns the flags of an apiextensions-apiserver that differ from its defaults, as flags of kube-apiserver.
