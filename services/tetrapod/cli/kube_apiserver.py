@@ -35,6 +35,13 @@ _DEFAULTS: Final = {
 """Defaults that differ from `tetrapod up`. With these controllers a namespace contains only objects that the test suite
 creates, as with a kube-apiserver without controllers.
 """
+_PROXY_CA: Final = "requestheader-client-ca-file"
+_PROXY_HEADERS: Final = {
+    f"requestheader-{name}": () for name in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
+}
+"""As in kube-apiserver no header is trusted without its flag. This applies to front proxies of the caller only, because
+extension API servers need the headers of the server's own CA.
+"""
 
 
 @program_command("up", name="kube-apiserver")
@@ -73,7 +80,8 @@ def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
         directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
         clean_up = lambda: shutil.rmtree(directory, ignore_errors=True)  # noqa: E731
     directory.mkdir(parents=True, exist_ok=True)
-    own = {name: value for name, value in _DEFAULTS.items() if name not in options.given}
+    defaults = {**_DEFAULTS, **(_PROXY_HEADERS if _PROXY_CA in options.given else {})}
+    own = {name: value for name, value in defaults.items() if name not in options.given}
     return replace(options.with_flags({"data-dir": directory, **own}), shutdown_grace=_GRACE), clean_up
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 import subprocess
@@ -112,6 +113,24 @@ def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_enviro
         context = ssl.create_default_context(cadata=authority.certificate_pem.decode())
         with urllib.request.urlopen(f"{client.url}/version", context=context, timeout=10) as answer:
             assert answer.headers["strict-transport-security"] == "max-age=77"
+
+
+def test_front_proxies_are_trusted_only_with_the_headers_of_the_flags(tmp_path: Path, etcd: str) -> None:
+    authority = Authority.create("proxies")
+    (tmp_path / "proxies.crt").write_bytes(authority.certificate_pem)
+    certificate, key = authority.issue_client("front")
+    (tmp_path / "front.pem").write_bytes(certificate + key)
+    flags = f"--requestheader-client-ca-file={tmp_path}/proxies.crt --requestheader-username-headers=X-Remote-User"
+    with apiserver(tmp_path, etcd, more=flags) as client:
+        context = ssl._create_unverified_context()
+        context.load_cert_chain(tmp_path / "front.pem")
+        headers = {"X-Remote-User": "carol", "X-Remote-Uid": "1", "X-Remote-Group": "readers"}
+        review = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
+        url = f"{client.url}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        request = urllib.request.Request(url, review, {**headers, "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, context=context, timeout=10) as response:
+            user = json.load(response)["status"]["userInfo"]
+        assert user == {"username": "carol", "groups": ["system:authenticated"]}
 
 
 def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd: str) -> None:
