@@ -134,10 +134,10 @@ def _token_requests(requests: TokenRequests) -> _Respond:
         ctx = Context(namespace=message["namespace"], version="v1", subresource="token")
         name, obj = message["name"], message["object"]
         if message["step"] == "prepare":
-            await requests.prepare(ctx.namespace, name, obj)
+            await requests.prepare(ctx, name, obj)
         else:
             obj = await requests.issue(ctx, name, obj)
-        return {"object": obj, "warnings": ctx.warnings}
+        return {"object": obj, "warnings": ctx.warnings, "annotations": ctx.annotations}
 
     return respond
 

@@ -48,7 +48,7 @@ def is_valid_ip(value: str) -> list[str]:
     return [] if canonical == value else [f"must be in canonical form ({go_quote(canonical)})"]
 
 
-def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
+def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None, *, strict: bool = True) -> list[str]:
     """Return the error messages for the IP address in a field that accepts other forms than the canonical one, or [].
 
     Earlier releases accepted any form in such a field. Leading zeros and IPv4-mapped addresses are errors now.
@@ -56,8 +56,11 @@ def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None
     Args:
         value: the address.
         old_values: values of the stored object, which are valid without any check.
+        strict: whether forms that only earlier releases accepted are errors.
     """
-    return [] if old_values and value in old_values else _strict_ip_errors(value)
+    if old_values and value in old_values:
+        return []
+    return _strict_ip_errors(value) if strict else [] if parse_sloppy(value) is not None else [_BAD_IP]
 
 
 def _strict_cidr_errors(value: str) -> list[str]:
@@ -86,7 +89,9 @@ def is_valid_cidr(value: str) -> list[str]:
     return [] if canonical == value else [f"must be in canonical form ({go_quote(canonical)})"]
 
 
-def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
+def is_valid_cidr_for_legacy_field(
+    value: str, old_values: list[str] | None = None, *, strict: bool = True
+) -> list[str]:
     """Return the error messages for the CIDR in a field that accepts other forms than the canonical one, or [].
 
     Earlier releases accepted any form in such a field. Leading zeros, IPv4-mapped addresses and bits beyond the prefix
@@ -95,8 +100,11 @@ def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = No
     Args:
         value: the CIDR.
         old_values: values of the stored object, which are valid without any check.
+        strict: whether forms that only earlier releases accepted are errors.
     """
-    return [] if old_values and value in old_values else _strict_cidr_errors(value)
+    if old_values and value in old_values:
+        return []
+    return _strict_cidr_errors(value) if strict else [] if parse_cidr_sloppy(value) is not None else [_BAD_CIDR]
 
 
 def ip_warnings(path: str, value: str) -> list[str]:

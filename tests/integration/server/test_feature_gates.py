@@ -112,6 +112,82 @@ def test_a_node_requests_any_audience_without_the_gate_that_restricts_them(tmp_p
         node.until(lambda reply: reply.status == 201, "POST", f"{ACCOUNTS}/default/token", body, timeout=60)
 
 
+def test_validation_and_status_fields_follow_their_gates(tmp_path: Path) -> None:
+    gates = "DeploymentReplicaSetTerminatingReplicas=false,HPAScaleToZero=false,StrictIPCIDRValidation=false"
+    with running(tmp_path, f"--feature-gates={gates},StatefulSetRecreateStrategy=true") as server:
+        client = HttpsClient(server.kubeconfig)
+        labels = {"app": "a"}
+        template = {"metadata": {"labels": labels}, "spec": POD["spec"]}
+        workload = {"metadata": {"name": "w"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        for resource in ("replicasets", "deployments"):
+            path = f"/apis/apps/v1/namespaces/default/{resource}"
+            stored = client.call("POST", path, workload).body
+            stored["status"] = {"replicas": 1, "terminatingReplicas": 1}
+            status = client.call("PUT", f"{path}/w/status", stored).body["status"]
+            assert status["replicas"] == 1
+            assert "terminatingReplicas" not in status
+        metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}}
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}
+        scaler = {"minReplicas": 0, "maxReplicas": 1, "scaleTargetRef": target, "metrics": [metric]}
+        path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+        reply = client.call("POST", path, {"metadata": {"name": "h"}, "spec": scaler})
+        assert (reply.status, "must be greater than or equal to 1" in reply.message) == (422, True)
+        service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}], "externalIPs": ["010.0.0.1"]}}
+        assert client.call("POST", "/api/v1/namespaces/default/services", service).status == 201
+        path = "/apis/apps/v1/namespaces/default/statefulsets"
+        spec = {**workload["spec"], "updateStrategy": {"type": "Recreate"}}
+        assert client.call("POST", path, {"metadata": {"name": "w"}, "spec": spec}).status == 201
+        spec["updateStrategy"] = {"type": "Other"}
+        reply = client.call("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+        assert "must be 'RollingUpdate', 'OnDelete', or 'Recreate'" in reply.message
+
+
+def test_requests_are_treated_as_their_gates_say(tmp_path: Path) -> None:
+    names = (
+        "ConstrainedImpersonation",
+        "ExcludeAdmissionWebhookVirtualResources",
+        "PodTopologyLabelsAdmission",
+        "TokenRequestServiceAccountUIDValidation",
+    )
+    with running(tmp_path, f"--feature-gates={','.join(f'{name}=false' for name in names)}") as server:
+        client = HttpsClient(server.kubeconfig)
+        rules = [
+            {
+                "apiGroups": ["authentication.k8s.io"],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["tokenreviews"],
+            }
+        ]
+        hook = {
+            "name": "closed.example.com",
+            "rules": rules,
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        hooks = {"metadata": {"name": "closed"}, "webhooks": [hook]}
+        configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        reply = client.call("POST", configurations, hooks)
+        assert (reply.status, reply.warnings) == (201, [])
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x"}}
+        rejection = client.until(
+            lambda reply: reply.status == 500, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", review, timeout=60
+        )
+        assert "closed.example.com" in rejection.message
+        node = {"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z"}}}
+        assert client.call("POST", "/api/v1/nodes", node).status == 201
+        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=60)
+        pod = {"metadata": {"name": "p"}, "spec": {**POD["spec"], "nodeName": "n1"}}
+        assert "labels" not in client.call("POST", "/api/v1/namespaces/default/pods", pod).body["metadata"]
+        body = {"metadata": {"uid": "other"}, "spec": {}}
+        reply = client.call("POST", f"{ACCOUNTS}/default/token", body)
+        assert (reply.status, reply.body["metadata"]["uid"]) == (201, "other")
+        assert "TokenRequestServiceAccountUIDValidation is not enabled" in reply.warnings[0]
+        metrics = client.call("GET", "/metrics").message
+        assert 'filter_name="constrainedimpersonation"' not in metrics
+
+
 def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
     assert "unrecognized feature gate: Foo" in complaint(tmp_path, "--feature-gates=Foo=true")
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, Signer, TokenIssuer
 from tetrapod.generic.client.token_requests import default_token_request, note_credential
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.rest import Rest
@@ -32,6 +33,8 @@ _LONGEST: Final = 1 << 32
 _WEBHOOK_KINDS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _WEBHOOK_VERSION: Final = "admissionregistration.k8s.io/v1"
 _ATTESTATION: Final = "admissionReviewAPIGroups"
+_CHECKS_UID: Final = "TokenRequestServiceAccountUIDValidation"
+_UID_MISMATCH: Final = "authentication.k8s.io/token-request-uid-mismatch"
 
 
 class TokenRequests:
@@ -63,11 +66,11 @@ class TokenRequests:
         self._max_expiration, self._extend = max_expiration, extend_expiration
         self._max_extended = max_extended
 
-    async def prepare(self, namespace: str, name: str, obj: Object) -> None:
+    async def prepare(self, ctx: Context, name: str, obj: Object) -> None:
         """Set the defaults of a TokenRequest, which is modified, and validate it.
 
         Args:
-            namespace: the namespace of the service account.
+            ctx: the request, with the namespace of the service account; it gets a warning and an audit annotation.
             name: the name of the service account.
             obj: the TokenRequest.
 
@@ -75,6 +78,7 @@ class TokenRequests:
             StatusError: the metadata names another object (400, 409, 422), the account does not exist (404), or the
                 spec is invalid (422).
         """
+        namespace = ctx.namespace
         meta: Object = obj.setdefault("metadata", {}) or {}
         obj["metadata"] = meta
         if meta.get("name") and meta["name"] != name:
@@ -86,8 +90,12 @@ class TokenRequests:
         uid = account["metadata"]["uid"]
         if meta.get("uid") and meta["uid"] != uid:
             why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
-            raise conflict(GroupResource(_GROUP, "TokenRequest"), name, why)
-        meta.update(name=name, namespace=namespace, uid=uid, creationTimestamp=format_time(now()))
+            if feature_gates.enabled(_CHECKS_UID):
+                raise conflict(GroupResource(_GROUP, "TokenRequest"), name, why)
+            ctx.annotations[_UID_MISMATCH] = why
+            later = "In the future, this will return a conflict error"
+            ctx.warnings.append(f"{why} but {_CHECKS_UID} is not enabled. {later}")
+        meta.update(name=name, namespace=namespace, uid=meta.get("uid") or uid, creationTimestamp=format_time(now()))
         default_token_request(obj)
         obj["spec"] = self._defaulted(obj["spec"])
         obj.pop("status", None)
@@ -202,7 +210,7 @@ class TokenRequestRest(Rest):
         default_token_request(obj)
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
-        await self._requests.prepare(ctx.namespace, name, obj)
+        await self._requests.prepare(ctx, name, obj)
         if validate is not None:
             await validate(obj)
         return note_credential(ctx, await self._requests.issue(ctx, name, obj))

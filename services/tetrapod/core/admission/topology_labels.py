@@ -10,6 +10,7 @@ from typing import Final
 from tetrapod.core.admission.kinds import NODES
 from tetrapod.core.admission.pod_plugin import object_of
 from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 
@@ -29,6 +30,8 @@ class PodTopologyLabels(Plugin):
         self._nodes = Lister(storages, NODES)
 
     def handles(self, attributes: Attributes) -> bool:
+        if not feature_gates.enabled("PodTopologyLabelsAdmission"):
+            return False
         group, _, resource = attributes.resource
         return not group and (
             resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding"))

@@ -18,7 +18,8 @@ from tetrapod.core.admissionregistration.match_rules import (
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, StaticNames
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.validation.names import errors_from, known
-from tetrapod.generic.admission.matching import VIRTUAL
+from tetrapod.generic.admission.matching import EXCLUDES_VIRTUAL, VIRTUAL
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -246,6 +247,8 @@ def warnings(obj: Object) -> list[str]:
 
     Upstream: warnings.go.
     """
+    if not feature_gates.enabled(EXCLUDES_VIRTUAL):
+        return []
     return [
         f"webhooks[{i}].rules[{j}]: {named} is excluded from admission webhooks; this rule will have no effect"
         for i, hook in enumerate(obj.get("webhooks") or ())

@@ -18,6 +18,7 @@ from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
+    TERMINATING_REPLICAS,
     scale,
     validate_collision_count,
     validate_counters,
@@ -64,7 +65,13 @@ def definition() -> ResourceDefinition:
         has_status=True,
         generation=("spec",),
     )
-    status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validate_status)
+    status = AnnotatedStatus(
+        strategy,
+        ROLLBACK_TO,
+        keep_metadata=("labels",),
+        validate=validate_status,
+        gated=TERMINATING_REPLICAS,
+    )
     definition = builtin(
         "apps", "deployments", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
     )

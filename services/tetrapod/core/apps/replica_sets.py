@@ -15,6 +15,7 @@ from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
+    TERMINATING_REPLICAS,
     scale,
     validate_counters,
     validate_maximum,
@@ -41,7 +42,7 @@ def definition() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=("spec",),
     )
-    status = StatusStrategy(strategy, validate=validate_status)
+    status = StatusStrategy(strategy, validate=validate_status, gated=TERMINATING_REPLICAS)
     return builtin("apps", "replicasets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
 
 

@@ -27,6 +27,7 @@ from tetrapod.core.podspec.workloads import (
 from tetrapod.core.validation import differences, rolling
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
@@ -40,6 +41,7 @@ _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagem
 _OVERWRITTEN: Final = ("hostname", "subdomain")
 """Fields of the pod template that the controller overwrites."""
 
+_RECREATE: Final = "StatefulSetRecreateStrategy"
 _HISTORY: Final = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
 )
@@ -96,18 +98,19 @@ def set_claim_template_defaults(claim: Object) -> None:
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate the spec of a new StatefulSet."""
-    return _spec(obj.get("spec") or {})
+    return _spec(obj.get("spec") or {}, recreate=feature_gates.enabled(_RECREATE))
 
 
-def _spec(spec: Object, *, update: bool = False, template: bool = True) -> list[FieldError]:
+def _spec(spec: Object, *, recreate: bool, update: bool = False, template: bool = True) -> list[FieldError]:
     """Validate the spec of a StatefulSet.
 
     Args:
+        recreate: whether the update strategy Recreate is allowed.
         update: whether this is an update, which does not validate claim templates and serviceName again, as they are
             immutable.
         template: whether to validate the whole pod template, or only its labels and restartPolicy.
     """
-    errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {})
+    errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {}, recreate=recreate)
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
         for key in ("whenDeleted", "whenScaled"):
             at = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
@@ -132,21 +135,20 @@ def _pod_management(spec: Object) -> list[FieldError]:
     return [field.invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")]
 
 
-def _update_strategy(strategy: Object) -> list[FieldError]:
+def _update_strategy(strategy: Object, *, recreate: bool) -> list[FieldError]:
     path, kind, update = "spec.updateStrategy", strategy.get("type") or "", strategy.get("rollingUpdate")
     at = f"{path}.rollingUpdate"
     match kind:
         case "":
             return [field.required(path)]
-        case "OnDelete":
+        case _ if kind == "OnDelete" or (kind == "Recreate" and recreate):
             text = "only allowed for updateStrategy 'RollingUpdate'"
             return [] if update is None else [field.invalid(at, _rolling(update), text)]
         case "RollingUpdate":
             return [] if update is None else _rolling_update(update, at)
     rolling_update = None if update is None else _rolling(update)
-    return [
-        field.invalid(path, {"Type": kind, "RollingUpdate": rolling_update}, "must be 'RollingUpdate' or 'OnDelete'")
-    ]
+    allowed = "'RollingUpdate', 'OnDelete', or 'Recreate'" if recreate else "'RollingUpdate' or 'OnDelete'"
+    return [field.invalid(path, {"Type": kind, "RollingUpdate": rolling_update}, f"must be {allowed}")]
 
 
 def _rolling(update: Object) -> Object:
@@ -200,7 +202,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     full only if the stored spec is valid, because a rule may be newer than the stored template.
     """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    errors = _spec(spec, update=True, template=not _spec(old_spec, update=True))
+    recreate = feature_gates.enabled(_RECREATE) or (old_spec.get("updateStrategy") or {}).get("type") == "Recreate"
+    whole = not _spec(old_spec, recreate=recreate, update=True)
+    errors = _spec(spec, recreate=recreate, update=True, template=whole)
     for name in _FROZEN:
         value = spec.get(name)
         errors += differences.immutable(value, old_spec.get(name), f"spec.{name}", _shown(name, value))

@@ -9,12 +9,19 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, UNSET, age, more, name_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation.names import IMMUTABLE, dns_label, dns_subdomain, errors_from, not_special_address
+from tetrapod.core.validation.names import (
+    IMMUTABLE,
+    address,
+    dns_label,
+    dns_subdomain,
+    errors_from,
+    not_special_address,
+)
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import ip_warnings, is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
+from tetrapod.machinery.addresses import ip_warnings, is_ipv4, is_ipv6, is_valid_ip
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -180,8 +187,8 @@ def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
         return errors_from(is_fully_qualified_domain_name, value.removesuffix("."), at)
     if kind not in ("IPv4", "IPv6"):
         return []
-    if texts := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
-        return [field.invalid(at, value, text) for text in texts]
+    if invalid := address(value, at) if kind == "IPv4" else errors_from(is_valid_ip, value, at):
+        return invalid
     right = is_ipv4(value) if kind == "IPv4" else is_ipv6(value)
     errors = [] if right else [field.invalid(path, value, f"must be an {kind} address")]
     return errors + not_special_address(value, at)
@@ -220,8 +227,8 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _OUR_CONTROLLERS:
         return warnings
     for i, endpoint in enumerate(obj.get("endpoints") or ()):
-        for j, address in enumerate(endpoint.get("addresses") or ()):
-            warnings += ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
+        for j, text in enumerate(endpoint.get("addresses") or ()):
+            warnings += ip_warnings(f"endpoints[{i}].addresses[{j}]", text)
     return warnings
 
 

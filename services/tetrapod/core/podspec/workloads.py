@@ -22,6 +22,8 @@ from tetrapod.machinery.metadata import validate_annotations
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
+TERMINATING_REPLICAS: Final = {"terminatingReplicas": "DeploymentReplicaSetTerminatingReplicas"}
+"""The field of the status of Deployments and ReplicaSets that is behind a feature gate."""
 
 
 def validate_selector(spec: Object, kind: str) -> list[FieldError]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field, names
 from tetrapod.machinery.addresses import is_ipv6, is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field
 from tetrapod.machinery.field import FieldError
@@ -16,6 +17,7 @@ from tetrapod.machinery.names import is_dns1123_subdomain
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
+_STRICT = "StrictIPCIDRValidation"
 
 
 def errors_from(check: Callable[[str], list[str]], value: str, path: str) -> list[FieldError]:
@@ -153,7 +155,8 @@ def address(value: str, path: str, stored_values: list[str] | None = None) -> li
         path: the field path of the value, for the errors.
         stored_values: the addresses of the stored object, which are accepted as they are.
     """
-    return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, stored_values)]
+    texts = is_valid_ip_for_legacy_field(value, stored_values, strict=feature_gates.enabled(_STRICT))
+    return [field.invalid(path, value, text) for text in texts]
 
 
 def network(value: str, path: str, stored_values: list[str] | None = None) -> list[FieldError]:
@@ -163,7 +166,8 @@ def network(value: str, path: str, stored_values: list[str] | None = None) -> li
         path: the field path of the value, for the errors.
         stored_values: the CIDRs of the stored object, which are accepted as they are.
     """
-    return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, stored_values)]
+    texts = is_valid_cidr_for_legacy_field(value, stored_values, strict=feature_gates.enabled(_STRICT))
+    return [field.invalid(path, value, text) for text in texts]
 
 
 def not_special_address(value: str, path: str) -> list[FieldError]:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import labels
@@ -50,6 +51,8 @@ VIRTUAL: Final = frozenset(
     }
 )
 """Reviews are exempt, so that admission cannot block authentication and authorization checks of the cluster."""
+EXCLUDES_VIRTUAL: Final = "ExcludeAdmissionWebhookVirtualResources"
+"""The feature gate that exempts reviews from webhooks. They are exempt from policies in any case."""
 
 
 class Exemption(Enum):
@@ -63,10 +66,12 @@ class Exemption(Enum):
 def exemption_from_webhooks(attributes: Attributes) -> Exemption:
     """Return which webhooks are not called: all for reviews, those of the API for webhook and policy objects.
 
+    Reviews are not exempt without their feature gate.
+
     Upstream: plugin/webhook/generic/webhook.go, Dispatch; predicates/rules/rules.go,
     IsExemptAdmissionConfigurationResource.
     """
-    if attributes.resource.group_resource in VIRTUAL:
+    if attributes.resource.group_resource in VIRTUAL and feature_gates.enabled(EXCLUDES_VIRTUAL):
         return Exemption.ALL
     kind = attributes.kind
     if kind.group == "admissionregistration.k8s.io" and kind.kind in _CONFIGURATION_KINDS:

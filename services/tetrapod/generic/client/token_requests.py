@@ -76,14 +76,13 @@ class RemoteTokenRequestRest(Rest):
         Raises:
             StatusError: the request was rejected, or 503 if auth is unavailable or its response is malformed.
         """
-        obj.update((await self._ask("prepare", ctx, name, obj))["object"])
+        obj.update(await self._ask("prepare", ctx, name, obj))
         if validate is not None:
             await validate(obj)
-        answer = await self._ask("issue", ctx, name, obj)
-        ctx.warnings.extend(answer["warnings"])
-        return note_credential(ctx, answer["object"])
+        return note_credential(ctx, await self._ask("issue", ctx, name, obj))
 
-    async def _ask(self, step: str, ctx: Context, name: str, obj: Object) -> Any:
+    async def _ask(self, step: str, ctx: Context, name: str, obj: Object) -> Object:
+        """Return the object of the response, and add its warnings and audit annotations to `ctx`."""
         question = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
         try:
             code, body = await self._client.raw(
@@ -97,7 +96,9 @@ class RemoteTokenRequestRest(Rest):
             raise service_unavailable(f"the auth service answered {code}") from error
         if code != 200:
             raise StatusError(code, answer.get("reason", ""), answer.get("message", ""), answer.get("details"))
-        return answer
+        ctx.warnings.extend(answer["warnings"])
+        ctx.annotations.update(answer.get("annotations") or {})
+        return answer["object"]  # type: ignore[no-any-return]
 
 
 def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[str]]:

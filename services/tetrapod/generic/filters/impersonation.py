@@ -1,7 +1,8 @@
 """Impersonation: acts as the user of the Impersonate-* headers, if the authorizer allows it.
 
 It implements constrained impersonation (KEP-5284) with the legacy mode as the last one. The modes are in
-`impersonation_modes.py`; the mode that last worked for a requestor is tried first.
+`impersonation_modes.py`; the mode that last worked for a requestor is tried first. Without the feature gate
+ConstrainedImpersonation there is only the legacy mode.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
 
@@ -13,6 +14,7 @@ from typing import Final
 from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.filters.filter_metrics import (
     CountedAuthorizer,
@@ -41,8 +43,10 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     The headers are removed. The original user is stored in `request.state["impersonator"]`, and the authorized verb in
     `request.state["impersonation_constraint"]`. A rejection raises StatusError 403.
     """
-    tracker = ModeTracker(all_modes(CountedAuthorizer(authorizer)))
-    latency = FilterLatency("constrainedimpersonation")
+    constrained = feature_gates.enabled("ConstrainedImpersonation")
+    modes = all_modes(CountedAuthorizer(authorizer))
+    tracker = ModeTracker(modes if constrained else modes[-1:])
+    latency = FilterLatency("constrainedimpersonation" if constrained else "impersonation")
 
     async def impersonation(request: Request) -> Response:
         target = requested_user(request)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_label, errors_from, not_negative
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -51,7 +52,7 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     for name in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(name)) is not None:
             errors += _rules(rules, f"spec.behavior.{name}")
-    errors += not_negative(min_replicas, "spec.minReplicas")
+    errors += _least(min_replicas, ((old or {}).get("spec") or {}).get("minReplicas"))
     if not max_replicas:
         errors.append(field.required("spec.maxReplicas"))
     elif max_replicas < 1:
@@ -85,6 +86,14 @@ def _described(obj: Object | None) -> list[Object]:
     """Return the describedObject of each metric of type Object, {} where it is missing; [] if `obj` is None."""
     metrics = ((obj or {}).get("spec") or {}).get("metrics") or ()
     return [(m.get("object") or {}).get("describedObject") or {} for m in metrics if m.get("type") == "Object"]
+
+
+def _least(value: int | None, old: int | None) -> list[FieldError]:
+    if feature_gates.enabled("HPAScaleToZero") or old == 0:
+        return not_negative(value, "spec.minReplicas")
+    if value is not None and value < 1:
+        return [field.invalid("spec.minReplicas", value, "must be greater than or equal to 1")]
+    return []
 
 
 def _metrics(metrics: list[Object], least: int | None, described_before: list[Object]) -> list[FieldError]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tetrapod.core.podspec.features import drop_init_container_annotations
 from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.core.validation.names import dns_subdomain
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
@@ -85,7 +86,8 @@ class BindingRest(Rest):
             spec["nodeName"] = node
             current.setdefault("status", {}).pop("nominatedNodeName", None)
             _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
-            _merge(current["metadata"], "labels", binding["metadata"].get("labels"))
+            if feature_gates.enabled("PodTopologyLabelsAdmission"):
+                _merge(current["metadata"], "labels", binding["metadata"].get("labels"))
             drop_init_container_annotations(current["metadata"])
             set_condition(current, {"type": "PodScheduled", "status": "True"})
             return current
