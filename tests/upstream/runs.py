@@ -58,7 +58,7 @@ def run_package(workspace: Workspace, package: Package, seconds: int, pattern: s
 
 def _tests(workspace: Workspace, package: Package) -> list[str]:
     command = [str(workspace.program(package)), "-test.list", "^Test"]
-    directory = workspace.sources[package.module] / package.directory
+    directory = workspace.run_directory(package)
     done = subprocess.run(
         command,
         cwd=directory,
@@ -75,7 +75,7 @@ def _round(workspace: Workspace, package: Package, output: Path, choice: tuple[i
     command = [str(workspace.program(package)), "-test.v=test2json", f"-test.timeout={seconds}s"]
     command += [f"-test.run={pattern}"] if pattern else []
     command += [f"-test.skip=^({'|'.join(skip)})$"] if skip else []
-    directory = workspace.sources[package.module] / package.directory
+    directory = workspace.run_directory(package)
     with (
         tempfile.TemporaryDirectory(prefix="upstream-") as temporary,
         _etcd(package, Path(temporary)) as etcd,

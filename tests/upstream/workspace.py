@@ -37,6 +37,10 @@ class Workspace:
         """Return the test program. It is called as by `go test`, because tests name managers of fields after it."""
         return self.directory / "programs" / package.file / f"{package.import_path.rsplit('/', 1)[1]}.test"
 
+    def run_directory(self, package: Package) -> Path:
+        """Return the directory in which its tests run, because they read files beside them and execute scripts."""
+        return self.directory / _base(package.module) / package.directory
+
     def build(self, package: Package) -> bool:
         """Build a test program if it is missing, and return whether it is there."""
         program = self.program(package)
@@ -65,7 +69,7 @@ def _environment() -> dict[str, str]:
 def prepare() -> Workspace:
     """Return the workspace, which the first call with these patches makes."""
     sources = _download()
-    inputs = sorted(path for kind in ("*.patch", "*.go", "go.*") for path in HERE.rglob(kind))
+    inputs = sorted(path for kind in ("*.patch", "*.go", "go.*", Path(__file__).name) for path in HERE.rglob(kind))
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in inputs)).hexdigest()[:12]
     cache_directory = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod")
     workspace = Workspace(cache_directory / f"upstream-{_VERSION}" / digest, sources, _module_cache())
@@ -105,9 +109,16 @@ def _module_cache() -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a module, by links if the two directories are on one file system."""
+    """Copy a module, by links if the two directories are on one file system.
+
+    Scripts become executable. In the module cache no file is.
+    """
 
     def link(file: str, other: str) -> str:
+        if file.endswith(".sh"):
+            shutil.copyfile(file, other)
+            os.chmod(other, 0o755)
+            return other
         try:
             os.link(file, other)
         except OSError:
