@@ -162,7 +162,7 @@ def _version(version: _Version) -> CrdVersion:
 
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str
-    uid: str
+    uid: str = ""  # objects that were written past the API may have none
     generation: int = 0
     deletion_timestamp: str | None = None
 

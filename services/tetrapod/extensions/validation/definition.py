@@ -7,6 +7,7 @@ Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.g
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from tetrapod.extensions.conditions import ESTABLISHED
@@ -30,6 +31,7 @@ from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, nam
 from tetrapod.machinery.schema.crd_schema import TYPES, Rules, walk
 from tetrapod.machinery.schema.default_rules import validate_defaults
 from tetrapod.machinery.schema.list_type_rules import keyed_list_errors, set_item_errors
+from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
 SCOPES: Final = ("Cluster", "Namespaced")
 _STORED: Final = (
@@ -39,8 +41,14 @@ _STORED: Final = (
 _PRESERVE: Final = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
 )
-
-
+_EXTENSIONS: Final = (
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+)
 _MIXED = "may have mixed case, but should otherwise match: "
 
 
@@ -117,7 +125,21 @@ def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldEr
     return errors + [invalid(index(path, i), name, _STORED.format(name)) for name, i in remaining.items()]
 
 
+def _needs_structural(spec: Spec) -> bool:
+    """Return whether the schemas of a spec must be structural, even if stored ones are not.
+
+    Pruning, defaults and Kubernetes' extensions of schemas need that.
+    """
+    return not spec.preserve_unknown or any(
+        s.get("default") is not None or any(s.get(key) for key in _EXTENSIONS)
+        for schema in spec.schemas()
+        for s in walk(schema)
+    )
+
+
 def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
+    if not options.rules.structural and _needs_structural(spec):
+        options = replace(options, rules=replace(options.rules, structural=True))
     errors = _group_errors(spec.group, child(path, "group"))
     errors += validate_enum(spec.scope, SCOPES, child(path, "scope"))
     errors += _missing_schemas(spec, options, path)
@@ -220,6 +242,7 @@ def _lenient(old: Spec, options: Options) -> Options:
                 keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed
             ),
             pruned_defaults=not any(map(_unpruned, schemas)),
+            structural=not any(unsupported(schema) or validate_structural(schema, "") for schema in schemas),
         ),
         schemas_required=not _missing_schemas(old, Options(), ""),
         recognized_review_version=has_recognized_version(old.conversion),

@@ -45,6 +45,7 @@ class Rules:
         no_defaults: the reason why this schema must not have a default, for the error; None if it may.
         inside_meta: whether the schema lies within apiVersion, kind or metadata.
         limited_costs: whether the cost limit of a single CEL rule applies.
+        structural: whether the schema must be structural. Without that neither its defaults nor CEL rules are checked.
     """
 
     valid_types: bool = True
@@ -54,6 +55,7 @@ class Rules:
     no_defaults: str | None = None
     inside_meta: bool = False
     limited_costs: bool = True
+    structural: bool = True
 
 
 _STRICT: Final = Rules()
@@ -73,16 +75,16 @@ def validate(
     errors = []
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
-    unreadable = unsupported(schema)
+    unreadable = unsupported(schema) if rules.structural else ""
     unsound = (
         []
-        if unreadable
+        if unreadable or not rules.structural
         else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
     )
     errors += unsound
     faulty: list[str] = []
     errors += _schema_errors(schema, path, rules, faulty, root=True)
-    with_rules = not unreadable and not unsound and has_rules(schema)
+    with_rules = rules.structural and not unreadable and not unsound and has_rules(schema)
     checks = RuleErrors(show_rule, faulty, limited=rules.limited_costs) if with_rules else None
     if checks is not None:
         errors += checks.check(schema, path)

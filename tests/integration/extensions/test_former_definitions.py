@@ -1,0 +1,62 @@
+"""Definitions in v1beta1 and without uid, which older releases and other programs stored, are served as v1."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import orjson
+
+from support.https_client import MERGE, HttpsClient
+from support.server import running
+from tetrapod.generic.storage.sqlite import SqliteBackend
+
+NAME = "foos.example.com"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+FOOS = "/apis/example.com/v1/namespaces/default/foos"
+BETA = {
+    "kind": "CustomResourceDefinition",
+    "apiVersion": "apiextensions.k8s.io/v1beta1",
+    "metadata": {"name": NAME, "creationTimestamp": None},
+    "spec": {
+        "group": "example.com",
+        "version": "v1",
+        "names": {"plural": "foos", "kind": "Foo"},
+        "scope": "Namespaced",
+        "validation": {"openAPIV3Schema": {"type": "object", "properties": {"any": {}, "size": {"type": "integer"}}}},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [{"name": "Size", "type": "integer", "JSONPath": ".size"}],
+    },
+    "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None},
+}
+
+
+async def _store(path: Path) -> None:
+    backend = SqliteBackend(path)
+    await backend.put_if(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}", orjson.dumps(BETA), 0)
+    await backend.close()
+
+
+def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -> None:
+    asyncio.run(_store(tmp_path / "tetrapod.db"))
+    with running(tmp_path) as server:
+        client = HttpsClient(server.kubeconfig)
+        stored = client.until(lambda reply: "conditions" in str(reply.body), "GET", f"{CRDS}/{NAME}", timeout=60).body
+        assert stored["apiVersion"] == "apiextensions.k8s.io/v1"
+        assert stored["spec"]["names"] == {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
+        assert stored["spec"]["preserveUnknownFields"] is True
+        (version,) = stored["spec"]["versions"]
+        assert version["schema"] == BETA["spec"]["validation"]  # type: ignore[index]
+        assert version["additionalPrinterColumns"] == [{"name": "Size", "type": "integer", "jsonPath": ".size"}]
+        assert stored["status"]["storedVersions"] == ["v1"]
+        foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "any": 1, "other": {"x": 1}}
+        created = client.until(lambda reply: reply.status == 201, "POST", FOOS, foo, timeout=60).body
+        assert (created["any"], created["other"]) == (1, {"x": 1})
+        assert client.call("POST", FOOS, {**foo, "size": "s"}).status == 422
+        changed = client.call("GET", f"{CRDS}/{NAME}").body
+        changed["metadata"]["labels"] = {"a": "b"}
+        assert (reply := client.call("PUT", f"{CRDS}/{NAME}", changed)).status == 200, reply.message
+        # As upstream, a PATCH takes an object without uid for one that does not exist.
+        assert client.call("PATCH", f"{CRDS}/{NAME}", {"metadata": {"labels": {}}}, MERGE).status == 404
+        assert client.call("DELETE", f"{CRDS}/{NAME}").status == 200
+        client.until(lambda reply: reply.status == 404, "GET", f"{CRDS}/{NAME}", timeout=60)
