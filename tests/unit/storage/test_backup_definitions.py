@@ -11,6 +11,9 @@ from tetrapod.generic.storage.backup.definitions import VERSION, to_v1
 SCHEMA = {"openAPIV3Schema": {"type": "object"}}
 CLIENT = {"url": "https://x"}
 OTHER = {"openAPIV3Schema": {"type": "object", "description": "other"}}
+NAMES = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
+SET = {"names": NAMES, "scope": "Cluster", "preserveUnknownFields": False}
+DEFAULTS = {"names": NAMES, "scope": "Cluster", "conversion": {"strategy": "None"}}
 V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served": True, "storage": False}
 
 
@@ -59,10 +62,22 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
     ],
 )
 def test_what_versions_share_is_reported_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
-    found = to_v1({"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": spec})
-    assert found == {
+    definition = {"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}
+    assert to_v1({**definition, "spec": {**SET, **spec}}) == {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "a"},
-        "spec": wanted,
+        "spec": {**DEFAULTS, **wanted},
+        "status": {"storedVersions": ["v1"]},
+    }
+
+
+def test_unset_fields_have_the_defaults_of_v1beta1() -> None:
+    spec = {"version": "v1", "names": {"plural": "as", "kind": "A"}, "conversion": {"strategy": "Webhook"}}
+    assert to_v1({"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {}, "spec": spec})["spec"] == {
+        "versions": [V1],
+        "names": NAMES,
+        "scope": "Namespaced",
+        "preserveUnknownFields": True,
+        "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1beta1"]}},
     }

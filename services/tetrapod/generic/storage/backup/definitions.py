@@ -1,7 +1,7 @@
 """Conversion of CustomResourceDefinitions from v1beta1, the version in which kube-apiserver still stores them, to v1.
 
 Fields that are the same for all versions are at the top level of v1beta1.
-Upstream: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go
+Upstream: staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go and v1beta1/defaults.go
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def current(stored: bytes) -> bytes:
 
 
 def to_v1(definition: Object) -> Object:
-    """Convert a v1beta1 CustomResourceDefinition to v1.
+    """Convert a v1beta1 CustomResourceDefinition to v1, and set the defaults of v1beta1.
 
     The argument is not changed. The result shares unchanged parts with it.
     """
@@ -53,11 +53,20 @@ def to_v1(definition: Object) -> Object:
         if columns := version.get("additionalPrinterColumns"):
             version["additionalPrinterColumns"] = [_column(column) for column in columns]
     spec["versions"] = versions
-    if spec.get("preserveUnknownFields") is False:
-        del spec["preserveUnknownFields"]
-    if (conversion := spec.get("conversion")) is not None:
-        spec["conversion"] = _conversion(conversion)
-    return {**definition, "apiVersion": "apiextensions.k8s.io/v1", "spec": spec}
+    if spec.pop("preserveUnknownFields", None) is not False:
+        spec["preserveUnknownFields"] = True
+    spec["scope"] = spec.get("scope") or "Namespaced"
+    spec["names"] = _names(spec.get("names") or {})
+    spec["conversion"] = _conversion(spec.get("conversion") or {"strategy": "None"})
+    status = dict(definition.get("status") or {})
+    status["storedVersions"] = status.get("storedVersions") or [v["name"] for v in versions if v.get("storage")][:1]
+    return {**definition, "apiVersion": "apiextensions.k8s.io/v1", "spec": spec, "status": status}
+
+
+def _names(names: dict[str, Any]) -> dict[str, Any]:
+    kind = names.get("kind") or ""
+    defaults = {"singular": kind.lower(), "listKind": kind and f"{kind}List"}
+    return {**names, **{key: names.get(key) or default for key, default in defaults.items()}}
 
 
 def _column(column: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +76,8 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 def _conversion(conversion: dict[str, Any]) -> dict[str, Any]:
     converted = dict(conversion)
     client, versions = converted.pop("webhookClientConfig", None), converted.pop("conversionReviewVersions", None)
-    if converted.get("strategy") != "Webhook" or (client is None and versions is None):
+    versions = versions or ["v1beta1"]
+    if converted.get("strategy") != "Webhook":
         return converted
     return {
         **converted,
