@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from support.server import running
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WATCH_LIST = "/api/v1/namespaces?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
 DISABLED = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
@@ -118,7 +119,8 @@ def test_validation_and_status_fields_follow_their_gates(tmp_path: Path) -> None
         client = HttpsClient(server.kubeconfig)
         labels = {"app": "a"}
         template = {"metadata": {"labels": labels}, "spec": POD["spec"]}
-        workload = {"metadata": {"name": "w"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        workload_spec: dict[str, Any] = {"selector": {"matchLabels": labels}, "template": template}
+        workload = {"metadata": {"name": "w"}, "spec": workload_spec}
         for resource in ("replicasets", "deployments"):
             path = f"/apis/apps/v1/namespaces/default/{resource}"
             stored = client.call("POST", path, workload).body
@@ -135,7 +137,7 @@ def test_validation_and_status_fields_follow_their_gates(tmp_path: Path) -> None
         service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}], "externalIPs": ["010.0.0.1"]}}
         assert client.call("POST", "/api/v1/namespaces/default/services", service).status == 201
         path = "/apis/apps/v1/namespaces/default/statefulsets"
-        spec = {**workload["spec"], "updateStrategy": {"type": "Recreate"}}
+        spec = {**workload_spec, "updateStrategy": {"type": "Recreate"}}
         assert client.call("POST", path, {"metadata": {"name": "w"}, "spec": spec}).status == 201
         spec["updateStrategy"] = {"type": "Other"}
         reply = client.call("POST", path, {"metadata": {"name": "x"}, "spec": spec})
