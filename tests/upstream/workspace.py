@@ -158,6 +158,12 @@ def _write_module_file(directory: Path, final: Path, sources: dict[str, Path]) -
 
 @cache
 def commit() -> str:
-    """Return the commit of the working tree."""
-    argv = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip() or "unknown"
+    """Return the commit of the working tree, with "-dirty" if files differ from it that are not results."""
+
+    def git(*arguments: str) -> str:
+        argv = ["git", *arguments]
+        return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
+
+    results = (":!tests/upstream/results", ":!docs/reference/upstream-suites.md")
+    changed = git("status", "--porcelain", "--", ".", *results)
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("-dirty" if changed else "")
