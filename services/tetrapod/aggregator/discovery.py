@@ -116,7 +116,13 @@ class MergedDiscovery:
 
 
 class _Ranked(NamedTuple):
-    """An APIVersionDiscovery object with the priorities of its group and of the version."""
+    """An APIVersionDiscovery object with the priorities by which groups and versions are sorted.
+
+    Attributes:
+        document: the object.
+        group: the groupPriorityMinimum of its group.
+        version: the versionPriority of its version.
+    """
 
     document: Object
     group: int
@@ -254,7 +260,7 @@ class ExternalDiscovery:
 
 
 class _CachedVersion(NamedTuple):
-    """A cached APIVersionDiscovery object with the ETag of its document ("" if it has none)."""
+    """The cached discovery document of one group-version of an external server, and its ETag ("" if it has none)."""
 
     etag: str
     document: Object

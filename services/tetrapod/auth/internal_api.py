@@ -77,7 +77,7 @@ _Respond = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def _json(respond: _Respond) -> Handler:
-    """Return a handler of POST requests that decodes the JSON body, calls `respond` and encodes its result.
+    """Return a handler of POST requests that calls `respond` with the decoded JSON body, and encodes its result.
 
     The handler raises StatusError (400) for malformed requests and other methods.
 

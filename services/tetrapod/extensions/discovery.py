@@ -26,7 +26,7 @@ _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 class CustomDiscovery:
-    """A `DiscoverySource` that lists custom resources only."""
+    """A `DiscoverySource` of the groups and versions that CustomResourceDefinitions define, without built-in ones."""
 
     def __init__(self, crds: Crds) -> None:
         self._crds = crds

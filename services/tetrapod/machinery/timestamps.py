@@ -89,7 +89,7 @@ def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
     It names the unparsed rest of the text, and the element of the layout that the rest does not match.
 
     Args:
-        text: the text.
+        text: the time that was parsed.
         layout: the elements of the layout, each with its text in Go and its pattern.
     """
     shown = f"parsing time {go_quote(text)}"

@@ -28,10 +28,10 @@ class AuthorityFiles:
 
     Args:
         flag: the flag that names the files, for errors.
-        files: the paths.
+        files: the paths of the bundles.
 
     Attributes:
-        files: the paths.
+        files: the paths of the bundles.
         pool: verifies client certificates. Its CAs are replaced when a file changes.
         pem: the content of the files.
 

@@ -62,7 +62,11 @@ class Vertex(NamedTuple):
 
 
 class NodeGraph:
-    """The graph of objects and the nodes that need them, kept up to date by watching storage."""
+    """The objects that each node needs, for the node authorizer, which lets a kubelet read only these.
+
+    An edge leads from an object, such as a Secret, to a node on which a pod uses it. The graph is kept up to date by
+    watching storage.
+    """
 
     def __init__(self, storage: StorageFactory) -> None:
         self._storage = storage
@@ -235,7 +239,7 @@ class _Contributions:
 
 
 class _Volumes:
-    """A watcher of PersistentVolumes, which passes their changes to the graph."""
+    """The receiver of PersistentVolumes from storage, which passes their claims and Secrets to the graph."""
 
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph

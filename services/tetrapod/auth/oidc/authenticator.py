@@ -51,7 +51,7 @@ class JwtAuthenticator:
     cluster. Until then, tokens of the issuer are rejected.
 
     Args:
-        config: the entry.
+        config: that entry.
         pool: sends requests to the issuer.
         algorithms: the accepted signing algorithms.
         disallowed: issuer URLs that the entry must not have.

@@ -15,7 +15,7 @@ from tetrapod.generic.storage.interface import Entry, ResourceStorage, Watch, Wa
 
 
 class DryRunStorage(ResourceStorage, Protocol):
-    """A storage that can simulate storing an object."""
+    """A storage of custom resources that can return how an object would read after a write, without storing it."""
 
     async def dry_run(self, entry: Entry) -> Entry:
         """Return the entry as it would be read back if it were stored, without storing it."""

@@ -25,7 +25,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class Version(NamedTuple):
-    """The definition and the store of one version."""
+    """The definition and the store with which requests for one version of a custom resource are served."""
 
     definition: ResourceDefinition
     store: CustomStore

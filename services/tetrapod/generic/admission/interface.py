@@ -20,7 +20,7 @@ DETAILED_ANNOTATIONS: Final = "audit annotations of level Request"
 
 
 class Equivalent(NamedTuple):
-    """A group-version and kind in which the objects of a request's resource are served."""
+    """A resource and kind that serve the same objects as the resource of a request, such as in another API version."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind

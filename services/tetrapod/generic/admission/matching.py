@@ -56,7 +56,7 @@ EXCLUDES_VIRTUAL: Final = "ExcludeAdmissionWebhookVirtualResources"
 
 
 class Exemption(Enum):
-    """Which webhooks or policies do not apply to a request."""
+    """The webhooks or policies that are skipped for a request: none, those of the API, or all."""
 
     NONE = "all apply"
     API = "only those in manifest files apply, because those of the API could lock the cluster out of repairing them"

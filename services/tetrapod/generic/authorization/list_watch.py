@@ -30,7 +30,7 @@ _MOMENT: Final = 0.05
 
 
 class Follower(Protocol):
-    """The receiver of the objects and changes that `StorageReflector` reads."""
+    """The receiver of the objects and changes that `StorageReflector` reads from storage, such as an index of roles."""
 
     def reset(self, entries: Sequence[Entry]) -> None:
         """Receive all stored objects. They replace everything received before."""

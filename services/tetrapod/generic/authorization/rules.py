@@ -276,7 +276,7 @@ class RuleSet:
 
 
 class _Listed:
-    """The rules listed so far for one SelfSubjectRulesReview."""
+    """Collects the rules for the status of one SelfSubjectRulesReview, up to a limit of characters."""
 
     def __init__(self) -> None:
         self.resource_rules: list[dict[str, Any]] = []

@@ -32,7 +32,7 @@ _BACKDATED: Final = datetime.timedelta(minutes=5)
 
 
 class Authority:
-    """A certificate authority: its certificate and key, with which it issues certificates."""
+    """A certificate authority, with its certificate and private key; it issues serving and client certificates."""
 
     def __init__(self, certificate: x509.Certificate, key: Any) -> None:
         self._certificate = certificate

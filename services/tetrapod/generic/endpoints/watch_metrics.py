@@ -27,7 +27,7 @@ TO_INITIAL_END: Final = Histogram(
 
 
 class Sent:
-    """Counts the sent events of one resource (group, version, resource), and their sizes."""
+    """Counts the watch events sent for one resource (group, version, resource), and their bytes, in the metrics."""
 
     __slots__ = ("_bucket", "_last", "_row")
 

@@ -33,7 +33,7 @@ _KNOWN: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:s
 
 
 class _Result:
-    """The counter and the histogram of the attempts with one result."""
+    """The metrics of authentication or authorization attempts with one result: their number and their duration."""
 
     def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
         self._attempts = attempts.row((result,))

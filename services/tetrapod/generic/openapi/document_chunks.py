@@ -55,8 +55,9 @@ class Form(Protocol):
 
         Args:
             head: the members of the document before `paths`, not yet encoded; at least one.
-            paths: the results of `path` by path. Entries are removed when they are yielded, to free their memory.
-            definitions: the encoded definitions by name. The entries are removed.
+            paths: the encoded path items (results of `path`) by API path. Each is removed from the dictionary when it
+                is yielded, to save memory.
+            definitions: the encoded definitions by name. They are removed from the dictionary.
             tail: the members after `definitions`, not yet encoded; at least one.
         """
         ...
@@ -81,8 +82,9 @@ class FormV3(Protocol):
 
         Args:
             head: the document, not yet encoded, with empty `paths`, and `components` without schemas.
-            paths: the results of `path` by path. Entries are removed when they are yielded, to free their memory.
-            schemas: the results of `schema` by name. The entries are removed.
+            paths: the encoded path items (results of `path`) by API path. Each is removed from the dictionary when it
+                is yielded, to save memory.
+            schemas: the encoded schemas (results of `schema`) by name. They are removed from the dictionary.
         """
         ...
 
@@ -105,8 +107,8 @@ class JsonForm:
 
         Args:
             head: the members of the object before `paths`; at least one.
-            paths: the results of `path` by path. Entries are removed when they are yielded.
-            definitions: the results of `schema` with the kinds, by name. Entries are removed when they are yielded.
+            paths: the encoded path items (results of `path`) by API path. Each is removed when it is yielded.
+            definitions: the results of `schema` with the kinds, by name. Each is removed when it is yielded.
             tail: the members after `definitions`; at least one.
         """
         yield orjson.dumps(head)[:-1] + b',"paths":'
@@ -155,8 +157,8 @@ class JsonFormV3:
         Args:
             head: the document, in the order of its members. Its `paths` and `components.schemas` are replaced by those
                 of the next arguments.
-            paths: the results of `path` by path. Entries are removed when they are yielded.
-            schemas: the results of `schema` by name. Entries are removed when they are yielded.
+            paths: the encoded path items (results of `path`) by API path. Each is removed when it is yielded.
+            schemas: the encoded schemas (results of `schema`) by name. Each is removed when it is yielded.
         """
         separator = b"{"
         for key, value in head.items():

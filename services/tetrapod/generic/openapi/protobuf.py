@@ -81,8 +81,8 @@ def pairs(fields: tuple[int, ...], encoded: dict[str, bytes]) -> Iterator[bytes]
 
     Args:
         fields: the field numbers from the outermost message to the repeated (name, value) messages.
-        encoded: the encoded field 2 of each pair by name. Entries are removed as they are yielded, to free their
-            memory.
+        encoded: the encoded field 2 of each pair by name. Each is removed from the dictionary when it is yielded, to
+            save memory.
     """
     *outer, inner = fields
     heads: dict[str, bytes] = {}

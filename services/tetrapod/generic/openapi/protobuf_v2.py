@@ -44,9 +44,9 @@ class ProtobufForm:
 
         Args:
             head: the members before `paths`, not yet encoded.
-            paths: the results of `path` by path. Entries are removed when they are yielded.
-            definitions: the results of `schema` with the kinds, by name. All entries are removed before the first
-                definition is yielded.
+            paths: the encoded path items (results of `path`) by API path. Each is removed when it is yielded.
+            definitions: the results of `schema` with the kinds, by name. All are removed from the dictionary before the
+                first definition is yielded.
             tail: the members after `definitions`, not yet encoded.
         """
         yield body(_DOCUMENT, 16, head)

@@ -43,8 +43,9 @@ class ProtobufFormV3:
         Args:
             head: the document, not yet encoded. Its `paths` and `components.schemas` are replaced by those of the next
                 arguments; without the keys `paths` and `components` they are left out.
-            paths: the results of `path` by path. Entries are removed when they are yielded.
-            schemas: the results of `schema` by name. All entries are removed before the first one is yielded.
+            paths: the encoded path items (results of `path`) by API path. Each is removed when it is yielded.
+            schemas: the encoded schemas (results of `schema`) by name. All are removed from the dictionary before the
+                first one is yielded.
         """
         for key, value in head.items():
             if key == "paths":

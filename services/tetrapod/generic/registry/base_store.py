@@ -14,7 +14,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Declared(Protocol):
-    """The part of a `ResourceDefinition` that its store uses."""
+    """The attributes of a `ResourceDefinition` that its store reads. See there for their meaning."""
 
     @property
     def strategy(self) -> Strategy: ...

@@ -34,7 +34,7 @@ _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not matc
 
 
 async def create(store: BaseStore, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
-    """Create an object and return its entry; `obj` is modified.
+    """Create an object and return its entry, the stored revision with its JSON; `obj` is modified.
 
     If a generated name is taken, try again with another one. In a dry run, the entry is not stored.
 

@@ -181,7 +181,7 @@ class _AlreadyDeleting(Exception):
 
 
 class _DeleteNow(Exception):
-    """The object can be removed without being marked first. `entry` is its state."""
+    """The object can be removed without being marked as deleting first. `entry` is its stored revision."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry

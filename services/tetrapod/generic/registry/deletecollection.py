@@ -23,7 +23,7 @@ _WORKERS: Final = 8
 
 
 class Verbs(Protocol):
-    """The methods of a `Store` that `delete_collection` calls. A store may override them."""
+    """The methods of a `Store` that `delete_collection` calls. A subclass of `Store` may override them."""
 
     async def list(self, ctx: Context, query: ListQuery) -> ListPage: ...
 

@@ -21,7 +21,10 @@ from tetrapod.machinery.status import not_found
 
 
 class Store(BaseStore):
-    """The store of one resource: its verbs, for requests and for the server itself."""
+    """The store of one resource, with a method for each verb, for requests and for the server itself.
+
+    Objects are returned as entries (`Entry`): one stored revision of an object with its encoded JSON.
+    """
 
     @traced("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:

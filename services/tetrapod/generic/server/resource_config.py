@@ -169,7 +169,7 @@ def resource_config(settings: Sequence[str], *, flow_control: bool = False) -> R
 
 
 class _Explicit(NamedTuple):
-    """The group-versions and the resources that --runtime-config enables by their names."""
+    """The group-versions and resources that --runtime-config enables by name, and not by api/all or the like."""
 
     versions: Collection[GroupVersion]
     resources: Collection[GroupVersionResource]

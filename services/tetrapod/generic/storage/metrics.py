@@ -185,7 +185,7 @@ class _Timing:
 
 
 class _Cached(Protocol):
-    """The part of a `Cacher` that is read when metrics are scraped."""
+    """The attributes and methods of a `Cacher` that are read when metrics are scraped."""
 
     config: StorageConfig
 

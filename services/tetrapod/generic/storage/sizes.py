@@ -24,7 +24,7 @@ _TIMEOUT: Final = 1.0
 
 
 class Sized(Protocol):
-    """A store that can report its size."""
+    """A store that can return its size in bytes, for the metric."""
 
     async def size(self) -> int: ...
 

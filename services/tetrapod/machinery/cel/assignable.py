@@ -131,7 +131,7 @@ class Substitutions:
         If the existing binding is assignable to the type, the parameter is bound to the more general of the two.
 
         Args:
-            t1: the type.
+            t1: the type to which the parameter is bound, or which is compared with its binding.
             param: the type parameter.
 
         Returns:

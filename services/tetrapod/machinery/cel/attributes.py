@@ -227,8 +227,8 @@ def _apply(f: Frame, value: Any, qualifiers: list[Qualifier], own: int, *, optio
 
     Args:
         f: the frame, whose cost increases.
-        value: the value.
-        qualifiers: the fields and indexes.
+        value: the value of the variable or operand to which the qualifiers belong.
+        qualifiers: the fields and indexes that are selected one after another.
         own: the cost of the attribute itself; each qualifier that is applied costs 1 more.
         optional: whether `value` is the content of an optional, so that a missing field is not an error.
 

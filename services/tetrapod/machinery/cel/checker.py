@@ -449,7 +449,7 @@ def _instance(kind: CelType, fresh: Mapping[str, CelType]) -> CelType:
     """Return a type of an overload's signature with its type parameters replaced by those of `fresh`.
 
     Args:
-        kind: the type.
+        kind: the type of the result or of a parameter in the signature.
         fresh: the replacements by name of the type parameter. Parameters without one are kept.
     """
     if kind.kind == "param":

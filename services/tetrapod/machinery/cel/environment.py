@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Meter:
-    """A counter of costs, to which each evaluation that is given it adds its cost, even if it fails."""
+    """The sum of the costs of several evaluations. Pass it to an evaluation, which adds its cost even if it fails."""
 
     cost: int = 0
 

@@ -208,7 +208,7 @@ class FieldManager:
         The object is an existing one without managed fields.
 
         Args:
-            live: the object.
+            live: the existing object, before the apply request.
 
         Raises:
             StatusError: 400 if the object does not match its schema.
@@ -225,7 +225,7 @@ class FieldManager:
         """Return all schema errors of an object as one text, for the message of a response.
 
         Args:
-            live: the object.
+            live: the existing object.
             error: the error that was raised for it, whose text is the result if validation finds no error.
         """
         errors = validate(self._convert(live, self._version), self._type_for(self._version), allow_duplicates=True)

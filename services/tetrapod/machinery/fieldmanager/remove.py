@@ -18,8 +18,8 @@ def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
     As upstream, a map or list that loses all its members, and one that is atomic or empty, becomes None.
 
     Args:
-        value: the value.
-        fields: the set of members to remove.
+        value: the object, or a value in it.
+        fields: the set of members to remove, as paths that begin at the value.
         of: the type of the value.
     """
     kind = of.kind_of(value)

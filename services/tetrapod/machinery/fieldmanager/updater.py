@@ -57,7 +57,7 @@ class Conflicts(Exception):
 
 
 class Updater:
-    """The rules of ownership for the objects of one kind."""
+    """Computes which manager owns which fields after an update or an apply of an object of one kind."""
 
     def __init__(
         self,

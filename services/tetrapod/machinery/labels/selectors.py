@@ -238,7 +238,7 @@ class Selector:
 
 
 class _Nothing(Selector):
-    """The selector of a missing LabelSelector object, which selects no object."""
+    """The selector for a LabelSelector field that is unset (null), which matches no object."""
 
     __slots__ = ()
 

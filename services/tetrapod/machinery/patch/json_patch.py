@@ -260,7 +260,7 @@ class _Document:
         """Return the value at a path, or None if the object there has no such member.
 
         Args:
-            path: the path.
+            path: the JSON pointer of an operation, such as `/spec/replicas`.
             missing: the error text for a container on the path that does not exist; the path is appended.
             failed: the error text for an index that does not exist.
 
@@ -277,7 +277,7 @@ class _Document:
         """Return the object or list that contains the last part of a path, and that part without escapes.
 
         Args:
-            path: the path.
+            path: the JSON pointer of an operation, such as `/spec/replicas`.
             missing: the error text for a container that does not exist.
             write: whether the caller may modify the container; it and those above it are then copied if necessary.
 

@@ -74,9 +74,9 @@ def read_size(data: bytes, position: int, end: int) -> tuple[int, int]:
     """Return the positions where the bytes of a length-delimited field begin and end.
 
     Args:
-        data: the data.
-        position: the position of the length, after the tag.
-        end: the end of the message.
+        data: the bytes that contain the encoded message.
+        position: the index in `data` of the field's length, after the tag.
+        end: the index in `data` at which the message ends.
 
     Raises:
         DecodeError: the field extends beyond its message.
@@ -99,10 +99,10 @@ def skip(data: bytes, position: int, end: int, key: int, message: str) -> int:
     """Return the position after an unknown field.
 
     Args:
-        data: the data.
-        position: the position after the tag.
-        end: the end of the message.
-        key: the tag.
+        data: the bytes that contain the encoded message.
+        position: the index in `data` after the field's tag.
+        end: the index in `data` at which the message ends.
+        key: the tag: the field number and the wire type.
         message: the name of the message, for errors.
 
     Raises:

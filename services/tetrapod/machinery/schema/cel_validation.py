@@ -278,7 +278,7 @@ class RuleValidator:
         """Evaluate the messageExpression of a rule that failed, and subtract its cost from the budget.
 
         Args:
-            rule: the rule.
+            rule: the compiled rule that failed.
             values: the values of its CEL variables.
             run: the validation, whose budget is reduced.
 

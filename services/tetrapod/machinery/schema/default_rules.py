@@ -184,7 +184,7 @@ def _surround(value: Any, steps: tuple[str | None, ...]) -> Object:
     """Return the object that contains `value` at the end of `steps` and nothing else.
 
     Args:
-        value: the value.
+        value: the innermost value, a default.
         steps: property names, the outermost first; None is a list of one item. The first must be a name.
     """
     for step in reversed(steps):

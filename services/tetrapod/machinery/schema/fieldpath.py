@@ -19,12 +19,12 @@ class PathError(ValueError):
 
 
 def resolve(text: str, schema: Object | None, *, arrays: bool = True) -> tuple[str, Object | None]:
-    """Return the normal form of a path, and the schema of the field that it refers to.
+    """Return the normal form of a field path in a CRD, and the schema of the field that it refers to.
 
     The schema is None if the field has none.
 
     Args:
-        text: the path.
+        text: the path, such as `.spec.replicas` or `['a.b']`.
         schema: the schema of the object in which the path begins.
         arrays: whether the notation with brackets is allowed.
 

@@ -280,7 +280,7 @@ def _take(budget: Object, pod: str) -> None:
 
     Raises:
         StatusError: 429, the status is outdated or allows no disruption; 403, disruptionsAllowed is negative or
-            disruptedPods has too many entries.
+            disruptedPods has too many pods.
     """
     budget_status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]

@@ -58,7 +58,10 @@ class Change(Protocol):
 
 
 class Evaluator(Protocol):
-    """Computes the effect of writes on usage, for the kinds of one service."""
+    """Computes how a write changes the usage that ResourceQuota limits.
+
+    Each service, such as core, has an implementation for the resources that it serves.
+    """
 
     def updates(self, attributes: Attributes) -> bool:
         """Return whether an update of this resource or subresource can change usage; else ResourceQuota ignores it."""

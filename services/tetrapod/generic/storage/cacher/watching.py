@@ -68,7 +68,7 @@ class CacheWatch:
         """Set the initial state: the watch begins with an ADDED event for each object that matches the selectors.
 
         Args:
-            snapshot: the objects.
+            snapshot: the objects that exist when the watch begins.
             end: the bookmark that closes the initial events; None if the client did not ask for it.
         """
         self._snapshot.extend(snapshot)
