@@ -291,6 +291,7 @@ CASES: Final = [
             }
         },
     ),
+    _service("IP families", lambda n: {"ports": [{"port": 1}], "ipFamilies": ["IPv4", "IPv6"] * n}),
     _service("ports", lambda n: {"ports": [{"port": i % 65_000 + 1, "name": f"p{i}"} for i in range(n)]}),
     _service("one port again and again", lambda n: {"ports": [{"port": 80, "name": "p"}] * n}),
     _service(
