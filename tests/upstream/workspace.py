@@ -111,11 +111,11 @@ def _module_cache() -> Path:
 def _copy(source: Path, target: Path) -> None:
     """Copy a module, by links if the two directories are on one file system.
 
-    Scripts become executable. In the module cache no file is.
+    Scripts become executable, which no file in the module cache is, except for one that tests need as it is.
     """
 
     def link(file: str, other: str) -> str:
-        if file.endswith(".sh"):
+        if file.endswith(".sh") and not file.endswith("-not-executable.sh"):
             shutil.copyfile(file, other)
             os.chmod(other, 0o755)
             return other
