@@ -13,7 +13,7 @@ from tetrapod.cli.prepare import prepare
 
 @click.group()
 def serve() -> None:
-    """Run one of the four services on its own, over etcd."""
+    """Run one service on its own, over etcd: aggregator, core, extensions or auth."""
 
 
 def _serve_command(name: str) -> ProgramCommand:

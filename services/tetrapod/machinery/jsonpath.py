@@ -263,7 +263,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def _descend(values: list[Any]) -> Iterator[Any]:
-    """Yield every array and object at any depth that is not empty, each before its contents, starting with `values`."""
+    """Yield every non-empty array and object among `values` and at any depth below them, each before its contents."""
     for value in values:
         inner = _children(value)
         if inner:

@@ -282,8 +282,10 @@ class _RuleRights:
     def _prepare(self) -> None:
         """Precompute the data with which `_count` avoids visiting each combination of values.
 
-        For each list this is: the number of values that the same held rules cover, and the union of these sets of
-        rules. For each list with those behind it: the intersection of the sets, and the number of combinations.
+        The lists are those of one rule: verbs, API groups, resources and names. A set of held rules is an integer with
+        a bit for each. This computes for each list how many of its values each set of held rules covers, and the
+        union of these sets. For each list together with all lists after it, it computes the intersection of the sets
+        and the number of combinations of values.
         """
         self._kinds = [
             list(Counter(map(covering.__getitem__, listed)).items())

@@ -49,7 +49,10 @@ class TrustBundlePublisher:
         self._bundles.handlers.append(self._on_bundle)
 
     async def run(self) -> None:
-        """Follow the ClusterTrustBundles of the signer until cancelled."""
+        """Create, restore and delete ClusterTrustBundles of the signer until cancelled.
+
+        The bundle of the CA is kept as it must be. All other bundles of the signer are deleted.
+        """
         if not self._ca:
             return
         async with asyncio.TaskGroup() as group:

@@ -44,7 +44,7 @@ class Serving:
             converts objects; then each other version has a store of its own.
         admission: the admission chain, which rejects creates while the definition is terminating.
         idle: an event that is set while no request is being handled.
-        currency: the revision after which all written objects match this revision of the definition.
+        currency: the resourceVersion of the store after which all objects are written as this definition describes.
 
     Args:
         crd: the revision of the definition.

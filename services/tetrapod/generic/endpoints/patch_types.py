@@ -243,7 +243,7 @@ class DocumentPatching(Patching):
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the patched object as Go encodes it, with the characters that Go escapes in HTML."""
+        """Return the patched object as Go's encoding/json writes it: `<`, `>` and `&` as Unicode escapes."""
         return json_serializer.go_escaped(self._text(current)).decode()
 
     def _text(self, current: Object) -> bytes:

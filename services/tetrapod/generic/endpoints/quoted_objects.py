@@ -114,9 +114,12 @@ def _fields(definition: str) -> tuple[str, ...]:
 
 
 def touched_by_merge(patch: Any) -> Touched | None:
-    """Return the objects that a merge patch traverses. If it sets a list, everything in the list counts as traversed.
+    """Return the members of the patched object that a merge patch names, if their new values are objects or lists.
 
-    The result is None for a value that is neither object nor list.
+    All members of a list that the patch sets are included. Error messages quote these objects with sorted members.
+
+    Returns:
+        A tree of member names; None if `patch` is neither an object nor a list.
     """
     if isinstance(patch, dict):
         return Touched({name: below for name, value in patch.items() if (below := touched_by_merge(value)) is not None})

@@ -251,7 +251,7 @@ class _Serving:
     async def _send(self, frames: list[bytes]) -> bool:
         """Write frames (encoded events), compressing them only for this watch.
 
-        Return False if events cannot be encoded in the negotiated form, so that the watch must end.
+        Return False if the watch must end: the frames contain an error instead of an event that could not be encoded.
         """
         return self._write(
             frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames
@@ -265,7 +265,7 @@ class _Serving:
             written: the bytes to send: the frames, or their compressed blocks.
 
         Returns:
-            False if events cannot be encoded in the negotiated form, so that the watch must end.
+            False if the watch must end: the frames contain an error instead of an event that could not be encoded.
         """
         if self._separate:
             return self._write_separately(frames)

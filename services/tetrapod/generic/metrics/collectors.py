@@ -362,7 +362,10 @@ class HistogramFunction(Metric):
         self._read = rows
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Return (label values, row) pairs. The rows of "unexpected" label values are added up."""
+        """Return (label values, row) pairs, in which a row is one of `Histogram.row`.
+
+        The rows of series whose label values became "unexpected" (--allow-metric-labels) are added up.
+        """
         rows: dict[tuple[str, ...], list[float]] = {}
         for labels, row in self._read():
             key = constrained(self.name, self.labels, labels)

@@ -42,10 +42,7 @@ class Content:
     compressed: bool = False
 
     def without_body(self, request: Request) -> Response | None:
-        """Return a response without body (304 or 412) if the conditional headers require one, otherwise None.
-
-        `pieces` is not used.
-        """
+        """Return a response without body (304 or 412) if the conditional headers require one, otherwise None."""
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
                 headers = self._validators()

@@ -138,9 +138,10 @@ class FairScheduler:
 
     @types.coroutine
     def run(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Await `work` and return its result. Call it once the request may run.
+        """Await `work`, the handling of a request, and return its result.
 
-        Each time `work` has waited for something, it is scheduled again as a request of `flow`.
+        Call it after `flow` has been permitted to run the request. Each time `work` has waited for something, it is
+        scheduled again as a request of `flow`.
         """
         if self._disabled:
             unscheduled: T = yield from work

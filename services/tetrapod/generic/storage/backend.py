@@ -128,7 +128,10 @@ class LeaseNotFound(Exception):
 
 
 class BackendWatch(Protocol):
-    """An open watch, which is iterated for batches. The iteration ends by raising `Compacted` or `Unavailable`."""
+    """An open watch. Iterating it yields batches of events, in the order of their revisions.
+
+    The iteration ends by raising `Compacted` or `Unavailable`.
+    """
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]: ...
 

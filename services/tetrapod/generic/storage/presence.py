@@ -45,9 +45,10 @@ class Presence:
         return resource in self._present
 
     def follow(self, groups: Collection[str]) -> None:
-        """Observe exactly these API groups from now on; the resources of all other groups are removed from the set.
+        """Find out, from now on, which resources of exactly these API groups have stored objects.
 
-        It starts a task for each new group and returns before the group has been scanned.
+        Resources of all other groups no longer count as present. A task is started for each new group. This returns
+        before the tasks have looked for objects.
         """
         for group in self._tasks.keys() - set(groups):
             self._tasks.pop(group).cancel()

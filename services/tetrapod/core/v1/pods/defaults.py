@@ -28,7 +28,11 @@ def set_defaults(pod: Object) -> None:
 
 
 def _alias_addresses(status: Object) -> None:
-    """Set podIP to the first of podIPs, or podIPs to podIP alone if podIP differs from its first entry."""
+    """Make podIP and the first entry of podIPs equal.
+
+    If podIP is set, it wins: podIPs becomes podIP alone where its first entry differs. If it is not set, it becomes the
+    first entry.
+    """
     first, addresses = status.get("podIP"), status.get("podIPs")
     if first and (not addresses or addresses[0].get("ip") != first):
         status["podIPs"] = [{"ip": first}]

@@ -114,7 +114,7 @@ class Window:
 
     @property
     def free(self) -> int:
-        """The number of changes that can be added in front without exceeding the maximum."""
+        """The number of older changes that can be added before the oldest one without exceeding the maximum."""
         return max(self._most - len(self._changes), 0)
 
     def extend(self, changes: Sequence[Change], start: int) -> None:
