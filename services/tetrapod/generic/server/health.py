@@ -164,13 +164,13 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=place)
 
 
-def _group(name: str) -> str:
-    """Return the name that excludes a check together with others, or "".
+def _group(name: str) -> str | None:
+    """Return the name that excludes a check together with others, or None for a check that has no such name.
 
     Upstream: pkg/server/options/etcd.go, NamedGroupedCheck
     """
     override = _OVERRIDE.fullmatch(name)
-    return "" if override is None else f"etcd{override['readiness'] or ''}"
+    return f"etcd{override['readiness'] or ''}" if override is not None else None
 
 
 def _single(failure: str | None) -> Response:
