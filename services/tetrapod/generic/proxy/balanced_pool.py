@@ -170,12 +170,10 @@ class BalancedPool(BackendPool):
 
 @lru_cache(1024)
 def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIAL_SECONDS) -> Endpoint:
-    over_tls = tls is not None and not address.host.startswith("/")
+    if address.host.startswith("/"):  # from a flag, as no lookup returns a path
+        return Endpoint(address.host, address.port, None, dial_timeout, is_unix=True)
     return Endpoint(
-        address.host,
-        address.port,
-        replace(tls, server_name=address.name) if tls is not None and over_tls else None,
-        dial_timeout,
+        address.host, address.port, None if tls is None else replace(tls, server_name=address.name), dial_timeout
     )
 
 

@@ -23,11 +23,13 @@ class Endpoint:
     Requests to equal endpoints share connections.
 
     Attributes:
-        host: the host name or IP address, or the path of a Unix socket, which begins with a slash.
+        host: the host name or IP address, or the path of a Unix socket.
         port: the port; 0 for a Unix socket.
         tls: the TLS configuration; None for plain HTTP.
         dial_timeout: the timeout in seconds for establishing a connection.
         http2: whether HTTP/2 is spoken without TLS, which only servers at Unix sockets support.
+        is_unix: whether `host` is the path of a Unix socket, without TLS. It never follows from the form of `host`,
+            which a user may have chosen, as an address in the status of a Node.
         authority: host and port in the form of a URL; `localhost` for a Unix socket.
     """
 
@@ -36,17 +38,13 @@ class Endpoint:
     tls: ClientTLS | None = None
     dial_timeout: float = field(default=DIAL_TIMEOUT, compare=False)
     http2: bool = False
+    is_unix: bool = False
     authority: str = field(init=False, compare=False)
     _offering_http2: Endpoint | None = field(init=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         authority = _LOCAL if self.is_unix else join_host_port(self.host, self.port)
         object.__setattr__(self, "authority", authority)
-
-    @property
-    def is_unix(self) -> bool:
-        """Whether the endpoint is a Unix socket."""
-        return self.host.startswith("/")
 
     @property
     def permits_http2(self) -> bool:
@@ -85,7 +83,7 @@ def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
     """
     url_parts = urlsplit(url)
     if url_parts.scheme == "unix" and url_parts.netloc.startswith("%2F"):
-        endpoint = Endpoint(unquote(url_parts.netloc), 0)
+        endpoint = Endpoint(unquote(url_parts.netloc), 0, is_unix=True)
         return endpoint, _target(url_parts), endpoint.authority
     if url_parts.scheme not in ("http", "https") or not url_parts.hostname:
         raise BackendError(f"unsupported URL {url!r}", no_response=True)
