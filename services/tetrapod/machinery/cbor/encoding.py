@@ -20,6 +20,7 @@ from tetrapod.machinery.gvk import Object
 MAGIC: Final = b"\xd9\xd9\xf7"
 """The tag of self-described CBOR, with which every body and every stored value begins."""
 
+_INT64: Final = 1 << 63
 _UNSIGNED: Final = 0x00
 _NEGATIVE: Final = 0x20
 _BYTES: Final = 0x40
@@ -75,6 +76,8 @@ def _item(value: Any) -> bytes:
         return b"\xf5" if value else b"\xf4"
     if kind is float:
         return _float(value)
+    if not -_INT64 <= value < _INT64:  # JSON's text of a float without a fraction
+        return _float(float(value))
     return _head(_UNSIGNED, value) if value >= 0 else _head(_NEGATIVE, -1 - value)
 
 

@@ -37,6 +37,11 @@ def test_numbers_have_their_shortest_form() -> None:
     assert cbor.encode(-0.0).removeprefix(cbor.MAGIC).hex() == "f98000"
 
 
+def test_integers_that_json_wrote_for_large_floats_are_floats() -> None:
+    for number in (1 << 63, 10**19, (1 << 64) - 1, 10**300, -(1 << 63) - 1, -(10**19)):
+        assert cbor.decode(cbor.encode({"x": number})) == {"x": float(number)}
+
+
 def test_objects_of_responses_begin_with_any_member() -> None:
     obj = {"kind": "A", "apiVersion": "v1", "metadata": {}}
     encodings = {cbor.shuffled(obj) for _ in range(100)}
