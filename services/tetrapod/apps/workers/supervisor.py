@@ -177,6 +177,9 @@ class Supervisor:
         self._accepting = possible
 
     def _accept(self, listener: socket.socket) -> None:
+        # The other listener may have been ready as well.
+        if self._waiting is not None or time.monotonic() < self._accept_due:
+            return
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 connection, _ = listener.accept()
