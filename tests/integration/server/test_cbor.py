@@ -196,6 +196,14 @@ def test_bodies_that_are_not_the_custom_object_are_rejected(server: Server, body
     assert (rejected.status, rejected.message) == (400, message)
 
 
+def test_delete_options_that_are_not_acceptable_are_rejected(server: Server) -> None:
+    assert call(server, "POST", CONFIG_MAPS, config_map("kept")).status == 201
+    for body in (b"\xa1\x41\x61\xf7", b"\xa1\x41\x61", b"\x80" * 2000):
+        answer = call(server, "DELETE", f"{CONFIG_MAPS}/kept", body)
+        assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+    assert call(server, "GET", f"{CONFIG_MAPS}/kept").status == 200
+
+
 def test_apply_configurations_that_cannot_be_decoded_are_rejected(server: Server) -> None:
     for body, text in (
         (b"", "EOF"),
@@ -275,6 +283,10 @@ def test_custom_resources_are_stored_as_cbor_while_the_gate_is_enabled(tmp_path:
         large = widget("large", text="x" * 100_000)
         assert call(server, "POST", WIDGETS, large).status == 201
         assert call(server, "POST", WIDGETS, widget("cbor", size=2)).status == 201
+        body = json.dumps(widget("number", ratio=1e19)).encode()
+        assert call(server, "POST", WIDGETS, body, content_type=JSON, accept=JSON).status == 201
+        assert call(server, "GET", f"{WIDGETS}/number").body["spec"] == {"ratio": 1e19}
+        assert call(server, "DELETE", f"{WIDGETS}/number").status == 200
         names = [item["metadata"]["name"] for item in call(server, "GET", WIDGETS).body["items"]]
         assert names == ["cbor", "json", "large"]
         obj = call(server, "GET", f"{WIDGETS}/json").body

@@ -18,6 +18,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer
@@ -68,6 +69,21 @@ def _success(scope: Scope, name: str, uid: str) -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
+async def _decode_cbor(body: bytes) -> Object:
+    """Return the DeleteOptions in a CBOR body, decoded in a thread if the body is large.
+
+    Raises:
+        DecodeError: the body cannot be decoded.
+        StatusError: 400, the body has items that are not acceptable.
+    """
+    from tetrapod.generic.endpoints.cbor_bodies import UnfitBodyError, decode_object
+
+    try:
+        return await offloaded(is_large(body), decode_object, body, _DELETE_OPTIONS)
+    except UnfitBodyError as error:
+        raise bad_request(str(error)) from None
+
+
 async def read_delete_options(scope: Scope, request: Request) -> Object:
     """Return the DeleteOptions of the body, or of the query if the body is empty.
 
@@ -84,9 +100,7 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         if media_type == PROTOBUF:
             decoded = protobuf.decode(body, _DELETE_OPTIONS)
         elif media_type == CBOR:
-            from tetrapod.generic.endpoints.cbor_bodies import decode_object
-
-            decoded = decode_object(body, _DELETE_OPTIONS)
+            decoded = await _decode_cbor(body)
         else:
             decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
     except DecodeError as error:

@@ -454,6 +454,7 @@ class CborFrames(Frames):
         from tetrapod.machinery import cbor
 
         self._cbor = cbor
+        self.at_once = FORMED_AT_ONCE
         self._key = (CBOR, scope.kind.api_version)
 
     def headers(self) -> HeaderList:

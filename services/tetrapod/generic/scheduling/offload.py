@@ -30,6 +30,8 @@ _MANY_MEMBERS: Final = 1000
 """Commas or lines from which on a body is large. An empty container has three bytes, and its validation takes 20 µs."""
 _SMALL_MESSAGE: Final = 8192
 """Bytes from which on a protobuf message is large, whose members are not counted."""
+_SMALL_CBOR: Final = 1024
+"""Bytes from which on a CBOR body is large. An empty container has one byte."""
 _THREADS: Final = 2
 
 _P = ParamSpec("_P")
@@ -39,12 +41,13 @@ _T = TypeVar("_T")
 def is_large(body: bytes) -> bool:
     """Return whether a body has so many bytes or members that its object is decoded and validated in a thread."""
     size = len(body)
+    if body and body[0] >= 0x80:  # CBOR
+        return size >= _SMALL_CBOR
     if size < _SMALL:
         return False
     if size >= LARGE or body.count(b",") > _MANY_MEMBERS:
         return True
-    binary = body.startswith(b"k8s\0") or body[0] >= 0x80  # protobuf or CBOR
-    return size >= _SMALL_MESSAGE if binary else body.count(b"\n") > _MANY_MEMBERS
+    return size >= _SMALL_MESSAGE if body.startswith(b"k8s\0") else body.count(b"\n") > _MANY_MEMBERS
 
 
 class _LargeWork:
