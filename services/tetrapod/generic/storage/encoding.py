@@ -65,7 +65,8 @@ def splice(stored: bytes, revision: int) -> bytes:
     if head is None:
         stored = _normalized(stored)
         head = HEAD.match(stored)
-        assert head is not None
+        if head is None:
+            raise CorruptObject("a stored value has no valid kind, apiVersion or metadata")
     at = head.end()
     if stored.endswith(b"\n"):  # kube-apiserver's encoder ends every value with a newline
         stored = stored[:-1]

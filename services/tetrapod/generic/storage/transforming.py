@@ -158,7 +158,7 @@ class ConvertedBackend(TransformingBackend):
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         try:
             value = self._convert(kv.value)
-        except (ValueError, AttributeError, TypeError):
+        except (LookupError, ValueError, AttributeError, TypeError):
             return kv  # the cache reports it as an object that cannot be decoded
         return type(kv)(kv.key, value, kv.mod_revision, kv.create_revision, kv.lease)
 
