@@ -83,7 +83,10 @@ def _remove_stale(path: str) -> None:
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)  # a server that hangs accepts no connections
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             remove_socket(path)
+        except BlockingIOError:
+            return
