@@ -5,8 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-_OWN_REFERENCES: Final = 2
-"""References to a value that only one local variable holds: the variable, and the argument of `sys.getrefcount`."""
+
+def _own_references() -> int:
+    value: list[Any] = []
+    return sys.getrefcount(value)
+
+
+_OWN_REFERENCES: Final = _own_references()
+"""The result of `sys.getrefcount` for a value that only one local variable holds. It is 2 up to CPython 3.13, and 1
+from 3.14 on, where the argument is a borrowed reference.
+"""
 _AT_ONCE: Final = 4096
 """Members of a container that are freed at once: about a millisecond if each is a tuple of texts."""
 
