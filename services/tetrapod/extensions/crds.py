@@ -125,9 +125,10 @@ class Crd:
     def serving_key(self) -> tuple[Any, ...]:
         """A key that is equal for two revisions if they serve custom resources alike.
 
-        It consists of uid, generation and accepted names.
+        It consists of uid, generation and accepted names. A definition that was written past the API may have no
+        generation. Its revision stands in for that, so every write changes the key.
         """
-        return (self.uid, self.generation, self.accepted)
+        return (self.uid, self.generation or self.entry.revision, self.accepted)
 
 
 class Names(NamedTuple):

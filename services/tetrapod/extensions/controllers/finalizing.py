@@ -69,7 +69,7 @@ class FinalizingController(CrdController):
     def __init__(self, crds: Crds, client: Client, serving_of: ServingOf) -> None:
         super().__init__(crds, client)
         self._serving_of = serving_of
-        self._checks: dict[str, int] = {}  # the number of checks for remaining objects, by the uid of the definition
+        self._checks: dict[str, int] = {}  # the number of checks for remaining objects, by the name of the definition
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         if new is None or not new.deleting:
@@ -80,10 +80,12 @@ class FinalizingController(CrdController):
     async def sync(self, name: str) -> None:
         crd = self.crds.get(name)
         if crd is None or not crd.deleting:
+            self._checks.pop(name, None)
             return
         obj: Object | None = crd.object()
         assert obj is not None
         if CLEANUP_FINALIZER not in (obj["metadata"].get("finalizers") or ()):
+            self._checks.pop(name, None)
             return
         if not equivalent(find_condition(obj, TERMINATING), _IN_PROGRESS):
             put(obj, _IN_PROGRESS)
@@ -124,7 +126,7 @@ class FinalizingController(CrdController):
         if remaining:
             self.queue.add_after(crd.name, _CHECK_AGAIN)
             return False
-        self._checks.pop(crd.uid, None)
+        self._checks.pop(crd.name, None)
         put(obj, _COMPLETED)
         return True
 
@@ -134,7 +136,7 @@ class FinalizingController(CrdController):
         The first call for a definition, and every `_DELETE_AGAIN`th call, first deletes all custom resources.
         """
         store = (await self._serving_of(crd)).store
-        checks = self._checks.get(crd.uid, 0)
+        checks = self._checks.get(crd.name, 0)
         if checks % _DELETE_AGAIN == 0:
             everything = await store.list(Context(), ListQuery())
             # one namespace after the other, as upstream does
@@ -142,7 +144,7 @@ class FinalizingController(CrdController):
                 await store.delete_collection(
                     Context(namespace=namespace, version=crd.storage_version), {}, ListQuery()
                 )
-        self._checks[crd.uid] = checks + 1
+        self._checks[crd.name] = checks + 1
         return bool((await store.list(Context(), ListQuery(limit=1))).entries)
 
 
