@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Final
 
 STORE: Final = "etcd"
@@ -25,6 +25,16 @@ def measured_store(layers: MutableMapping[str, float]) -> Iterator[None]:
         yield
     finally:
         _layers.reset(token)
+
+
+def context_without_request() -> Context:
+    """Return a copy of the current context in which requests to the store belong to no client's request.
+
+    Background tasks that a client's request starts run in it, because they outlive that request.
+    """
+    context = copy_context()
+    context.run(_layers.set, None)
+    return context
 
 
 def add_store_latency(seconds: float) -> None:

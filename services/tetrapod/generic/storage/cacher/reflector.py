@@ -30,6 +30,7 @@ from tetrapod.generic.storage.backend import (
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.encoding import CorruptObject
+from tetrapod.generic.storage.latency import context_without_request
 from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
 from tetrapod.machinery.failure import Failure, result_of
 from tetrapod.machinery.gvk import GroupResource
@@ -89,7 +90,9 @@ class Reflector:
     def begin(self) -> None:
         """Start the background task that fills and follows the cache, unless it has been started."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
+            self._task = asyncio.create_task(
+                self._run(), name=f"reflector {self._prefix}", context=context_without_request()
+            )
 
     async def ready(self) -> None:
         """Wait without a time limit until the cache has been filled, starting to fill it if necessary.
@@ -120,7 +123,7 @@ class Reflector:
         started = time.monotonic()
         reached = self._cache.reached(revision)
         if self._progress_requests is None:
-            self._progress_requests = asyncio.create_task(self._request_progress())
+            self._progress_requests = asyncio.create_task(self._request_progress(), context=context_without_request())
         try:
             async with asyncio.timeout(seconds):
                 await reached
