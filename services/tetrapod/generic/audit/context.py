@@ -24,7 +24,7 @@ from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded, to_the_end
-from tetrapod.generic.storage.latency import measured_store
+from tetrapod.generic.storage.latency import STORE, measured_store
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.user import UserInfo
@@ -271,7 +271,8 @@ class AuditContext:
     def take(self, data: Object) -> None:
         """Add the audit data that a peer service collected for this request, when the aggregator has proxied it there.
 
-        These are annotations, objectRef, latencies, the Status of a rejection and the request object.
+        These are annotations, objectRef, latencies, the Status of a rejection and the request object. Both servers send
+        requests to the store, so their latencies of that layer are added. Of other layers, that of this server counts.
 
         Args:
             data: the result of `findings` in the process of the peer service, decoded from a response header.
@@ -283,7 +284,9 @@ class AuditContext:
             request.state[DETAILED_ANNOTATIONS] = detailed
         if data.get("objectRef"):
             self._reference = data["objectRef"]
-        self._layers = {**(data.get("layers") or {}), **self._layers}
+        layers = self._layers  # changed in place, because `measured_store` adds to it
+        for layer, seconds in (data.get("layers") or {}).items():
+            layers[layer] = layers.get(layer, 0.0) + seconds if layer == STORE else layers.get(layer, seconds)
         if "refusal" in data:
             self.record_status(data["refusal"])
         if "requestObject" in data:
