@@ -105,11 +105,11 @@ class KeyCache:
         except SignerError as error:
             raise error.within("while getting externally supported jwt signing keys") from None
         keys, timestamp = _keys_of(response), _timestamp_of(response)
-        before = (self._timestamp, [(key.id, key.published) for key in self._keys])
+        changed = (self._timestamp, self._keys) != (timestamp, keys)
         self._keys, self._timestamp = keys, timestamp
         self._refresh_at = self._clock() + response.refresh_hint_seconds
         metrics.record_data(timestamp)
-        if before != (timestamp, [(key.id, key.published) for key in keys]):
+        if changed:
             for listener in self.listeners:
                 listener()
 
