@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tetrapod.generic.admission.configuration import Uninitialized
-from tetrapod.generic.admission.manifests.source import ManifestLoader, Manifests, ManifestSource
+from tetrapod.generic.admission.manifests.source import ManifestLoader, Manifests, ManifestSource, is_manifest_error
 from tetrapod.machinery.golang.quoting import go_quote
 
 T = TypeVar("T")
@@ -37,7 +37,9 @@ def follow_manifests(
     assert load is not None
     try:
         source = ManifestSource(plugin, directory, partial(load, kind=kind), convert)
-    except ValueError as error:
+    except Exception as error:
+        if not is_manifest_error(error):
+            raise
         subject = "policy" if kind.endswith("Policy") else "webhook"
         text = f"failed to load static {subject} manifests from {go_quote(directory)}: {error}"
         raise Uninitialized(plugin, text) from None

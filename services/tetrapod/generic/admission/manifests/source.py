@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tetrapod.generic.admission.manifests import metrics
 from tetrapod.generic.configuration.watching import watch
+from tetrapod.machinery.depth import is_depth_error
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,11 @@ class ManifestLoader(Protocol):
         ...
 
 
+def is_manifest_error(error: Exception) -> bool:
+    """Return whether an exception means that manifests cannot be read, are invalid, or nest too deeply."""
+    return isinstance(error, ValueError) or is_depth_error(error)
+
+
 class ManifestSource(Generic[T]):
     """The webhooks or policies of one plugin. A failed reload keeps the current ones.
 
@@ -64,6 +70,7 @@ class ManifestSource(Generic[T]):
 
     Raises:
         ValueError: the manifests cannot be read, or are invalid.
+        RecursionError, TypeError: they nest too deeply (see `is_manifest_error`).
     """
 
     def __init__(
@@ -88,16 +95,17 @@ class ManifestSource(Generic[T]):
     async def _reload(self) -> None:
         try:
             manifests = await asyncio.to_thread(self._load, self._directory)
-        except ValueError as error:
-            log.error("reloading the manifests of %s in %s: %s", self._plugin, self._directory, error)
+            if manifests.digest == self._digest:
+                return
+            self.items = self._convert(manifests)
+        except Exception as error:
+            trace = None if is_manifest_error(error) else error
+            log.error("reloading the manifests of %s in %s: %s", self._plugin, self._directory, error, exc_info=trace)
             metrics.record_failure(self._plugin)
             return
-        if manifests.digest == self._digest:
-            return
-        self.items = self._convert(manifests)
         self._digest = manifests.digest
         log.info("reloaded the manifests of %s in %s", self._plugin, self._directory)
         metrics.record_success(self._plugin, manifests.digest)
 
 
-__all__ = ["ManifestLoader", "ManifestSource", "Manifests"]
+__all__ = ["ManifestLoader", "ManifestSource", "Manifests", "is_manifest_error"]
