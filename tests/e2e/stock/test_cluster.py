@@ -93,6 +93,8 @@ def test_a_quota_is_calculated_and_enforced(space: Space) -> None:
     )
     space.create("pods", {**template({}), "metadata": {"name": "p"}})
     assert space.client("POST", space.path("pods"), {**template({}), "metadata": {"name": "q"}}).status == 403
+    # The scheduler logs an error if a pod is deleted while it binds it, with kube-apiserver too.
+    space.until("pods", "p", lambda p: p["status"]["phase"] == "Running")
     space.delete("pods", "p")
     space.until("resourcequotas", "q", lambda q: q["status"]["used"]["pods"] == "0")
 
