@@ -7,6 +7,5 @@ Upstream: RFC 9113; RFC 7541; gRPC's PROTOCOL-HTTP2.md
 from tetrapod.generic.rpc.channel import Channel
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.stream import Call
-from tetrapod.generic.rpc.waiting import WaitingChannel
 
-__all__ = ["Call", "Channel", "Code", "RpcError", "WaitingChannel"]
+__all__ = ["Call", "Channel", "Code", "RpcError"]

@@ -6,12 +6,15 @@ Upstream: google.golang.org/grpc, WaitForReady
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from google.protobuf.message import DecodeError
 
 from tetrapod.generic.rpc.channel import Channel
 from tetrapod.generic.rpc.errors import Code, RpcError
 
 _RETRY_SECONDS: Final = 0.1
+_Answer = TypeVar("_Answer")
 
 
 class WaitingChannel:
@@ -29,23 +32,29 @@ class WaitingChannel:
         self._connecting = asyncio.Lock()
         self.dial_error = ""
 
-    async def unary(self, method: str, message: bytes, timeout: float) -> bytes:
+    async def call(self, method: str, request: Any, answer: type[_Answer], timeout: float) -> _Answer:
         """Wait for the plugin, send a message, and return the only message of the response.
 
         Args:
             method: the path of the method, such as `/v2.KeyManagementService/Status`.
-            message: the encoded message.
-            timeout: seconds for both.
+            request: the message.
+            answer: the type of the response.
+            timeout: seconds for the wait and the call together.
 
         Raises:
-            RpcError: the call failed, or the plugin was not available in time.
+            RpcError: the call failed, the plugin was not available in time, or the response is malformed.
         """
         try:
             async with asyncio.timeout(timeout):
                 await self._connected()
-                return await self._channel.unary(method, message, timeout)
+                encoded = await self._channel.unary(method, request.SerializeToString(), timeout)
         except TimeoutError:
             raise RpcError(Code.DEADLINE_EXCEEDED, "context deadline exceeded") from None
+        try:
+            response: _Answer = answer.FromString(encoded)  # type: ignore[attr-defined]
+        except DecodeError as error:
+            raise RpcError(Code.INTERNAL, str(error)) from None
+        return response
 
     async def _connected(self) -> None:
         async with self._connecting:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import time
 from typing import Any, Final, TypeVar
 
-from google.protobuf.message import DecodeError
-
 from tetrapod.auth.tokens.external import external_pb2 as pb
 from tetrapod.auth.tokens.external import metrics
-from tetrapod.generic.rpc import Code, RpcError, WaitingChannel
+from tetrapod.generic.rpc import Code, RpcError
 from tetrapod.generic.rpc.errors import code_name, rpc_text
+from tetrapod.generic.rpc.waiting import WaitingChannel
 
 _SERVICE: Final = "/v1.ExternalJWTSigner"
 NO_RPC: Final = "unknown-non-grpc"
@@ -80,17 +79,12 @@ class SignerClient:
         path, started = f"{_SERVICE}/{method}", time.perf_counter()
         code, channel = Code.OK, self._opened()
         try:
-            raw = await channel.unary(path, request.SerializeToString(), timeout)
-            response: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
+            return await channel.call(path, request, answer, timeout)
         except RpcError as error:
             code = error.code
             raise SignerError(self._text(error, channel.dial_error), code_name(code)) from None
-        except DecodeError as error:
-            code = Code.INTERNAL
-            raise SignerError(f"rpc error: code = Internal desc = {error}", code_name(code)) from None
         finally:
             metrics.record_call(path, code_name(code), time.perf_counter() - started)
-        return response
 
     def _opened(self) -> WaitingChannel:
         if self._channel is None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from typing import Any, Final, TypeVar
 
-from google.protobuf.message import DecodeError
-
-from tetrapod.generic.rpc import Code, RpcError, WaitingChannel
+from tetrapod.generic.rpc import Code, RpcError
 from tetrapod.generic.rpc.errors import code_name, rpc_text
+from tetrapod.generic.rpc.waiting import WaitingChannel
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
 from tetrapod.generic.storage.encryption.transformer import TransformError
@@ -80,14 +79,9 @@ class KmsService:
         path, started = f"{_SERVICE}/{method}", time.perf_counter()
         code = Code.OK
         try:
-            raw = await self._channel.unary(path, request.SerializeToString(), self._timeout)
-            response: _Answer = answer.FromString(raw)  # type: ignore[attr-defined]
+            return await self._channel.call(path, request, answer, self._timeout)
         except RpcError as error:
             code = error.code
             raise TransformError(rpc_text(error), code_name(code)) from error
-        except DecodeError as error:
-            code = Code.INTERNAL
-            raise TransformError(f"rpc error: code = Internal desc = {error}", code_name(code)) from error
         finally:
             KMS_LATENCY.observe((self._name, path, code_name(code)), time.perf_counter() - started)
-        return response
