@@ -65,14 +65,11 @@ class JwtVerifier:
 
     def __init__(self, keys: KeySource) -> None:
         self._keys = keys
-        keys.listeners.append(self._forget)
         self._verified: BoundedCache[bytes, Mapping[str, Any]] = BoundedCache(
             count=8192, size=16 << 20, largest=64 << 10
         )
+        keys.listeners.append(self._verified.clear)
         self._salt = secrets.token_bytes(16)
-
-    def _forget(self) -> None:
-        self._verified.clear()
 
     async def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
         """Verify a token and return its claims, which are cached and must not be modified.

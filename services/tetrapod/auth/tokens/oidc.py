@@ -44,7 +44,7 @@ def discovery_routes(issuer: str, keys: KeySource, jwks_uri: str) -> dict[str, H
         log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", reason)
         return {}
     documents = _Documents(issuer, keys, jwks_uri)
-    if documents.key_set is None:
+    if not documents.key_set:
         log.warning(
             "the endpoints of ServiceAccountIssuerDiscovery are not enabled: no keys provided for validating keyset"
         )
@@ -59,14 +59,14 @@ class _Documents:
     """The two documents, which are made again after the keys have changed. Without published keys they remain.
 
     Attributes:
-        configuration: the discovery document as JSON; None if no key has been published yet.
-        key_set: the key set as JSON; None likewise.
+        configuration: the discovery document as JSON; empty if no key has been published yet.
+        key_set: the key set as JSON; empty likewise.
     """
 
     def __init__(self, issuer: str, keys: KeySource, jwks_uri: str) -> None:
         self._issuer, self._keys, self._jwks_uri = issuer, keys, jwks_uri
-        self.configuration: bytes | None = None
-        self.key_set: bytes | None = None
+        self.configuration = b""
+        self.key_set = b""
         keys.listeners.append(self._update)
         self._update()
 
@@ -115,11 +115,11 @@ def openapi_documents() -> dict[str, Callable[[], Object]]:
     return {CONFIGURATION_PATH[1:]: configuration, JWKS_PATH[1:]: keys}
 
 
-def _document(body: Callable[[], bytes | None], keys: KeySource, media_type: str) -> Handler:
+def _document(body: Callable[[], bytes], keys: KeySource, media_type: str) -> Handler:
     async def document(request: Request) -> Response:
         check_route_accept(request, (media_type,))
         caching = f"public, max-age={keys.max_age}".encode()
         headers = [(b"content-type", media_type.encode()), (b"cache-control", caching)]
-        return Response(200, headers, body() or b"")
+        return Response(200, headers, body())
 
     return document

@@ -25,7 +25,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 log = logging.getLogger(__name__)
 
-SYNC_TIMEOUT: Final = 60.0
+_SYNC_TIMEOUT: Final = 60.0
 _RETRY_SECONDS: Final = 10.0
 _LONGEST_ID: Final = 1024
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
@@ -40,11 +40,10 @@ class KeyCache:
 
     Args:
         client: calls the plugin.
-        clock: returns seconds since the epoch.
     """
 
-    def __init__(self, client: SignerClient, *, clock: Callable[[], float] = time.time) -> None:
-        self._client, self._clock = client, clock
+    def __init__(self, client: SignerClient) -> None:
+        self._client = client
         self._keys: tuple[VerificationKey, ...] = ()
         self._timestamp = 0.0
         self._refresh_at = 0.0
@@ -59,7 +58,7 @@ class KeyCache:
     @property
     def max_age(self) -> int:
         """The seconds until the keys will be fetched again, at least 0."""
-        return max(0, int(self._refresh_at - self._clock()))
+        return max(0, int(self._refresh_at - time.time()))
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
         """Return the keys with an ID, or all for "". An unknown ID makes the keys be fetched again."""
@@ -101,13 +100,13 @@ class KeyCache:
 
     async def _fetch(self) -> None:
         try:
-            response = await self._client.fetch_keys(SYNC_TIMEOUT)
+            response = await self._client.fetch_keys(_SYNC_TIMEOUT)
         except SignerError as error:
             raise error.within("while getting externally supported jwt signing keys") from None
         keys, timestamp = _keys_of(response), _timestamp_of(response)
         changed = (self._timestamp, self._keys) != (timestamp, keys)
         self._keys, self._timestamp = keys, timestamp
-        self._refresh_at = self._clock() + response.refresh_hint_seconds
+        self._refresh_at = time.time() + response.refresh_hint_seconds
         metrics.record_data(timestamp)
         if changed:
             for listener in self.listeners:
@@ -115,12 +114,12 @@ class KeyCache:
 
     async def run(self) -> None:
         """Fetch the keys again when the plugin's hint says so, until cancelled."""
-        wait = self._refresh_at - self._clock()
+        wait = self._refresh_at - time.time()
         while True:
             await asyncio.sleep(max(0.0, wait))
             try:
                 await self._synced()
-                wait = self._refresh_at - self._clock()
+                wait = self._refresh_at - time.time()
             except SignerError as error:
                 log.error("when syncing supported public keys(Stale set of keys will be supported): %s", error)
                 wait = _RETRY_SECONDS
