@@ -1,4 +1,7 @@
-"""The base of protocols that pass data on: reading continues when nobody holds it any more."""
+"""The base of protocols that pass data on.
+
+Objects stop its reading with `hold`, and it continues when each of them has released it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ class HeldProtocol(asyncio.Protocol):
 
     Attributes:
         transport: the transport; None before `connection_made`.
+        peer: the protocol of the other connection, which is not read while writing to this one must pause; None if
+            there is none.
     """
 
     def __init__(self) -> None:
         self.transport: Any = None
+        self.peer: HeldProtocol | None = None
         self._holders: set[int] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -35,6 +41,19 @@ class HeldProtocol(asyncio.Protocol):
         if not self._holders and self.transport is not None and not self.transport.is_closing():
             _limit_read_buffer(self.transport, None, None)
             self.transport.resume_reading()
+
+    def write(self, data: bytes) -> None:
+        """Write data to this connection, unless it is closing."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def pause_writing(self) -> None:
+        if self.peer is not None:
+            self.peer.hold(self)
+
+    def resume_writing(self) -> None:
+        if self.peer is not None:
+            self.peer.release(self)
 
 
 def _limit_read_buffer(transport: Any, high: int | None, low: int | None) -> None:

@@ -11,7 +11,6 @@ from tetrapod.generic.proxy.throttle import Throttle
 class _SpliceEnd(HeldProtocol):
     def __init__(self, ended: asyncio.Future[None]) -> None:
         super().__init__()
-        self.peer: _SpliceEnd | None = None
         self._ended = ended
         self._buffered: list[bytes] = []
         self._throttle: Throttle | None = None
@@ -21,20 +20,15 @@ class _SpliceEnd(HeldProtocol):
             if not self._ended.done():
                 self._buffered.append(data)
         elif self._throttle is None:
-            self._pass_on(data)
+            self.peer.write(data)
         else:
             self._throttle.send(data)
-
-    def _pass_on(self, data: bytes) -> None:
-        peer = self.peer
-        if peer is not None and peer.transport is not None and not peer.transport.is_closing():
-            peer.transport.write(data)
 
     def join(self, peer: _SpliceEnd, rate: int) -> None:
         """Pass data on to `peer` from now on, at most `rate` bytes per second; 0 for no limit."""
         self.peer = peer
         if rate > 0:
-            self._throttle = Throttle(rate, self._pass_on, self)
+            self._throttle = Throttle(rate, peer.write, self)
         buffered, self._buffered = self._buffered, []
         for data in buffered:
             self.data_received(data)
@@ -47,14 +41,6 @@ class _SpliceEnd(HeldProtocol):
             self._throttle = None
         if self.transport is not None:
             self.transport.close()
-
-    def pause_writing(self) -> None:
-        if self.peer is not None:
-            self.peer.hold(self)
-
-    def resume_writing(self) -> None:
-        if self.peer is not None:
-            self.peer.release(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._throttle is None:

@@ -16,17 +16,14 @@ from tetrapod.generic.proxy.throttle import Throttle
 class PipeEnd(HeldProtocol):
     """The protocol of one of the two connections (client and backend) of a proxy that transforms data.
 
-    Bytes that arrive before `receive_with` is called are buffered. If writing to this connection must pause, reading
-    from its peer pauses too.
+    Bytes that arrive before `receive_with` is called are buffered. `peer` is None once this connection is lost.
 
     Attributes:
-        peer: the end of the other connection; None once this connection is lost.
         ended: set when the connection is lost.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.peer: PipeEnd | None = None
         self.ended = asyncio.Event()
         self._receive: Callable[[bytes], None] | None = None
         self._early: list[bytes] = []
@@ -40,11 +37,6 @@ class PipeEnd(HeldProtocol):
         if self.ended.is_set():
             self._receive = None
 
-    def write(self, data: bytes) -> None:
-        """Write data to this connection, unless it is closing."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(data)
-
     def data_received(self, data: bytes) -> None:
         if self._receive is None:
             self._early.append(data)
@@ -54,14 +46,6 @@ class PipeEnd(HeldProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended.set()
         self._receive = self.peer = None  # both refer back to this object
-
-    def pause_writing(self) -> None:
-        if self.peer is not None:
-            self.peer.hold(self)
-
-    def resume_writing(self) -> None:
-        if self.peer is not None:
-            self.peer.release(self)
 
     def close(self) -> None:
         """Close the connection after its buffer was sent, and ignore bytes that still arrive."""
