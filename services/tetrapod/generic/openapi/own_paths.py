@@ -5,10 +5,7 @@ Upstream: k8s.io/kube-openapi/pkg/aggregator/aggregator.go, FilterSpecByPathsWit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from tetrapod.generic.openapi.operations import REF
+from tetrapod.generic.openapi.schemas import references
 from tetrapod.machinery.gvk import Object
 
 
@@ -23,24 +20,7 @@ def own_paths(name: str, document: Object) -> Object:
     if len(kept) == len(document["paths"]):
         return document
     filtered = {**document, "paths": kept}
-    unused = set(_references(document)) - set(_references(filtered))
+    unused = references(document) - references(filtered)
     components = document.get("components") or {}
     schemas = {key: schema for key, schema in components.get("schemas", {}).items() if key not in unused}
     return {**filtered, "components": {**components, "schemas": schemas}}
-
-
-def _references(document: Object) -> Iterator[str]:
-    """Yield the names of the schemas that a document references.
-
-    The walk has no limit of nesting: that of `orjson.dumps` would reject documents that `orjson.loads` accepts.
-    """
-    pending: list[Any] = [document]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            reference = value.get("$ref")
-            if isinstance(reference, str) and reference.startswith(REF):
-                yield reference.removeprefix(REF)
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)

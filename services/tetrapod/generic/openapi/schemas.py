@@ -41,14 +41,17 @@ def _gvk(group_version: GroupVersion, kind: str) -> Object:
 
 
 def references(document: Any) -> set[str]:
-    """Return the names of the schemas that a part of an OpenAPI v3 document references directly."""
+    """Return the names of the schemas that a part of an OpenAPI v3 document references directly.
+
+    The walk has no limit of nesting: that of `orjson.dumps` would reject documents that `orjson.loads` accepts.
+    """
     names: set[str] = set()
     stack = [document]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
             reference = value.get("$ref")
-            if isinstance(reference, str):
+            if isinstance(reference, str) and reference.startswith(REF):
                 names.add(reference.removeprefix(REF))
             stack.extend(value.values())
         elif isinstance(value, list):
