@@ -15,7 +15,7 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
+from tetrapod.machinery.schema.structural_rules import is_structural
 
 if TYPE_CHECKING:
     from tetrapod.generic.openapi.custom import CustomKind
@@ -76,7 +76,7 @@ def _kind(crd: Crd, version: str) -> CustomKind:
     crd_version = crd.version(version)
     assert crd_version is not None
     schema = (declared.get("schema") or {}).get("openAPIV3Schema")
-    if spec.get("preserveUnknownFields") or (schema and (unsupported(schema) or validate_structural(schema, ""))):
+    if spec.get("preserveUnknownFields") or (schema and not is_structural(schema)):
         schema = None
     return CustomKind(
         kind=crd.accepted.kind,

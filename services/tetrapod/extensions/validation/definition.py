@@ -31,7 +31,7 @@ from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, nam
 from tetrapod.machinery.schema.crd_schema import TYPES, Rules, walk
 from tetrapod.machinery.schema.default_rules import validate_defaults
 from tetrapod.machinery.schema.list_type_rules import keyed_list_errors, set_item_errors
-from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
+from tetrapod.machinery.schema.structural_rules import is_structural
 
 SCOPES: Final = ("Cluster", "Namespaced")
 _STORED: Final = (
@@ -242,7 +242,7 @@ def _lenient(old: Spec, options: Options) -> Options:
                 keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed
             ),
             pruned_defaults=not any(map(_unpruned, schemas)),
-            structural=not any(unsupported(schema) or validate_structural(schema, "") for schema in schemas),
+            structural=all(map(is_structural, schemas)),
         ),
         schemas_required=not _missing_schemas(old, Options(), ""),
         recognized_review_version=has_recognized_version(old.conversion),

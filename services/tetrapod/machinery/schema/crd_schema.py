@@ -76,15 +76,16 @@ def validate(
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     unreadable = unsupported(schema) if rules.structural else ""
+    readable = rules.structural and not unreadable
     unsound = (
-        []
-        if unreadable or not rules.structural
-        else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
+        validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
+        if readable
+        else []
     )
     errors += unsound
     faulty: list[str] = []
     errors += _schema_errors(schema, path, rules, faulty, root=True)
-    with_rules = rules.structural and not unreadable and not unsound and has_rules(schema)
+    with_rules = readable and not unsound and has_rules(schema)
     checks = RuleErrors(show_rule, faulty, limited=rules.limited_costs) if with_rules else None
     if checks is not None:
         errors += checks.check(schema, path)

@@ -88,6 +88,11 @@ def validate_structural(schema: Object, path: str) -> list[FieldError]:
     return sorted(errors, key=str)
 
 
+def is_structural(schema: Object) -> bool:
+    """Return whether a schema, the root of an openAPIV3Schema, is structural."""
+    return not unsupported(schema) and not validate_structural(schema, "")
+
+
 def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
     """Return the errors of a schema and of those below it about types, extensions and value validations.
 
