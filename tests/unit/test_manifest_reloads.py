@@ -31,7 +31,7 @@ async def test_a_failed_reload_keeps_the_manifests_and_goes_on(
 ) -> None:
     loads = 0
 
-    def load(directory: str) -> Manifests:
+    def load(directory: str, known: str | None = None) -> Manifests:
         nonlocal loads
         loads += 1
         if failing == "load" and loads > 1:
@@ -60,7 +60,7 @@ async def test_a_failed_reload_keeps_the_manifests_and_goes_on(
 
 
 def test_manifests_that_nest_too_deeply_fail_the_start_with_upstreams_text() -> None:
-    def load(directory: str, kind: str) -> Manifests:
+    def load(directory: str, kind: str, known: str | None = None) -> Manifests:
         raise RecursionError("maximum recursion depth exceeded")
 
     with pytest.raises(Uninitialized, match="failed to load static policy manifests from"):

@@ -123,17 +123,20 @@ class _Loaded:
         self._objects[kind][name] = obj
 
 
-def load_manifests(directory: str, kind: str) -> Manifests:
+def load_manifests(directory: str, kind: str, known: str | None = None) -> Manifests:
     """Return the webhook configurations, or the policies and their bindings, in the manifest files of a directory.
 
     Args:
         directory: the directory.
         kind: the kind of the webhook configurations or policies.
+        known: the digest of the files that are in use. If it has not changed, only the digest is returned.
 
     Raises:
         ValueError: a file cannot be read, or an object is invalid; with upstream's text.
     """
     documents, digest = read_documents(directory)
+    if digest == known:
+        return Manifests((), (), digest)
     binding_kind = f"{kind}Binding"
     loaded = _Loaded(kind, binding_kind) if binding_kind in _RULES else _Loaded(kind)
     for document in documents:

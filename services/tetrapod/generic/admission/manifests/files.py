@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from tetrapod.generic.configuration.files import file_error_text, read
 from tetrapod.machinery.golang.quoting import go_quote
 
-_EXTENSIONS: Final = frozenset({".yaml", ".yml", ".json"})
+_EXTENSIONS: Final = (".yaml", ".yml", ".json")
 _SEPARATOR: Final = b"---"
 
 
@@ -36,7 +36,8 @@ def read_documents(directory: str) -> tuple[list[Document], str]:
     Files with other extensions, empty files and subdirectories are ignored.
 
     Returns:
-        the documents, and `sha256:…`, or "" if there is no content.
+        The documents, and the hash as `sha256:…`. The hash is "" if the directory has no manifest files, or all of
+            them are empty.
 
     Raises:
         ValueError: the directory or a file cannot be read, or a separator is invalid; with upstream's text.
@@ -66,7 +67,7 @@ def _manifest_files(directory: str) -> list[str]:
     except OSError as error:
         text = file_error_text("open", directory, error)
         raise ValueError(f"failed to read manifest directory {go_quote(directory)}: {text}") from None
-    manifests = [name for name in names if "." in name and f".{name.rpartition('.')[2].lower()}" in _EXTENSIONS]
+    manifests = [name for name in names if name.lower().endswith(_EXTENSIONS)]
     return [os.path.join(directory, name) for name in sorted(manifests, key=os.fsencode)]
 
 

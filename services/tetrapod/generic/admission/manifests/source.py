@@ -38,12 +38,13 @@ class Manifests(NamedTuple):
 class ManifestLoader(Protocol):
     """A function that reads the manifest files in a directory."""
 
-    def __call__(self, directory: str, kind: str) -> Manifests:
+    def __call__(self, directory: str, kind: str, known: str | None = None) -> Manifests:
         """Return the objects of a kind in a directory.
 
         Args:
             directory: the directory.
             kind: the kind of the webhook configurations or policies.
+            known: the digest of the files that are in use. If it has not changed, only the digest is returned.
 
         Raises:
             ValueError: a file cannot be read, or an object is invalid; with upstream's text.
@@ -65,7 +66,7 @@ class ManifestSource(Generic[T]):
     Args:
         plugin: the name of the plugin, for metrics and the log.
         directory: the directory.
-        load: reads the directory.
+        load: reads the directory. It is called like a `ManifestLoader` whose kind is bound.
         convert: makes the items of the objects.
 
     Raises:
@@ -77,7 +78,7 @@ class ManifestSource(Generic[T]):
         self,
         plugin: str,
         directory: str,
-        load: Callable[[str], Manifests],
+        load: Callable[..., Manifests],
         convert: Callable[[Manifests], list[T]],
     ) -> None:
         self._plugin, self._directory = plugin, directory
@@ -94,7 +95,7 @@ class ManifestSource(Generic[T]):
 
     async def _reload(self) -> None:
         try:
-            manifests = await asyncio.to_thread(self._load, self._directory)
+            manifests = await asyncio.to_thread(self._load, self._directory, known=self._digest)
             if manifests.digest == self._digest:
                 return
             self.items = self._convert(manifests)
