@@ -30,12 +30,9 @@ class PodTopologyLabels(Plugin):
         self._nodes = Lister(storages, NODES)
 
     def handles(self, attributes: Attributes) -> bool:
-        if not feature_gates.enabled("PodTopologyLabelsAdmission"):
-            return False
         group, _, resource = attributes.resource
-        return not group and (
-            resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding"))
-        )
+        handled = resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding"))
+        return not group and handled and feature_gates.enabled("PodTopologyLabelsAdmission")
 
     async def admit(self, attributes: Attributes) -> None:
         obj = object_of(attributes)

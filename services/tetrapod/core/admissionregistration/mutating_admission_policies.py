@@ -43,22 +43,18 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         "MutatingAdmissionPolicy",
         defaults=shared_rules.set_policy_defaults,
         validator=validate,
-        whole_update_validator=validate_update,
+        whole_update_validator=validate,
     )
     return builtin(GROUP, "mutatingadmissionpolicies", strategy, versions=("v1", "v1beta1", "v1alpha1"), table=TABLE)
 
 
-def validate(obj: Object) -> list[FieldError]:
-    """Validate a new MutatingAdmissionPolicy and compile its expressions."""
-    return _validate_mutating(obj, None)
+def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
+    """Validate a MutatingAdmissionPolicy and compile its expressions.
 
-
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicy and compile its expressions."""
-    return _validate_mutating(new, old)
-
-
-def _validate_mutating(obj: Object, old: Object | None) -> list[FieldError]:
+    Args:
+        obj: the policy.
+        old: the stored policy that it replaces; None for a new one.
+    """
     spec = obj.get("spec") or {}
     expressions = Expressions(params=spec.get("paramKind") is not None, composed=True)
     errors = shared_rules.validate_policy_spec(spec, old, expressions, mutating=True)

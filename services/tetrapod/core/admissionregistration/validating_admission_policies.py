@@ -50,7 +50,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         "ValidatingAdmissionPolicy",
         defaults=shared_rules.set_policy_defaults,
         validator=validate,
-        whole_update_validator=validate_update,
+        whole_update_validator=validate,
         has_status=True,
     )
     status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
@@ -63,17 +63,13 @@ def definition(access: ParamAccess) -> ResourceDefinition:
     )
 
 
-def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ValidatingAdmissionPolicy and compile its expressions."""
-    return _validating(obj, None)
+def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
+    """Validate a ValidatingAdmissionPolicy and compile its expressions.
 
-
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicy and compile its expressions."""
-    return _validating(new, old)
-
-
-def _validating(obj: Object, old: Object | None) -> list[FieldError]:
+    Args:
+        obj: the policy.
+        old: the stored policy that it replaces; None for a new one.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     expressions = Expressions(params=spec.get("paramKind") is not None, composed=bool(spec.get("variables")))
     errors = shared_rules.validate_policy_spec(spec, old, expressions)

@@ -8,7 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic/polic
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final, Generic, TypeVar
@@ -114,18 +114,12 @@ class PolicySource(Generic[E]):
 
     def hooks_in(self, manifests: Manifests) -> list[Hook[E]]:
         """Return the policies in manifest files that have bindings, in the order of their names."""
-        bindings = [Binding.of_object(obj) for obj in manifests.bindings]
-        hooks = []
-        for policy in map(Policy.of_object, manifests.objects):
-            bound = [binding for binding in bindings if binding.policy == policy.name]
-            if bound:
-                hooks.append(Hook(policy, bound, cache(partial(self._make, policy))))
-        return hooks
+        bound = _by_policy(map(Binding.of_object, manifests.bindings))
+        policies = map(Policy.of_object, manifests.objects)
+        return [Hook(p, bound[p.name], cache(partial(self._make, p))) for p in policies if p.name in bound]
 
     def _join(self) -> list[Hook[E]]:
-        bound: dict[str, list[Binding]] = {}
-        for binding in self._bindings.items:
-            bound.setdefault(binding.policy, []).append(binding)
+        bound = _by_policy(self._bindings.items)
         self._compiled = {name: compiled for name, compiled in self._compiled.items() if name in bound}
         return [Hook(p, bound[p.name], self._compiler(p)) for p in self._policies.items if p.name in bound]
 
@@ -137,3 +131,11 @@ class PolicySource(Generic[E]):
             return cached[1]
 
         return compiled
+
+
+def _by_policy(bindings: Iterable[Binding]) -> dict[str, list[Binding]]:
+    """Return the bindings by the name of their policy, in their order."""
+    bound: dict[str, list[Binding]] = {}
+    for binding in bindings:
+        bound.setdefault(binding.policy, []).append(binding)
+    return bound
