@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery import cbor
-from tetrapod.machinery.cbor.decoding import TYPE_NAMES
+from tetrapod.machinery.cbor.decoding import ARRAY, BYTES, MAP, NEGATIVE, PRIMITIVE, TEXT, TYPE_NAMES, UNSIGNED
 from tetrapod.machinery.cbor.diagnostic import diagnose
 from tetrapod.machinery.cbor.unknown_fields import strict_error
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -78,15 +78,21 @@ def decode_configuration(body: bytes) -> Object:
     return value
 
 
+def _type_meta(obj: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the apiVersion and the kind in a body; "" for one that is missing or not a string."""
+    api_version, kind = (value if isinstance(value := obj.get(name), str) else "" for name in _TYPE_META)
+    return api_version, kind
+
+
 def _kind_of(obj: Mapping[str, Any], default: GroupVersionKind) -> GroupVersionKind:
-    api_version, kind = (obj.get(name) if isinstance(obj.get(name), str) else "" for name in _TYPE_META)
+    api_version, kind = _type_meta(obj)
     group_version = GroupVersion.parse(api_version or default.api_version)
     return group_version.with_kind(kind or default.kind)
 
 
 def _check_kind(obj: Object, body: bytes) -> None:
     """Check that a custom object has a kind and an apiVersion."""
-    api_version, kind = (obj.get(name) if isinstance(obj.get(name), str) else "" for name in _TYPE_META)
+    api_version, kind = _type_meta(obj)
     if not kind:
         raise DecodeError(f"Object 'Kind' is missing in '{diagnose(body)}'")
     if not api_version:
@@ -120,16 +126,16 @@ def _type_name(value: Any, body: bytes) -> str:
     """
     match value:
         case bool() | float() | None:
-            return TYPE_NAMES[7]
+            return TYPE_NAMES[PRIMITIVE]
         case int():
-            return TYPE_NAMES[0 if value >= 0 else 1]
+            return TYPE_NAMES[UNSIGNED if value >= 0 else NEGATIVE]
         case str():
             encoded = cbor.encode(value)[len(cbor.MAGIC) :]
             as_text = bytes((encoded[0] | 0x20,)) + encoded[1:]
-            return TYPE_NAMES[3 if as_text in body else 2]
+            return TYPE_NAMES[TEXT if as_text in body else BYTES]
         case list():
-            return TYPE_NAMES[4]
-    return TYPE_NAMES[5]
+            return TYPE_NAMES[ARRAY]
+    return TYPE_NAMES[MAP]
 
 
 def strict_errors(body: bytes, unknown: Collection[str]) -> list[str]:

@@ -51,11 +51,9 @@ async def patch(scope: Scope, request: Request) -> Response:
         StatusError: 415 for an unsupported patch type; otherwise as for an update.
     """
     patch_type = request.header(b"content-type").split(";", 1)[0]
-    custom = scope.definition.custom
-    if patch_type not in (CUSTOM_PATCH_TYPES if custom else PATCH_TYPES) and patch_type not in patch_types(
-        custom=custom
-    ):
-        raise unsupported_media_type(patch_types(custom=custom))
+    supported = patch_types(custom=scope.definition.custom)
+    if patch_type not in supported:
+        raise unsupported_media_type(supported)
     name = request_name(request)
     if not name:
         raise bad_request("name must be provided")

@@ -315,6 +315,7 @@ class Frames:
         self.sent = sent_of(self.resource_key)
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
+        self._shares = self._plain  # whether frames are cached in entries for all watches
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
@@ -332,10 +333,11 @@ class Frames:
     def shared_frame(self, event: WatchEvent) -> bytes:
         """Return the result of `frame` for this event.
 
-        If the watch gets complete objects, the result is cached in the event's entry, so that all watches share it.
+        If the watch gets complete objects in JSON, the result is cached in the event's entry, so that all watches share
+        it.
         """
         entry = event.entry
-        if entry is None or not self._plain:
+        if entry is None or not self._shares:
             return self.frame(event)
         representations, key = entry.representations, self._keys[event.type]
         encoded: bytes | None = representations.get(key)
@@ -346,10 +348,10 @@ class Frames:
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
         """Return `frame`, the result of `shared_frame` for this event, compressed.
 
-        If the watch gets complete objects, the result is cached in the event's entry too.
+        If the watch gets complete objects in JSON, the result is cached in the event's entry too.
         """
         entry = event.entry
-        if entry is None or not self._plain:
+        if entry is None or not self._shares:
             return block(frame) if frame else b""
         representations, key = entry.representations, (GZIP, *self._keys[event.type])
         compressed: bytes | None = representations.get(key)
@@ -419,6 +421,7 @@ class MessageFrames(Frames):
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
+        self._shares = False
         self._accepted = accepted
 
     def headers(self) -> HeaderList:
@@ -427,12 +430,6 @@ class MessageFrames(Frames):
     def message(self, event: bytes) -> bytes:
         """Return the WebSocket frame for an encoded event, without the length, which a message does not need."""
         return websocket_stream.binary(event[protobuf.LENGTH_BYTES :])
-
-    def shared_frame(self, event: WatchEvent) -> bytes:
-        return self.frame(event)
-
-    def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
-        return block(frame) if frame else b""
 
     def frame(self, event: WatchEvent) -> bytes:
         messages = self.representation.messages
@@ -453,6 +450,7 @@ class CborFrames(Frames):
         super().__init__(scope, accepted)
         from tetrapod.machinery import cbor
 
+        self._shares = False
         self._cbor = cbor
         self.at_once = FORMED_AT_ONCE
         self._key = (CBOR, scope.kind.api_version)
@@ -463,12 +461,6 @@ class CborFrames(Frames):
     def message(self, event: bytes) -> bytes:
         """Return the WebSocket frame for an encoded event."""
         return websocket_stream.binary(event)
-
-    def shared_frame(self, event: WatchEvent) -> bytes:
-        return self.frame(event)
-
-    def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
-        return block(frame) if frame else b""
 
     def frame(self, event: WatchEvent) -> bytes:
         entry = event.entry

@@ -1,9 +1,9 @@
 """Decoding of CBOR to JSON values.
 
-As in upstream, a body is rejected as a whole if it is malformed. An item that is well-formed but not acceptable (a
-duplicate member, a number beyond 64 bits, a text that is not UTF-8) is reported after everything has been read, so that
-the kind of the object is known for the error text. Byte strings become strings, tags are ignored except for times and
-the tags 21 to 23, whose byte strings become base64 or hexadecimal.
+As in upstream, a body is rejected as a whole if it is malformed. An item can be well-formed but not acceptable: a
+duplicate member, a number beyond 64 bits, or a text that is not UTF-8. The first such error is reported after the whole
+body has been read, so that the kind of the object is known for the error text. Byte strings become strings, tags are
+ignored except for times and the tags 21 to 23, whose byte strings become base64 or hexadecimal.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/serializer/cbor/internal/modes/decode.go; github.com/fxamacker/cbor, valid.go
 and decode.go
@@ -41,7 +41,7 @@ TYPE_NAMES: Final = (
 BREAK: Final = 0xFF
 _INT64: Final = 1 << 63
 _CONSTANTS: Final = {20: False, 21: True, 22: None}
-_FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
+FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
 _BIGNUMS: Final = (2, 3)
 _TIMES: Final = (0, 1)
 _LATER_ENCODINGS: Final = (21, 22, 23)
@@ -262,8 +262,8 @@ class _Reader:
             return None, at
 
     def _primitive(self, info: int, argument: int, at: int) -> bool | float | None:
-        if info in _FLOATS:
-            form = _FLOATS[info]
+        if info in FLOATS:
+            form = FLOATS[info]
             number: float = struct.unpack_from(form, self._data, at - struct.calcsize(form))[0]
             if not math.isfinite(number):
                 found = "NaN" if math.isnan(number) else "infinity"

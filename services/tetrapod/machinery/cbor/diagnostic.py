@@ -10,10 +10,9 @@ from typing import Final
 
 import orjson
 
-from tetrapod.machinery.cbor.decoding import ARRAY, BREAK, BYTES, MAP, NEGATIVE, TAG, TEXT, UNSIGNED, read_head
+from tetrapod.machinery.cbor.decoding import ARRAY, BREAK, BYTES, FLOATS, MAP, NEGATIVE, TAG, TEXT, UNSIGNED, read_head
 
 _CONSTANTS: Final = {20: "false", 21: "true", 22: "null", 23: "undefined"}
-_FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
 
 
 def diagnose(data: bytes) -> str:
@@ -40,8 +39,8 @@ def _item(data: bytes, at: int) -> tuple[str, int]:
     if major == TAG:
         content, at = _item(data, at)
         return f"{argument}({content})", at
-    if info in _FLOATS:
-        return str(struct.unpack_from(_FLOATS[info], data, start + 1)[0]), at
+    if info in FLOATS:
+        return str(struct.unpack_from(FLOATS[info], data, start + 1)[0]), at
     return _CONSTANTS.get(argument, f"simple({argument})"), at
 
 

@@ -52,7 +52,7 @@ def from_epoch(seconds: float) -> str:
             "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: "
             "Time.MarshalText: year outside of range [0,9999]"
         ) from None
-    return _joined(moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0"), f"{nanoseconds:09}", "Z")
+    return _joined(timestamps.format_time(moment)[:-1], f"{nanoseconds:09}", "Z")
 
 
 def _joined(seconds: str, fraction: str, zone: str) -> str:
