@@ -24,7 +24,7 @@ class CborBackend(TransformingBackend):
             value = await offloaded(len(kv.value) >= LARGE, as_json, kv.value)
         except (ValueError, AttributeError, TypeError):
             return kv  # the cache reports it as an object that cannot be decoded
-        return type(kv)(kv.key, value, kv.mod_revision, kv.create_revision, kv.lease)
+        return kv._replace(value=value)
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
         return await offloaded(len(value) >= LARGE, _as_cbor, value)

@@ -160,7 +160,7 @@ class ConvertedBackend(TransformingBackend):
             value = self._convert(kv.value)
         except (LookupError, ValueError, AttributeError, TypeError):
             return kv  # the cache reports it as an object that cannot be decoded
-        return type(kv)(kv.key, value, kv.mod_revision, kv.create_revision, kv.lease)
+        return kv._replace(value=value)
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
         return value
