@@ -183,7 +183,7 @@ class Supervisor:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 connection, _ = listener.accept()
-            except OSError as error:  # no connection is waiting, it has been closed, or there are no files for it
+            except OSError as error:  # no connection is waiting, it was closed, or open files or memory are exhausted
                 if error.errno in _EXHAUSTED:
                     log.error("Accept error: %s; retrying in %g s", error, _ACCEPT_PAUSE)
                     self._accept_due = time.monotonic() + _ACCEPT_PAUSE
@@ -347,7 +347,8 @@ class Supervisor:
             self._accept_if_possible()
             for listener in self._listeners:
                 listener.close()
-            remove_socket(self._options.serving.unix_socket)
+            if path := self._options.serving.unix_socket:
+                remove_socket(path)
 
     # --- the watchdog
 
