@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import grpc
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from support.grpc_plugin import start_plugin
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 
 SERVICE = "v2.KeyManagementService"
@@ -39,15 +39,13 @@ class KmsPlugin:
         return f"unix:///@{self.socket}" if self.abstract else f"unix://{self.socket}"
 
     def start(self) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(4))
-        handlers = {
-            "Status": _handler(self._status, pb.StatusRequest),
-            "Encrypt": _handler(self._encrypt, pb.EncryptRequest),
-            "Decrypt": _handler(self._decrypt, pb.DecryptRequest),
+        methods = {
+            "Status": (self._status, pb.StatusRequest),
+            "Encrypt": (self._encrypt, pb.EncryptRequest),
+            "Decrypt": (self._decrypt, pb.DecryptRequest),
         }
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self._server.add_insecure_port(f"unix-abstract:{self.socket}" if self.abstract else self.endpoint)
-        self._server.start()
+        address = f"unix-abstract:{self.socket}" if self.abstract else self.endpoint
+        self._server = start_plugin(address, SERVICE, methods)
 
     def stop(self) -> None:
         if self._server is not None:
@@ -75,9 +73,3 @@ class KmsPlugin:
         except InvalidTag:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "this is not mine")
         return pb.DecryptResponse(plaintext=plain)
-
-
-def _handler(answer: Any, request: Any) -> Any:
-    return grpc.unary_unary_rpc_method_handler(
-        answer, request_deserializer=request.FromString, response_serializer=lambda message: message.SerializeToString()
-    )

@@ -157,15 +157,15 @@ class Services:
 
 @contextmanager
 def running_services(
-    directory: Path, replicas: Mapping[str, int] | None = None, link: str = "TLS", /, **flags: tuple[str, ...]
+    directory: Path, replicas: Mapping[str, int] | None = None, sockets: bool = False, /, **flags: tuple[str, ...]
 ) -> Iterator[Services]:
     """Run all services and yield them when they are ready.
 
     Args:
-        link: how the services reach each other, by `TLS` or by `Unix sockets`.
+        sockets: whether the services reach each other by Unix sockets.
         flags: by service, or by key for a single replica.
     """
-    services = Services(directory, replicas=replicas, sockets=link == "Unix sockets")
+    services = Services(directory, replicas=replicas, sockets=sockets)
     services.etcd.start()
     try:
         for key in services.keys:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,14 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from support.grpc_plugin import start_plugin
 from tetrapod.auth.tokens.external import external_pb2 as pb
 
 SERVICE = "v1.ExternalJWTSigner"
 
 
 class TokenSigner:
-    """A plugin that listens on a socket in `directory`, or on an abstract one.
+    """A plugin that listens on the Unix socket `socket`, or on the abstract socket `abstract` if that is not empty.
 
     Attributes:
         keys: the private keys by ID. The token is signed with `signing`.
@@ -31,7 +31,6 @@ class TokenSigner:
         header: further members of the header, or other values.
         rejection: the message of an error with which it answers Sign; "" for none.
         signed: the claims that it has signed.
-        fetches: the number of FetchKeys.
     """
 
     def __init__(self, socket: Path, *, abstract: str = "") -> None:
@@ -45,22 +44,18 @@ class TokenSigner:
         self.header: dict[str, Any] = {}
         self.rejection = ""
         self.signed: list[Any] = []
-        self.fetches = 0
         self._server: grpc.Server | None = None
 
     def add_key(self, key_id: str) -> None:
         self.keys[key_id] = ec.generate_private_key(ec.SECP256R1())
 
     def __enter__(self) -> TokenSigner:
-        self._server = grpc.server(ThreadPoolExecutor(4))
-        handlers = {
-            "Sign": _handler(self._sign, pb.SignJWTRequest),
-            "FetchKeys": _handler(self._fetch, pb.FetchKeysRequest),
-            "Metadata": _handler(self._metadata, pb.MetadataRequest),
+        methods = {
+            "Sign": (self._sign, pb.SignJWTRequest),
+            "FetchKeys": (self._fetch, pb.FetchKeysRequest),
+            "Metadata": (self._metadata, pb.MetadataRequest),
         }
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self._server.add_insecure_port(self.address)
-        self._server.start()
+        self._server = start_plugin(self.address, SERVICE, methods)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -77,7 +72,6 @@ class TokenSigner:
         return pb.SignJWTResponse(header=header, signature=_b64(signature))
 
     def _fetch(self, request: pb.FetchKeysRequest, context: Any) -> pb.FetchKeysResponse:
-        self.fetches += 1
         keys = [
             pb.Key(key_id=key_id, key=_public(key), exclude_from_oidc_discovery=key_id in self.hidden)
             for key_id, key in self.keys.items()
@@ -95,9 +89,3 @@ def _public(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _b64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _handler(answer: Any, request: Any) -> Any:
-    return grpc.unary_unary_rpc_method_handler(
-        answer, request_deserializer=request.FromString, response_serializer=lambda message: message.SerializeToString()
-    )

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from integration.workers.worker_server import TOKENS, WATCH, children_of
+from integration.workers.worker_server import TOKENS, WATCH, children_of, sockets_in
 from support.kubectl import Kubectl
 from support.server import command, environment, free_port
 from support.services import Services, running_services
@@ -62,7 +62,7 @@ def connections_to(path: Path) -> int:
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     flags = {"auth": (f"--token-auth-file={TOKENS}",), "core": ("--workers=2",)}
-    with running_services(tmp_path_factory.mktemp("services"), None, "Unix sockets", **flags) as services:
+    with running_services(tmp_path_factory.mktemp("services"), None, True, **flags) as services:
         until(services.log("core").read_text, lambda text: "tetrapod core is ready" in text)
         yield services
 
@@ -148,8 +148,7 @@ def sockets_of(pid: int) -> int:
     """Return how many connections to a service's Unix socket a process has accepted."""
     rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
     inodes = {fields[6] for fields in rows if len(fields) > 7 and fields[7].endswith("core.sock")}
-    links = (os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink())
-    return sum(1 for link in links if link.removeprefix("socket:[").removesuffix("]") in inodes)
+    return len(inodes & sockets_in(pid))
 
 
 def test_the_file_is_for_its_user_only(services: Services) -> None:

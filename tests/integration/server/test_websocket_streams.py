@@ -87,7 +87,7 @@ def serving(form: str, directory: Path) -> Iterator[Sockets]:
         with running(directory, tokens) as server:
             yield Sockets(server.url)
     else:
-        with running_services(directory, None, form.rpartition(" by ")[2], auth=(tokens,)) as services:
+        with running_services(directory, None, form.endswith("by Unix sockets"), auth=(tokens,)) as services:
             yield Sockets(services.url)
 
 

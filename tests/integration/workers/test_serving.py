@@ -19,6 +19,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from bench.processes import cpu_seconds
 from integration.workers.worker_server import COUNT, WorkerServer, certificates_of_each, created, worker_server
 from support.server import command, environment, free_port
 from support.waiting import until
@@ -53,18 +54,14 @@ def test_supervisor_without_free_files_waits_and_serves_the_connection_later(ser
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     files = len(os.listdir(f"/proc/{pid}/fd"))
 
-    def cpu_seconds() -> float:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, limits[1]))
     try:
         address = urlsplit(server.url)
         with socket.create_connection((address.hostname, address.port), 20) as plain:
-            before = cpu_seconds()
+            before = cpu_seconds(pid)
             until(server.server.log.read_text, lambda text: "Accept error: [Errno 24] Too many open files" in text)
             threading.Event().wait(1.5)  # the time in which a supervisor that tries again at once is busy
-            assert cpu_seconds() - before < 0.5
+            assert cpu_seconds(pid) - before < 0.5
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
             with ssl._create_unverified_context().wrap_socket(plain) as connection:
                 connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.processes import cpu_seconds
 from integration.workers.worker_server import COUNT, WATCH, WorkerServer, own_etcd, server_over, worker_server
 from support.waiting import until
 from support.wire import raw_connection, read_to_end
@@ -60,10 +61,6 @@ def test_directory_of_workers_is_private_and_removed_at_the_end(
 
 
 def test_supervisor_is_idle_while_the_server_shuts_down(tmp_path: Path) -> None:
-    def cpu_seconds(pid: int) -> float:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     with worker_server(tmp_path, ("--shutdown-delay-duration=6s",)) as server:
         process = server.server.process
         killed = server.pids()[0]

@@ -50,11 +50,11 @@ class WorkerServer:
 
     def connections(self, pid: int) -> int:
         """Return how many clients a process has connections of."""
-        return len(_sockets_of(urlsplit(self.url).port or 0) & _sockets_in(pid))
+        return len(_sockets_of(urlsplit(self.url).port or 0) & sockets_in(pid))
 
     def has_connection(self, pid: int, port: int) -> bool:
         """Return whether a process has the connection of a client's port open."""
-        return bool(_sockets_of(urlsplit(self.url).port or 0, port) & _sockets_in(pid))
+        return bool(_sockets_of(urlsplit(self.url).port or 0, port) & sockets_in(pid))
 
     @contextmanager
     def of_each(
@@ -76,7 +76,7 @@ class WorkerServer:
     def _worker_of(self, port: int) -> int:
         """Return the worker that has the connection of a client's port."""
         (inode,) = _sockets_of(urlsplit(self.url).port or 0, port)
-        return until(lambda: [pid for pid in self.pids() if inode in _sockets_in(pid)])[0]
+        return until(lambda: [pid for pid in self.pids() if inode in sockets_in(pid)])[0]
 
     def client_of_each(self) -> AbstractContextManager[list[Client]]:
         """Yield a client with an open connection for each worker, in the order of `pids`."""
@@ -122,7 +122,7 @@ def _sockets_of(port: int, client: int | None = None) -> set[str]:
     return {inode for inode, (here, there) in ends.items() if here == port and client in (None, there)}
 
 
-def _sockets_in(pid: int) -> set[str]:
+def sockets_in(pid: int) -> set[str]:
     """Return the inodes of the sockets that a process has open."""
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
