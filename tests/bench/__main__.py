@@ -76,6 +76,8 @@ def main() -> int:
     compileall.compile_dir(str(SERVICES), quiet=1)
     only = frozenset(filter(None, arguments.only.split(",")))
     plan = Plan(only=only, pairs=max(2, arguments.pairs), http2=arguments.http2)
+    if plan.http2:
+        wrk.http2load()
     if arguments.quick:
         plan = replace(plan, crds=300, rounds=1, events=100)
     results: dict[str, Measured] = {}

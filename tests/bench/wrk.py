@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from support.goprogram import build_go_program
@@ -76,11 +77,17 @@ def begin(
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@cache
+def http2load() -> Path:
+    """Build the client for HTTP/2, and return the program."""
+    return build_go_program(Path(__file__).parent / "http2load", "http2load")
+
+
 def run_http2(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0) -> Figures:
     """Load the server over HTTP/2 for some seconds."""
     body = directory / "body"
     body.write_text(load.body)
-    command = [str(build_go_program(Path(__file__).parent / "http2load", "http2load")), f"{url}{load.path}", token]
+    command = [str(http2load()), f"{url}{load.path}", token]
     command += [load.accept, load.method, load.content_type, str(start), str(load.modulus)]
     command += [str(body) if load.body else "", str(CONNECTIONS), str(max(1, round(seconds)))]
     return figures(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))

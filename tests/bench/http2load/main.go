@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -64,7 +63,7 @@ func main() {
 					m = n % modulus
 				}
 				fill := strings.NewReplacer("@N@", strconv.FormatInt(n, 10), "@M@", strconv.FormatInt(m, 10))
-				request, err := http.NewRequest(method, fill.Replace(url), bytes.NewReader([]byte(fill.Replace(body))))
+				request, err := http.NewRequest(method, fill.Replace(url), strings.NewReader(fill.Replace(body)))
 				if err != nil {
 					panic(err)
 				}
