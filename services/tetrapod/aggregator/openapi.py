@@ -147,7 +147,10 @@ class ExternalOpenAPI(SinglePartSource):
         return entries
 
     async def _get(self, obj: Object, target: str) -> Document | None:
-        """Return the response of a server of any status, or None if there is none within 10 seconds."""
+        """Return the response of a server, with any status code.
+
+        Return None if the server cannot be reached, or has not answered completely within 10 seconds.
+        """
         try:
             async with asyncio.timeout(TIMEOUT):
                 return await self._backends.fetch(obj, target, "application/json")

@@ -25,7 +25,8 @@ class Override(NamedTuple):
     """One setting of the flag.
 
     Attributes:
-        resource: the resource; `*` stands for every resource of the group.
+        resource: the resource. If its name is `*`, the setting applies to all resources of the group that have no
+            setting of their own.
         servers: the URLs of the etcd members.
     """
 

@@ -32,7 +32,7 @@ def _marked(obj: Object, *annotations: str) -> bool:
 def _newest(classes: list[Object]) -> Object | None:
     """Return the most recently created class, or None if the list is empty.
 
-    Of several classes with that creationTimestamp, return the first one by name.
+    If several classes have that creationTimestamp, return the first one by name.
     """
     by_name = sorted(classes, key=lambda c: c["metadata"]["name"])
     return max(by_name, key=lambda c: c["metadata"].get("creationTimestamp") or "", default=None)

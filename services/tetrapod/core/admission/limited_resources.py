@@ -77,7 +77,7 @@ class LimitedResources:
             quotas: the ResourceQuotas of its namespace.
 
         Returns:
-            The scopes as Go prints a list; "" if there are none.
+            The scopes as Go prints a list; "" if no such scope exists.
         """
         matched = [scope for entry in self._limited for scope in matching(entry.scopes, resource, obj)]
         if not matched:

@@ -71,7 +71,10 @@ def _blocks(text: bytes) -> Iterator[Block]:
 
 
 def _after_headers(text: bytes, at: int) -> int:
-    """Return the offset of the first line from `at` on that is no header, because it has no colon."""
+    """Return the offset of the first line, at or after `at`, that does not contain a colon.
+
+    The lines before it are headers. If all lines contain a colon, return the length of the text.
+    """
     while at < len(text):
         line, following = _line(text, at)
         if b":" not in line:

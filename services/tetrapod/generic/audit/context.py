@@ -272,7 +272,8 @@ class AuditContext:
         """Add the audit data that a peer service collected for this request, when the aggregator has proxied it there.
 
         These are annotations, objectRef, latencies, the Status of a rejection and the request object. Both servers send
-        requests to the store, so their latencies of that layer are added. Of other layers, that of this server counts.
+        requests to the store, so their latencies of that layer are added. For every other layer the latency that this
+        server measured is kept. That of the peer service is used only if this server has none.
 
         Args:
             data: the result of `findings` in the process of the peer service, decoded from a response header.

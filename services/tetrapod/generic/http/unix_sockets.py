@@ -55,7 +55,8 @@ def bind_unix(path: str) -> socket.socket:
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
-        # Linux creates the file with the mode of the socket: nobody else can connect before a chmod.
+        # On Linux, `bind` gives the file the mode of the socket, so other users can never connect. With a chmod after
+        # `bind`, they could until then.
         os.fchmod(listener.fileno(), 0o600)
         _remove_stale(path)
         listener.bind(path)

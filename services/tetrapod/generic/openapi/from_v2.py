@@ -1,7 +1,7 @@
 """The conversion of Swagger 2.0 documents to OpenAPI v3, for API servers that serve only the former.
 
-What the conversion does not know is dropped. Unlike upstream's, it resolves references to shared parameters, which
-would lead nowhere in the result.
+Outside of schemas, keywords that the conversion does not handle are left out of the result. Unlike upstream's, it
+resolves references to shared parameters, which would lead nowhere in the result.
 
 Upstream: k8s.io/kube-openapi/pkg/openapiconv/convert.go; pkg/builder3/util/util.go, WrapRefs
 """

@@ -84,13 +84,13 @@ class LargeWorkThreads:
                 if turn.cancelled:
                     continue
                 turn.granted = True
-            # A turn of an event loop that has been closed is nobody's.
+            # If the event loop of this turn has been closed, its task no longer waits: the next turn gets the thread.
             with suppress(RuntimeError):
                 turn.loop.call_soon_threadsafe(turn.begin)
                 return
 
     def _take(self) -> _Turn | None:
-        """Remove the next turn and return it; None if nobody waits."""
+        """Remove the next turn and return it, or return None if no task waits for a thread."""
         if self._next and (self._in_a_row < _MOST_IN_A_ROW or not self._first):
             self._in_a_row += 1
             return self._next.popleft()

@@ -38,7 +38,7 @@ def has_params(kind: CelType) -> bool:
 
 
 class Substitutions:
-    """The types that type parameters stand for, as the checks of one expression have determined them.
+    """The types to which type parameters have been bound while one expression was checked.
 
     For example, checking `[1, 2]` against `list(A)` binds the parameter A to int.
     """
@@ -135,9 +135,9 @@ class Substitutions:
             param: the type parameter.
 
         Returns:
-            Two bools. The first is whether the parameter can stand for the type. The second is whether the parameter
-            was bound before or equals the type. If both are False, the caller tries to bind `t1`, if that is a
-            parameter too.
+            Two bools. The first is whether the type matches the parameter, or the parameter's existing binding if it
+            has one. The second is whether the parameter was bound before or equals the type. If both are False, the
+            caller tries to bind `t1`, if that is a parameter too.
         """
         if t1 == param:
             return True, True

@@ -32,8 +32,8 @@ class _Found(NamedTuple):
     """The changes at and below one path, as branches of field sets (`fieldset.Branch`).
 
     Attributes:
-        touched: the added and modified fields; None if there are none.
-        removed: the removed fields; None if there are none.
+        touched: the added and modified fields; None if no field was added or modified.
+        removed: the removed fields; None if no field was removed.
     """
 
     touched: Branch | None

@@ -342,7 +342,7 @@ class _Document:
         return elements
 
     def _put_together(self, value: Any) -> None:
-        """Write the elements of all `Pieces` within a value back to the lists that they stand for.
+        """Write the elements of all `Pieces` within a value back to the lists from which they were made.
 
         Parts of the value that were not copied for this patch are not visited, because only copied lists become
         `Pieces`.

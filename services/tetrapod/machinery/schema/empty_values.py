@@ -200,8 +200,9 @@ def _distinguished(node: SchemaNode) -> _Distinguished:
     """Return the fields of a struct that `omit` and `hide` visit, as three lists, which the node caches.
 
     Returns:
-        The fields whose own empty value is distinguished from an absent one; the fields that have such members, each
-        with the names of these members; the fields at or below which such fields exist, each with its schema.
+        Three lists. The first has the fields whose own empty value is distinguished from an absent one. The second has
+            the fields with such members, each with the names of these members. The third has the fields at or below
+            which such fields exist, each with its schema.
     """
     compiled = node.compiled
     if "distinguished" not in compiled:

@@ -50,7 +50,7 @@ class Limited(Protocol):
             quotas: the ResourceQuotas of the namespace.
 
         Returns:
-            The scopes as Go prints a list, for an error text; "" if there are none.
+            The scopes as Go prints a list, for an error text; "" if no such scope exists.
         """
         ...
 
