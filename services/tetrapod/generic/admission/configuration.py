@@ -19,11 +19,11 @@ class Unconfigurable(ValueError):
 
 
 class Uninitialized(Unconfigurable):
-    """A plugin is configured, but what its configuration names cannot be used.
+    """The error of a plugin whose manifest files cannot be read or are invalid; the server cannot start.
 
     Args:
         plugin: the name of the plugin.
-        reason: upstream's text.
+        reason: upstream's text after `failed to initialize admission plugin "NAME": `.
     """
 
     def __init__(self, plugin: str, reason: str) -> None:

@@ -66,7 +66,8 @@ class Exemption(Enum):
 def exemption_from_webhooks(attributes: Attributes) -> Exemption:
     """Return which webhooks are not called: all for reviews, those of the API for webhook and policy objects.
 
-    Reviews are not exempt without their feature gate.
+    Reviews (TokenReview, SubjectAccessReview, …) are exempt only if the feature gate
+    ExcludeAdmissionWebhookVirtualResources is enabled.
 
     Upstream: plugin/webhook/generic/webhook.go, Dispatch; predicates/rules/rules.go,
     IsExemptAdmissionConfigurationResource.

@@ -15,14 +15,14 @@ _HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 def describe(attributes: Attributes, matched_kind: Equivalent, uid: str = "") -> Object:
-    """Return an AdmissionRequest without objects.
+    """Return an AdmissionRequest without `object`, `oldObject`, `options` and `dryRun`.
 
     The fields are in the order of Go's struct; optional fields that are empty are left out.
 
     Args:
         attributes: the request.
         matched_kind: the resource and kind under which the webhook or policy matched the request.
-        uid: identifies the request to a webhook.
+        uid: the value of the field `uid`, which identifies the request to a webhook.
     """
     request: Object = {"uid": uid, "kind": _kind(matched_kind.kind), "resource": _resource(matched_kind.resource)}
     if attributes.subresource:

@@ -21,11 +21,11 @@ _FIELD: Final = "staticManifestsDir"
 
 
 def manifests_directory(config: Object) -> str:
-    """Return the directory in a plugin's configuration, "" if it names none.
+    """Return the directory of manifest files (`staticManifestsDir`) in a plugin's configuration, "" if it is unset.
 
     Raises:
-        ValueError: the feature gate is off, the path is relative, or it is not a readable directory; with upstream's
-            text.
+        ValueError: the feature gate ManifestBasedAdmissionControlConfig is disabled, the path is relative, or there is
+            no readable directory at the path; with upstream's text.
     """
     path: str = config.get(_FIELD) or ""
     if not path:

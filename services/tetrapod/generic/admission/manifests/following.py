@@ -21,15 +21,15 @@ def follow_manifests(
     load: ManifestLoader | None,
     background: Callable[[str, Coroutine[Any, Any, None]], object],
 ) -> ManifestSource[T]:
-    """Read a plugin's manifest files, and start to follow them.
+    """Read a plugin's manifest files, start a task that reloads them after changes, and return their source.
 
     Args:
         plugin: the name of the plugin.
         directory: the directory of its manifest files.
         kind: the kind of its webhook configurations or policies.
-        convert: makes the plugin's items of the objects.
-        load: reads the manifest files; not None if a plugin is configured.
-        background: starts a coroutine that runs until the server stops.
+        convert: returns the parsed webhooks or policies of the objects, called after each load.
+        load: reads the manifest files; must not be None.
+        background: starts a coroutine with a name, which runs until the server stops.
 
     Raises:
         Uninitialized: the manifests cannot be read, or are invalid; with upstream's text.

@@ -44,7 +44,8 @@ class ManifestLoader(Protocol):
         Args:
             directory: the directory.
             kind: the kind of the webhook configurations or policies.
-            known: the digest of the files that are in use. If it has not changed, only the digest is returned.
+            known: the digest of the files that the caller loaded before, or None. If the files still have it, the
+                result has this digest and no objects.
 
         Raises:
             ValueError: a file cannot be read, or an object is invalid; with upstream's text.
@@ -65,9 +66,10 @@ class ManifestSource(Generic[T]):
 
     Args:
         plugin: the name of the plugin, for metrics and the log.
-        directory: the directory.
-        load: reads the directory. It is called like a `ManifestLoader` whose kind is bound.
-        convert: makes the items of the objects.
+        directory: the directory of the manifest files.
+        load: reads the directory. It is called with the directory and, for a reload, `known`: the digest of the
+            current files. If that has not changed, its result is ignored.
+        convert: returns the parsed webhooks or policies of the objects, called after each load.
 
     Raises:
         ValueError: the manifests cannot be read, or are invalid.

@@ -82,7 +82,7 @@ class Activation:
         """Return the outcomes of expressions, in order, and the remaining budget.
 
         Args:
-            listed: the expressions. One that is not configured is None, and its outcome is `NOTHING`.
+            listed: the expressions. One that is not configured is None, and its outcome has the value None.
             budget: the cost that all of them together may have.
 
         Raises:

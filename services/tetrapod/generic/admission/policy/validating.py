@@ -54,10 +54,10 @@ class _Request:
         attributes: the request.
         authorizer_variables: the values of the CEL variables for authorization checks.
         namespace: the Namespace object; None for cluster-scoped objects.
-        objects: the new and the old object, by the kind to which they were converted.
+        objects: pairs of the new and the old object, by the kind to which both were converted.
         denials: the failed validations that reject the request.
         failures: the failed validations to record in the audit event.
-        timer: returns to the event loop between many bindings.
+        timer: lets other tasks run between two bindings if the evaluation has taken several milliseconds.
     """
 
     attributes: Attributes
