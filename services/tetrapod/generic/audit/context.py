@@ -93,7 +93,14 @@ class AuditContext:
         """Record the decoded object of the request, before anything changes it.
 
         Its name, namespace and uid complete the event's objectRef. The object itself is recorded from the level Request
-        on. See `Auditor.request_object` for the arguments.
+        on.
+
+        Args:
+            obj: the object.
+            resource: its resource.
+            subresource: its subresource; "" for the resource itself.
+            in_thread: whether this is called in a worker thread; the object is then encoded in steps between which
+                other threads can run.
         """
         metadata = obj.get("metadata")
         reference = self._reference = self._reference or {}
@@ -298,7 +305,7 @@ _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 def _bounded(status: Object) -> Object:
-    """Return the responseStatus of an event for a Status: its fields of bounded size, with empty metadata."""
+    """Return a responseStatus with status, message, reason, details and code of a Status, and empty metadata."""
     return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
 
 

@@ -78,12 +78,12 @@ class SharedWriter:
 
 
 def open_shared_writer(path: str, rotation: RotationConfig, locks: Path) -> Writer:
-    """Open a log that several processes write.
+    """Open a log for appending that several processes write. The caller closes the result.
 
     Args:
-        path: as for `open_writer`.
-        rotation: as for `open_writer`.
-        locks: the directory for the files of the locks.
+        path: the file, or `-` for standard output.
+        rotation: the limits of rotation. A `max_bytes` of 0 means that the file is never rotated.
+        locks: the existing directory for the two lock files, which these processes share.
 
     Raises:
         OSError: a file cannot be created or written.
