@@ -145,9 +145,14 @@ class CachedTokenAuthenticator:
             _SECONDS.observe(_MISS, time.monotonic() - began)
 
     async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        """Await the call of `_ask` for this token that is in progress, or start one, and return its result.
+        """Return the result of the inner authenticator, by one call that concurrent callers with the same key share.
 
-        Cancelling one caller affects no other.
+        Cancelling one caller cancels neither the shared call nor the other callers.
+
+        Args:
+            key: the cache key of the token and the audiences.
+            token: the token.
+            audiences: the requested audiences.
         """
         task = self._in_flight.get(key)
         if task is None:
