@@ -38,9 +38,10 @@ def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
 
 
 def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
-    """Return the result of `forbidden_status` for the same arguments, with `X-Content-Type-Options: nosniff`.
+    """Return a StatusError 403 with the text `User "x" cannot …: REASON`, for rejections by a filter.
 
-    The filters send this header.
+    It is the result of `forbidden_status` with the header `X-Content-Type-Options: nosniff`, which upstream's
+    authorization filter sends.
     """
     error = forbidden_status(attributes, reason)
     error.headers.append((b"x-content-type-options", b"nosniff"))

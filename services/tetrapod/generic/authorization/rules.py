@@ -134,7 +134,7 @@ class RuleSet:
 
     @property
     def size(self) -> int:
-        """The number of the user's ClusterRoleBindings and RoleBindings, with the rules of each, together."""
+        """The number of ClusterRoleBindings and RoleBindings that apply to the user, in all namespaces together."""
         return len(self.cluster) + sum(map(len, self.namespaces.values()))
 
     def reason_to_allow(self, attributes: Attributes) -> str | None:
