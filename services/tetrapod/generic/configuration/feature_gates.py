@@ -254,7 +254,7 @@ def _missing_needs(values: Mapping[str, bool]) -> list[str]:
 
 
 def _unknown(name: str, value: bool) -> str:
-    """Return the error text for a gate that the emulated release does not have."""
+    """Return the error text for a gate that the emulated release does not have and --feature-gates sets to `value`."""
     if name not in _gates_of(RELEASE):
         return f"unrecognized feature gate: {name}"
     version = effective_version()

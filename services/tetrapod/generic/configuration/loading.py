@@ -36,7 +36,7 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
 
     Args:
         data: the content of the file.
-        kinds: the kinds that are allowed.
+        kinds: the schemas of the kinds that are allowed, by apiVersion and kind.
         strict: whether unknown and repeated fields are errors; otherwise they are ignored.
 
     Raises:

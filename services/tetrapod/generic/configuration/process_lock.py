@@ -9,12 +9,13 @@ from types import TracebackType
 
 
 class ProcessLock:
-    """A context manager that one process at a time can enter. The lock of a process that dies is released.
+    """A context manager that one process at a time can enter; others block until it leaves or dies.
 
-    Each process creates its own object: a lock that a process inherits is that of its parent.
+    It does not exclude threads of the same process. Each process creates its own object: an object that a process
+    inherits by fork shares the lock of its parent.
 
     Args:
-        path: the file of the lock, created if it is missing.
+        path: the file of the lock, created if it is missing and open until `close`.
 
     Raises:
         OSError: the file cannot be created.
