@@ -112,7 +112,10 @@ def _without_name(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str,
 
 
 def _go_syntax(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> str:
-    """Return a user without a name as Go's %#v prints a user.DefaultInfo, which upstream's message contains."""
+    """Return a user without a name as Go's %#v prints a user.DefaultInfo; upstream's error message contains this text.
+
+    `extra` maps the extra keys of the user to their values.
+    """
     listed = "[]string{" + ", ".join(map(go_quote, groups)) + "}" if groups else "[]string(nil)"
     pairs = (f"{go_quote(k)}:[]string{{{', '.join(map(go_quote, v))}}}" for k, v in sorted(extra.items()))
     mapped = "map[string][]string{" + ", ".join(pairs) + "}" if extra else "map[string][]string(nil)"
