@@ -123,7 +123,7 @@ def _register() -> None:
 
 
 def _of_queues(queue_sets: Callable[[], Iterable[QueueSet]], value: Callable[[QueueSet], float]) -> Callable[[], _Rows]:
-    """Return a function that returns a row of a gauge for each priority level with queues: its name and a number.
+    """Return a `read` function for a gauge: it returns ((name,), number) of each priority level that has queues.
 
     Args:
         queue_sets: returns the queue sets of all levels.
