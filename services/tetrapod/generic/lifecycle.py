@@ -54,10 +54,11 @@ class Lifecycle:
         hooks_done: the names of those that have succeeded.
         leaving: the hooks that run first when the server stops.
         pre_shutdown: the hooks that run last when the server stops.
-        checks: the health checks in order, including those of hooks, each with the endpoints that show it.
+        checks: the health checks in order by name, including those of hooks, each with the endpoints (`healthz`,
+            `livez`, `readyz`) that show it.
         shutting_down: set once the server begins to stop.
-        paths_known: events that are set once the informers which decide about paths have their first list, those of
-            APIServices and CustomResourceDefinitions.
+        paths_known: an event of each informer that decides about paths (APIServices, CustomResourceDefinitions), which
+            the services append. It is set once the informer has its first list.
     """
 
     def __init__(self, livez_grace_period: float = 0.0) -> None:
