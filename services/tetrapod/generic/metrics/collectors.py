@@ -41,7 +41,10 @@ SummaryRow = tuple[tuple[str, ...], list[tuple[float, float]], float, float]
 
 
 class Buckets(Protocol):
-    """The buckets of a native histogram, for each row (set of label values) of a `Histogram`."""
+    """The native (exponential) buckets of one `Histogram`: their counts for each of its series.
+
+    `row` is the list of counts by which `Histogram.row` represents a series; it is compared by identity.
+    """
 
     def add(self, row: list[float], value: float, times: int = 1) -> None: ...
 
@@ -83,7 +86,7 @@ class Metric:
         raise NotImplementedError
 
     def drop(self, labels: Mapping[str, str]) -> None:
-        """Remove the series that have all these label values. The default does nothing."""
+        """Remove the series that have all these label values, given by label name. The default does nothing."""
 
     def _constrained(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Return the label values under which a metric counts: "unexpected" in place of values that are not allowed.
@@ -115,7 +118,13 @@ class Metric:
         return (UNEXPECTED,) * len(labels)
 
     def _drop_from(self, series: MutableMapping[tuple[str, ...], Any], labels: Mapping[str, str]) -> list[Any]:
-        """Remove the entries of `series` that have all these label values, and return their values."""
+        """Remove the entries of `series` that have all these label values, and return what was stored in them.
+
+        Args:
+            series: the data of each series, by its label values in the order of `self.labels`.
+            labels: the label values that the removed series have, by label name. If the metric lacks one of these
+                labels, nothing is removed.
+        """
         if not all(name in self.labels for name in labels):
             return []
         values = itemgetter(*map(self.labels.index, labels))
@@ -139,7 +148,10 @@ class Counter(Metric):
         self._rows: dict[tuple[str, ...], list[float]] = {}
 
     def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
-        """Add `amount` to the series with these label values."""
+        """Add `amount` to the series with these label values, which are in the order of the label names.
+
+        The series is created if it does not exist. Nothing is counted if it belongs to a deleted object.
+        """
         value = self.values.get(labels)
         if value is None:
             labels = self._constrained(labels)
@@ -256,8 +268,9 @@ class CounterFunction(GaugeFunction):
 class Histogram(Metric):
     """A histogram with fixed upper bounds, and native buckets once a scraper has requested them.
 
-    A row is the list of a series: the count of each bucket, the count above all bounds, and the sum. `buckets` are the
-    upper bounds in ascending order. The other arguments are those of `Metric`.
+    Each series is a list (`row`): the count of each bucket, without those of the buckets below it; the count above all
+    bounds; and the sum of the values. `buckets` are the upper bounds in ascending order. The other arguments are those
+    of `Metric`.
     """
 
     kind = "histogram"
@@ -277,9 +290,10 @@ class Histogram(Metric):
         self.native: Buckets | None = None
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return the mutable list with the counts of the series with these label values, for `count` or `spread`.
+        """Return the list with the counts of the series with these label values, to pass to `count` or `spread`.
 
-        Callers that observe the same labels often keep it. They must not modify it themselves.
+        A missing series is created. Callers that count values of one series often keep the list, but must not modify
+        it. If the series belongs to a deleted object, the list is a new one that is not exported.
         """
         row = self.values.get(labels)
         if row is None:
@@ -300,16 +314,17 @@ class Histogram(Metric):
         self.count(self.row(labels), value)
 
     def count(self, row: list[float], value: float) -> None:
-        """Count a value in a row that `row` returned."""
+        """Count a value in a series. `row` is the list that the method `row` returned for it."""
         row[bisect.bisect_left(self.buckets, value)] += 1
         row[-1] += value
         if self.native is not None:
             self.native.add(row, value)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """Count `times` values in a row, evenly distributed from `least` to `most`.
+        """Count `times` values in a series, evenly distributed from `least` to `most`; a single value counts as `most`.
 
-        It is for operations that are too short to be timed one by one: the caller times many of them together.
+        It is for operations that are too short to be timed one by one: the caller times many of them together. `row`
+        is the list that the method `row` returned for the series.
         """
         if times == 1 or most <= least:
             row[bisect.bisect_left(self.buckets, most)] += times
@@ -327,7 +342,9 @@ class Histogram(Metric):
             self.native.spread(row, least, most, times)
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Return (label values, row) pairs of the series that have at least one observed value.
+        """Return (label values, counts) pairs of the series that have at least one value.
+
+        The counts are those of each bucket, without the buckets below it, the count above all bounds, and the sum.
 
         A histogram without labels always returns its only series.
         """
@@ -343,8 +360,9 @@ class Histogram(Metric):
 class HistogramFunction(Metric):
     """A histogram that is kept elsewhere and read at each scrape.
 
-    `buckets` are the upper bounds in ascending order. `rows` is called at each scrape and returns what `Histogram.rows`
-    would. The other arguments are those of `Metric`.
+    `buckets` are the upper bounds in ascending order. `rows` is called at each scrape and returns pairs of label values
+    and counts: those of each bucket, without the buckets below it, the count above all bounds, and the sum. The other
+    arguments are those of `Metric`.
     """
 
     kind = "histogram"
@@ -362,9 +380,10 @@ class HistogramFunction(Metric):
         self._read = rows
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Return (label values, row) pairs, in which a row is one of `Histogram.row`.
+        """Return (label values, counts) pairs, one for each series.
 
-        The rows of series whose label values became "unexpected" (--allow-metric-labels) are added up.
+        The counts are those of each bucket, without the buckets below it, the count above all bounds, and the sum. The
+        counts of series whose label values became "unexpected" (--allow-metric-labels) are added up.
         """
         rows: dict[tuple[str, ...], list[float]] = {}
         for labels, row in self._read():

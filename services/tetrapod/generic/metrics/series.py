@@ -28,7 +28,7 @@ _hooks: Final[list[Callable[[], Hook | None]]] = []
 
 
 def on_change(hook: Hook) -> None:
-    """Call `hook` after each `retire` and `restore`, with the labels that were passed to it.
+    """Call `hook` from now on after each `retire`, and each `restore` of a retired object, with the labels of the call.
 
     Modules that keep series, or numbers that are read at a scrape, drop them in this hook. Bound methods are held by
     weak references.
@@ -51,7 +51,10 @@ def retire(labels: Mapping[str, str]) -> None:
 
 
 def restore(labels: Mapping[str, str]) -> None:
-    """Allow series with these label values again, because an object with them was created after `retire`."""
+    """Allow series with these label values again, because an object with them was created after `retire`.
+
+    `labels` are the values by label name that were passed to `retire`. For other labels nothing happens.
+    """
     names, values = _key(labels)
     if values in _retired.get(names, ()):
         del _retired[names][values]
