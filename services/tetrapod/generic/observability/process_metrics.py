@@ -59,10 +59,10 @@ async def scraped() -> tuple[list[Metric], list[Any]]:
 
 
 def _tasks() -> float:
-    """Return the number of tasks of the registered event loops.
+    """Return the number of tasks of the event loop that `register` set; 0 if it set none or the loop is closed.
 
-    Scrapes are rendered in a thread without an event loop. If a task is created at the same time, the number of loops
-    is returned.
+    Scrapes are rendered in a thread. If a task is created at the same time, the tasks cannot be counted and the result
+    is 1.
     """
     try:
         return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
@@ -78,7 +78,7 @@ def _effective() -> tuple[str, str]:
 
 
 def register(loop: asyncio.AbstractEventLoop) -> None:
-    """Make this the event loop whose tasks are counted, instead of an earlier one."""
+    """Make this the one event loop whose tasks the metrics count; it replaces an earlier one."""
     if loop not in _loops:
         _loops[:] = [loop]
 

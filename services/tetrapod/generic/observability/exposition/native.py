@@ -90,9 +90,10 @@ def _widen(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 class NativeBuckets:
-    """The native (exponential) buckets of one `Histogram`, for each of its rows (sets of label values).
+    """The native (exponential) buckets of one `Histogram`, for each of its series.
 
-    Values that the histogram has counted already are taken over at the upper bounds of their classic buckets.
+    Values that the histogram has counted already are taken over at the upper bounds of their classic buckets. The
+    methods identify a series by `row`, the list that `Histogram.row` returns for it.
     """
 
     def __init__(self, histogram: Histogram) -> None:
@@ -105,32 +106,35 @@ class NativeBuckets:
                     self.add(row, bound, int(count))
 
     def counts(self, row: list[float]) -> Counts:
-        """Return the counts of a row, which are created if they are missing."""
+        """Return the native counts of a series, which are created if they are missing. They are not a copy."""
         entry = self._by_row.get(id(row))
         if entry is None:
             entry = self._by_row[id(row)] = (row, Counts())
         return entry[1]
 
     def add(self, row: list[float], value: float, times: int = 1) -> None:
-        """Count a value in a row `times` times."""
+        """Count a value `times` times in the series of `row`."""
         self.counts(row).add(value, times)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """Count `times` values in a row, evenly distributed from `least` to `most`, in at most 16 steps."""
+        """Count `times` values in the series of `row`, evenly distributed from `least` to `most`.
+
+        They are counted as at most 16 different values; a single one is `most`.
+        """
         steps = min(times, _SPREAD)
         for step in range(steps):
             reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
             self.add(row, reached, times * (step + 1) // steps - times * step // steps)
 
     def snapshot(self, row: list[float]) -> Native:
-        """Return a copy of the counts of a row."""
+        """Return a copy of the counts of a series: schema, count of zeros, positive and negative counts by index."""
         counts = self.counts(row)
         schema, positive, negative = counts.buckets
         return schema, counts.zero, positive.copy(), negative.copy()
 
     @classmethod
     def restore(cls, counts: Iterable[tuple[list[float], Native]]) -> NativeBuckets:
-        """Return new `NativeBuckets` from (row, counts) pairs; `snapshot` has returned the counts."""
+        """Return new buckets from pairs: the list of a series (`Histogram.row`), and a result of `snapshot` for it."""
         restored = cls.__new__(cls)
         restored._by_row = {}
         for row, (schema, zero, positive, negative) in counts:
@@ -139,12 +143,12 @@ class NativeBuckets:
         return restored
 
     def clear(self) -> None:
-        """Set the counts of all rows to 0."""
+        """Set the counts of all series to 0."""
         for _, counts in self._by_row.values():
             counts.clear()
 
     def drop(self, row: list[float]) -> None:
-        """Remove the counts of a row that its histogram has dropped."""
+        """Remove the counts of a series that the histogram has dropped."""
         self._by_row.pop(id(row), None)
 
 

@@ -73,10 +73,12 @@ class WorkerMetrics:
             self._server.close()
 
     async def page(self, page: str, *, native_histograms: bool) -> list[Metric]:
-        """Return the metrics of all workers.
+        """Return the metrics of all workers, added up or otherwise combined to those of one server.
+
+        A worker that does not answer in time contributes the counters that it saved at its last scrape.
 
         Args:
-            page: `PAGE` or `SLIS`.
+            page: `metrics` (the page /metrics) or `slis` (/metrics/slis).
             native_histograms: whether the page contains native histograms.
         """
         others = [index for index in range(self._count) if index != self._index]
@@ -87,7 +89,11 @@ class WorkerMetrics:
         return await asyncio.to_thread(self._combine, page, own, dict(zip(others, pages, strict=True)))
 
     async def reset(self, page: str) -> None:
-        """Reset the counters of all workers that can be reached."""
+        """Reset the counters of this worker and of all others that can be reached.
+
+        Args:
+            page: `metrics` (the page /metrics) or `slis` (/metrics/slis).
+        """
         self._reset(page)
         await asyncio.gather(
             *(self._ask(index, f"{RESET} {page}") for index in range(self._count) if index != self._index)
@@ -113,6 +119,10 @@ class WorkerMetrics:
         """Return the encoded metrics of this worker, including the counters of its previous process.
 
         They are also saved in the worker's file, which the other workers read if it ends or does not respond.
+
+        Args:
+            page: `metrics` (the page /metrics) or `slis` (/metrics/slis).
+            native_histograms: whether to start counting native histograms, and to include them.
         """
         metrics, others = await _present(page, native_histograms=native_histograms)
         inherited = families.encode(families.counted(self._inherited.get(page, ())))
@@ -183,7 +193,7 @@ class WorkerMetrics:
         """Return the metrics that a worker saved at its last scrape, or [] if it has not been scraped yet.
 
         Args:
-            page: `PAGE` or `SLIS`.
+            page: `metrics` (the page /metrics) or `slis` (/metrics/slis).
             index: the number of the worker; None for this one.
         """
         path = self._file(page, self._index if index is None else index)
@@ -203,7 +213,7 @@ async def _present(page: str, *, native_histograms: bool) -> tuple[list[Metric],
     """Return the metrics of a page in this process, and the collectors of prometheus-client to show with them.
 
     Args:
-        page: `PAGE` or `SLIS`.
+        page: `metrics` (the page /metrics) or `slis` (/metrics/slis).
         native_histograms: whether to start counting native histograms.
     """
     metrics: list[Metric]
