@@ -74,7 +74,10 @@ class LargeWorkThreads:
         self._release()
 
     def _release(self) -> None:
-        """Give a free thread to the next turn. May be called in any thread."""
+        """Give a thread that has become free to the next waiting task, or count it as free if no task waits.
+
+        It may be called in any thread.
+        """
         while True:
             with self._lock:
                 turn = self._take()
@@ -90,7 +93,11 @@ class LargeWorkThreads:
                 return
 
     def _take(self) -> _Turn | None:
-        """Remove the next turn and return it, or return None if no task waits for a thread."""
+        """Remove the task that gets the next thread from its queue and return it, or None if no task waits.
+
+        Tasks that have called a function before go first, but at most `_MOST_IN_A_ROW` of them in a row. The caller
+        holds the lock.
+        """
         if self._next and (self._in_a_row < _MOST_IN_A_ROW or not self._first):
             self._in_a_row += 1
             return self._next.popleft()
