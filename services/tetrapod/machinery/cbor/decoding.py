@@ -69,11 +69,11 @@ class InvalidError(DecodeError):
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in a body or a stored value.
+    """Return the JSON value that CBOR data encodes, with or without the tag of self-described CBOR at its beginning.
 
     Raises:
-        MalformedError: the data is malformed, or nests too deeply, or has too many items.
-        InvalidError: an item is not acceptable.
+        MalformedError: the data is empty, malformed, nests too deeply, or has too many items or a bignum.
+        InvalidError: the data is well-formed, but JSON or upstream does not allow one of its items.
     """
     if not data:
         raise MalformedError("EOF")
@@ -115,10 +115,14 @@ def read_head(data: bytes, at: int) -> tuple[int, int, int | None, int]:
 
 
 class _Reader:
-    """Reads the items of one document. `error` is the first error that concerns an acceptable form, or "".
+    """A reader of the items of one document.
 
-    The methods return a value and the position after it. `depth` counts the arrays, maps and tags around an item;
-    `later` is the innermost tag 21 to 23 around it, or 0.
+    The methods return a value and the position after it. `depth` counts the arrays, maps and tags around an item.
+    `later` is the innermost tag 21 to 23 around it (the encoding of byte strings as text), or 0.
+
+    Attributes:
+        error: the text of the first error of a well-formed item, after which reading goes on; "" for none.
+        outermost: whether that error concerns the outermost object itself.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -301,7 +305,7 @@ def _check_size(major: int, size: int) -> None:
 
 
 def _text_of(content: bytes, later: int) -> str:
-    """Return a byte string as text, encoded as the tag around it says (0 for no tag)."""
+    """Return a byte string as text: base64url (`later` is 21), base64 (22), hexadecimal (23), or UTF-8 (0: no tag)."""
     if later == 21:
         return urlsafe_b64encode(content).rstrip(b"=").decode()
     if later == 22:

@@ -50,13 +50,13 @@ def _head(major: int, argument: int) -> bytes:
 
 @bounded(count=4096, size=1 << 20, largest=1024)
 def _name(name: str) -> bytes:
-    """Return an encoded member name."""
+    """Return the name of an object's member as CBOR: a byte string, as upstream writes strings."""
     encoded = name.encode()
     return _head(_BYTES, len(encoded)) + encoded
 
 
 def _item(value: Any) -> bytes:
-    """Return a value as a CBOR data item, without `MAGIC`.
+    """Return a JSON value as a CBOR data item, without the tag of self-described CBOR.
 
     Raises:
         UnicodeEncodeError: a string is not valid UTF-8.
@@ -93,7 +93,7 @@ def _float(value: float) -> bytes:
 
 
 def members(obj: Object) -> list[bytes]:
-    """Return the encoded members (name and value) of an object, in the order of their encoded names."""
+    """Return the members of an object as CBOR, each its name followed by its value, sorted by their encoded names."""
     named = sorted([(_name(name), value) for name, value in obj.items()], key=_by_name)
     return [name + _item(value) for name, value in named]
 
@@ -103,17 +103,20 @@ def _by_name(member: tuple[bytes, Any]) -> bytes:
 
 
 def encode(value: Any) -> bytes:
-    """Return a value as CBOR; equal values give equal bytes."""
+    """Return a JSON value as self-described CBOR, with sorted members: equal values give equal bytes."""
     return MAGIC + _item(value)
 
 
 def shuffled(value: Any) -> bytes:
-    """Return a value as CBOR for a response. An object begins with any of its members."""
+    """Return a JSON value as self-described CBOR for a response.
+
+    An object begins with a random one of its members, so that no client relies on their order, as upstream.
+    """
     return rotated(members(value)) if isinstance(value, dict) else encode(value)
 
 
 def rotated(encoded: Sequence[bytes]) -> bytes:
-    """Return an object as CBOR that begins with any of its members.
+    """Return an object as self-described CBOR that begins with a random one of its members.
 
     Args:
         encoded: the result of `members`.
@@ -123,10 +126,10 @@ def rotated(encoded: Sequence[bytes]) -> bytes:
 
 
 def event(event_type: str, obj: bytes) -> bytes:
-    """Return a watch event as one item of a CBOR sequence, which begins with either of its members.
+    """Return a watch event as one item of a CBOR sequence. It begins at random with `type` or with `object`.
 
     Args:
         event_type: the type, such as ADDED.
-        obj: the object, as a body in CBOR.
+        obj: the object in CBOR, as `encode`, `shuffled` or `rotated` returns it.
     """
     return rotated([_name("type") + _item(event_type), _name("object") + obj])
