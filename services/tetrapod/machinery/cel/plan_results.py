@@ -27,7 +27,11 @@ Planned = Const | Attribute | Conditional | Callable[[Frame], Any]
 
 
 def finished(planned: Planned) -> Eval:
-    """Return the evaluation function of a planned node. Later fields and indexes cannot be added to it."""
+    """Return the evaluation function of a planned node, which evaluates it given a `Frame`.
+
+    `planned` is a constant, an attribute, a conditional, or already such a function. Unlike for an attribute, no fields
+    and indexes can be added to the result.
+    """
     if isinstance(planned, Const):
         value = planned.value
         return lambda f: value
@@ -35,7 +39,10 @@ def finished(planned: Planned) -> Eval:
 
 
 def as_attribute(planned: Planned) -> Attribute | Conditional:
-    """Return a planned node as an attribute, to which fields and indexes can be added."""
+    """Return a planned node as an attribute, to which fields and indexes can be added by `add`.
+
+    An attribute or a conditional is returned itself; for any other node, the attribute has it as its operand.
+    """
     return planned if isinstance(planned, (Attribute, Conditional)) else Attribute(finished(planned))
 
 
