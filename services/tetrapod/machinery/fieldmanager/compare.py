@@ -29,7 +29,7 @@ class Changes(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The changes at and below one path, as branches of field sets (`fieldset.Branch`).
+    """The changes at and below one path, as field sets whose paths begin there.
 
     Attributes:
         touched: the added and modified fields; None if no field was added or modified.
@@ -66,10 +66,10 @@ def same(left: Any, right: Any) -> bool:
 
 
 def whole(value: Any, of: Type) -> Branch:
-    """Return the branch of a field set (`fieldset.Branch`) with a value and everything in it.
+    """Return a field set with a value itself and everything in it; its paths begin at the value.
 
-    It is for a value that only one of the two compared objects has. Values that are owned as a whole (atomic) and empty
-    values have no members below them.
+    It is for a value that only one of the two compared objects has. Of a value that is owned as a whole (atomic) or
+    empty, only the value itself is a member: the result is {}.
 
     Raises:
         SchemaError: the value has an undeclared field, or a list element without a key.
@@ -179,7 +179,10 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
 
 
 def _either(old: Collection[str], new: Collection[str]) -> Iterator[str]:
-    """Yield the elements of either list, those of the old one first. A union of large dictionaries is one long step."""
+    """Yield the elements of `old`, then those of `new` that are not in `old`.
+
+    This is not a set union, because that would keep other threads from running while it joins large dictionaries.
+    """
     yield from old
     for element in new:
         if element not in old:

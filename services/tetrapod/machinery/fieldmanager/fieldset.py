@@ -74,16 +74,19 @@ def _decode(fields: Any) -> Branch:
 
 
 def ordered(branch: Branch) -> Branch:
-    """Return a branch with its path elements in upstream's order. The branches of these elements are not sorted."""
+    """Return a field set, or a branch of one, with its outermost path elements in upstream's order.
+
+    The branches below these elements are returned as they are.
+    """
     if len(branch) < 2:
         return branch
     return {element: branch[element] for element in sort_large(branch, order)}
 
 
 def is_member(branch: Branch | None) -> bool:
-    """Return whether an element is itself a member of its set, given its branch.
+    """Return whether a path element is itself a member of a field set, not only elements below it.
 
-    None means that the element is missing, so the result is False.
+    `branch` is the value of the element in the set; None, for an element that is not in the set, gives False.
     """
     return branch is not None and (not branch or SELF in branch)
 
@@ -113,14 +116,14 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def branch_of(member: bool, below: Branch) -> Branch | None:
-    """Return the branch of a path element, given whether it is a member of the set and what is below it.
+    """Return the value that a path element has in a field set: a dictionary of the members below it.
 
     Args:
-        member: whether the element is a member.
-        below: the branch with the members below it, without the key `.`.
+        member: whether the element is itself a member, which the key `.` or an empty dictionary says.
+        below: the members below it by path element, without the key `.`.
 
     Returns:
-        The branch, or None if neither the element nor anything below it is a member.
+        The value, or None if neither the element nor anything below it is a member, so that it is not in the set.
     """
     if not below:
         return {} if member else None

@@ -24,9 +24,10 @@ def field_set(value: Any, of: Type) -> FieldSet:
 
 
 def _branch(value: Any, of: Type) -> Branch | None:
-    """Return the branch of a field set (`fieldset.Branch`) that contains a value and everything in it.
+    """Return the field set of a value and everything in it; its paths begin at the value.
 
-    The result is None if the value adds nothing to the set, such as null where the type has a map or list.
+    The result is {} if only the value itself is a member (a scalar, or owned as a whole). It is None if the value adds
+    nothing to the set of its object, such as null where the type has a map or list.
     """
     kind = of.kind_of(value)
     if kind == SCALAR or (kind == MAP and of.map_atomic) or (kind == LIST and of.list_atomic):
