@@ -284,9 +284,9 @@ def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:
 
 
 def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
-    """Return the positions where a value begins and ends, for a caller that reads the value itself.
+    """Return `position` and `stop`, where a value begins and ends, instead of the value, which is not read.
 
-    The arguments are those of a `Value` reader, in whose place it is used.
+    It has the signature of `Value`. The field `raw` of runtime.Unknown is read in this way, without copying its bytes.
     """
     return position, stop
 
