@@ -8,7 +8,7 @@ keep them, and custom resources are never passed to this module.
 
 For some fields with omitempty (`DISTINGUISHED_FROM_ABSENT`) `decode` keeps empty values until the object is validated;
 then `omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty
-but not nil. `hide` removes it from the objects that readers get.
+but not nil. `hide` removes all of them while managed fields are computed, and `put_back` restores them.
 """
 
 from __future__ import annotations
@@ -125,9 +125,10 @@ def omit(node: SchemaNode, obj: Object) -> list[Kept]:
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Kept]:
-    """Remove, in place, all empty values that readers must not see, including stored ones.
+    """Remove, in place, the empty values of fields with omitempty that `decode` kept, also those that are stored.
 
-    Values within lists that are owned as a whole (atomic lists and sets) are kept.
+    It is called before managed fields are computed, so that these do not record such fields. Values within lists that
+    are owned as a whole (atomic lists and sets) are kept.
 
     Returns:
         The removed values with their paths, for `put_back`.
