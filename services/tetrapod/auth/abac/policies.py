@@ -60,7 +60,7 @@ class Policy:
         return bool(self.user or self.group)
 
     def allows(self, attributes: Attributes) -> bool:
-        """Return whether this policy allows the request, regardless of other policies."""
+        """Return whether this policy allows the request: the user, the verb, and the resource or path match."""
         if not self.is_for(attributes.user) or (self.readonly and attributes.verb not in _READING):
             return False
         if attributes.resource_request:

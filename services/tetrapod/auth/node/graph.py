@@ -192,12 +192,12 @@ class NodeGraph:
 
 
 def _observe(event: WatchEvent, kind: str, began: float) -> None:
-    """Observe the duration of a change of the graph in the metrics.
+    """Record in the metrics how long the change of the graph for one watch event took.
 
     Args:
-        event: the event that made the change.
+        event: the event; a DELETED event counts as a deletion, any other as an addition.
         kind: the plural name of the resource.
-        began: the start of the change, of time.monotonic().
+        began: when the change began, a reading of time.monotonic().
     """
     _ACTIONS.observe((("Delete" if event.type == "DELETED" else "Add") + _ACTED_ON[kind],), time.monotonic() - began)
 

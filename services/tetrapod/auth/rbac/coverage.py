@@ -282,10 +282,13 @@ class _RuleRights:
     def _prepare(self) -> None:
         """Precompute the data with which `_count` avoids visiting each combination of values.
 
-        The lists are those of one rule: verbs, API groups, resources and names. A set of held rules is an integer with
-        a bit for each. This computes for each list how many of its values each set of held rules covers, and the
-        union of these sets. For each list together with all lists after it, it computes the intersection of the sets
-        and the number of combinations of values.
+        The lists are those of the granted rule, such as its verbs and its resources. Each value in a list has the set
+        of the held rules that cover it, an integer with a bit for each rule. The results are:
+
+        - for each list, the distinct sets of its values, each with the number of values that have it;
+        - for each list, the union of these sets;
+        - for each list, the intersection of the sets of all values in it and in the lists after it;
+        - for each list, the number of combinations of one value from it and from each list after it.
         """
         self._kinds = [
             list(Counter(map(covering.__getitem__, listed)).items())

@@ -37,7 +37,12 @@ class _RbacStrategy(Strategy):
 
 
 class RoleStrategy(_RbacStrategy):
-    """The strategy of Roles (`namespaced`) or ClusterRoles. The guard checks writes for privilege escalation."""
+    """The strategy of Roles or ClusterRoles.
+
+    Args:
+        guard: checks writes for privilege escalation.
+        namespaced: True for Roles, False for ClusterRoles.
+    """
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)
@@ -61,9 +66,11 @@ class RoleStrategy(_RbacStrategy):
 
 
 class BindingStrategy(_RbacStrategy):
-    """The strategy of RoleBindings (`namespaced`) or ClusterRoleBindings.
+    """The strategy of RoleBindings or ClusterRoleBindings.
 
-    The guard checks writes for privilege escalation.
+    Args:
+        guard: checks writes for privilege escalation.
+        namespaced: True for RoleBindings, False for ClusterRoleBindings.
     """
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:

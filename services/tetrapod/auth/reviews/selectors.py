@@ -89,9 +89,10 @@ def _label_requirement_errors(requirement: Requirement, path: str) -> list[Field
 
 
 def parse_field_selector(selector: Object | None, path: str) -> ParsedSelector:
-    """Convert a field selector to requirements; None gives none.
+    """Convert the field selector of resourceAttributes to requirements.
 
     Args:
+        selector: the field selector, parsed or as text in `rawSelector`; None for no requirements.
         path: the field of the selector, for the error text.
     """
     if not selector:
@@ -111,9 +112,10 @@ def parse_field_selector(selector: Object | None, path: str) -> ParsedSelector:
 
 
 def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
-    """Convert a label selector to requirements; None gives none.
+    """Convert the label selector of resourceAttributes to requirements.
 
     Args:
+        selector: the label selector, parsed or as text in `rawSelector`; None for no requirements.
         path: the field of the selector, for the error text.
     """
     if not selector:

@@ -35,7 +35,9 @@ class Objects:
         It is read from the cache, and from storage if the cache does not have it.
 
         Args:
-            namespace: ignored for cluster-scoped kinds.
+            config: the storage configuration of the object's resource.
+            namespace: the namespace; ignored for cluster-scoped kinds.
+            name: the name.
             uid: if not "", a cached object with another uid counts as stale, and storage is read.
         """
         storage = self._storage.resource(config)
@@ -47,6 +49,11 @@ class Objects:
 
     async def get(self, config: StorageConfig, namespace: str, name: str) -> Object:
         """Return the object, which is read in the same way as by `find`.
+
+        Args:
+            config: the storage configuration of the object's resource.
+            namespace: the namespace; ignored for cluster-scoped kinds.
+            name: the name.
 
         Raises:
             StatusError: 404, the object does not exist.

@@ -67,7 +67,7 @@ class KeySource(Protocol):
     """The keys that verify tokens.
 
     Attributes:
-        listeners: called after the keys have changed.
+        listeners: functions without arguments, which are called after the keys have changed.
     """
 
     listeners: list[Callable[[], None]]
@@ -83,7 +83,7 @@ class KeySource(Protocol):
         ...
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
-        """Return the keys with an ID, or all for ""."""
+        """Return the keys with an ID, or () if there are none; all keys for ""."""
         ...
 
 
@@ -98,7 +98,7 @@ class StaticKeys:
         self._by_id = {key.id: key for key in keys}
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
-        """Return the key with an ID, or all for ""."""
+        """Return a tuple with the key that has this ID, or () if there is none; all keys for ""."""
         if not key_id:
             return self.keys
         key = self._by_id.get(key_id)

@@ -36,7 +36,7 @@ class KeyCache:
     """The public keys of the plugin; a `KeySource`.
 
     Attributes:
-        listeners: called after the keys have changed.
+        listeners: functions without arguments, which are called after the keys have changed.
 
     Args:
         client: calls the plugin.
@@ -61,7 +61,11 @@ class KeyCache:
         return max(0, int(self._refresh_at - time.time()))
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
-        """Return the keys with an ID, or all for "". An unknown ID makes the keys be fetched again."""
+        """Return the keys with an ID, or all for "".
+
+        If no key has the ID, the keys are first fetched again. The result is () if there is still none, or if the fetch
+        fails, which is logged.
+        """
         if found := self._current(key_id):
             return found
         try:
@@ -78,7 +82,7 @@ class KeyCache:
         return tuple(key for key in self._keys if key.id == key_id) if key_id else self._keys
 
     async def _synced(self) -> None:
-        """Fetch the keys; concurrent callers share one call."""
+        """Fetch and replace the keys as `sync` does, raising SignerError; concurrent callers share one call."""
         if self._sync is None or self._sync.done():
             self._sync = asyncio.create_task(self.sync(), name="external-jwt-keys")
         await result_of(self._sync)
