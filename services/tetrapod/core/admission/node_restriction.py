@@ -234,7 +234,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
-        """Check token requests; other writes of service accounts are left to the authorizer.
+        """Check token requests; see `NodeTokens.check`. Other writes of service accounts pass.
 
         Args:
             attributes: the write.

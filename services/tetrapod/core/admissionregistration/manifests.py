@@ -129,7 +129,8 @@ def load_manifests(directory: str, kind: str, known: str | None = None) -> Manif
     Args:
         directory: the directory.
         kind: the kind of the webhook configurations or policies.
-        known: the digest of the files that are in use. If it has not changed, only the digest is returned.
+        known: the digest of the files that are in use; None at the first call. If the files still have this digest, the
+            result has no objects and no bindings, only the digest.
 
     Raises:
         ValueError: a file cannot be read, or an object is invalid; with upstream's text.

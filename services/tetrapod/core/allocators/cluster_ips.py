@@ -201,7 +201,8 @@ class ClusterIPs:
             address: the address.
             service: the service.
             network: the network of the address, for the metrics.
-            scope: whether the user chose the address, for the metrics.
+            scope: how the address was chosen, for the metrics: `metrics.STATIC` by the user, `metrics.DYNAMIC` by this
+                allocator.
 
         Raises:
             AllocationError: the IPAddress is rejected, for example by an admission policy.

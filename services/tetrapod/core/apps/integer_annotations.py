@@ -18,9 +18,9 @@ from tetrapod.machinery.gvk import Object
 
 
 class AnnotatedStatus(StatusStrategy):
-    """The status strategy of a kind with an annotation that holds a field of the spec of an older version.
+    """The status strategy of a kind in which an annotation holds a field that the spec of an older version had.
 
-    A status update therefore does not change the annotation.
+    As the spec, this annotation is not changed by a status update; the stored one is kept.
 
     Args:
         main: the strategy of the kind itself.

@@ -21,9 +21,9 @@ class Controller(Protocol):
 
 
 class Shared:
-    """An adapter that runs an informer which several controllers use as if it were a controller.
+    """A `Controller` that only runs an informer, which several controllers use.
 
-    It starts and stops together with them, when this replica gains or loses leadership.
+    The informer thus starts and stops together with them, when this replica gains or loses leadership.
     """
 
     def __init__(self, name: str, informer: Informer) -> None:

@@ -47,9 +47,10 @@ def deprecated_source(holder: Object, path: str) -> list[str]:
 
 
 def fractional(value: Any, path: str) -> list[str]:
-    """Return a warning if a quantity of bytes is not an integer; None gives none.
+    """Return a warning if a quantity of bytes is not an integer, else [].
 
     Args:
+        value: the quantity; None if it is not set, for which the result is [].
         path: the field path of the quantity, for the warning.
     """
     if value is None:
@@ -61,9 +62,10 @@ def fractional(value: Any, path: str) -> list[str]:
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:
-    """Return warnings about files of one volume whose paths conflict, stopping when a response cannot carry more.
+    """Return warnings about files of the same volume whose paths conflict, and about empty projected sources.
 
-    The paths of two files conflict if they are equal, or if one file would have to be a directory of the other.
+    The paths of two files conflict if they are equal, or if one file would have to be a directory of the other. The
+    search ends after `ENOUGH` warnings, more than the headers of a response can carry.
     """
     out: list[str] = []
     for volume in volumes:
@@ -129,7 +131,8 @@ def _paths(volume: Object) -> tuple[str, list[_Path]]:
     """Return a description of a volume such as 'Secret "a"', and its files.
 
     Returns:
-        The description, and a pair for each file: its path and a description of its source.
+        The description, and a pair for each file: its path (None for an empty projected source) and a description of
+            its source.
     """
     if item_source := volume.get("configMap"):
         return f"ConfigMap {go_quote(item_source.get('name') or '')}", _items(item_source, "")

@@ -44,9 +44,10 @@ def pod_warnings(pod: Object) -> list[str]:
 
 
 def template_warnings(template: Object | None, path: str) -> list[str]:
-    """Return warnings about deprecated, ignored or conflicting settings in a pod template; None gives none.
+    """Return warnings about deprecated, ignored or conflicting settings in a pod template.
 
     Args:
+        template: the pod template; None if it is not set, for which the result is [].
         path: the path of the template, such as `spec.template`.
     """
     if template is None:

@@ -31,7 +31,7 @@ class Extended:
 
     Attributes:
         explicit: the spec.extendedResourceName of each class that has one, by the name of the class.
-        known: all names, including the implicit one of every class.
+        known: all names, including the implicit name `deviceclass.resource.kubernetes.io/CLASS` of every class.
     """
 
     explicit: Mapping[str, str] = field(default_factory=dict)

@@ -9,5 +9,9 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definition(rest: Rest) -> ResourceDefinition:
-    """Return the definition of bindings, which can only be created and are not stored."""
+    """Return the definition of bindings, which can only be created and are not stored.
+
+    Args:
+        rest: the implementation, a `BindingRest`.
+    """
     return builtin("", "bindings", Strategy(), rest=rest)

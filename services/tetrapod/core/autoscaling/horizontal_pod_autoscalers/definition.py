@@ -24,8 +24,7 @@ class AutoscalerStrategy(KindStrategy):
         """Set the defaults of spec.behavior in place, after validation and before the object is stored.
 
         Scaling rules of a v2 request have their defaults already; those from an annotation of a v1 request do not.
-        Upstream
-        sets them when it reads the stored object, so its validation does not see them.
+        Upstream sets them when it reads the stored object, so its validation does not see them.
         """
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:

@@ -208,7 +208,11 @@ class EvictionRest(Rest):
 
 
 async def _retried(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Await `attempt`, and again after each conflict (409), at most `_ATTEMPTS` times; return its result."""
+    """Call and await `attempt`, again after each conflict (409), at most `_ATTEMPTS` times; return its result.
+
+    Raises:
+        StatusError: the conflict of the last attempt, or any other error of an attempt.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
             return await attempt()
