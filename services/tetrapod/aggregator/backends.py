@@ -170,10 +170,18 @@ class Backends:
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
 
     async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> Document:
-        """Send a GET request as the aggregator itself and return the response, with a body of at most 64 MiB.
+        """Send a GET request as the aggregator itself and return the whole response, with any status code.
+
+        Args:
+            obj: the external APIService.
+            target: path and query.
+            accept: the header Accept.
+            etag: the header If-None-Match; "" for none.
 
         Raises:
-            UnusableBundle, Unresolvable, BackendError: see `ask`.
+            UnusableBundle: the CA bundle is unusable.
+            Unresolvable: the Service has no usable address.
+            BackendError: the request failed, or the body of the response is larger than 64 MiB.
         """
         connection = await self.ask(obj, target, accept, etag)
         try:

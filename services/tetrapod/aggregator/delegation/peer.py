@@ -158,7 +158,11 @@ class PeerService:
         return self._items[core]
 
     async def follow(self) -> None:
-        """Refresh the aggregated discovery documents periodically, until cancelled."""
+        """Refresh the aggregated discovery documents periodically, until cancelled.
+
+        The interval is 0.5 seconds for extensions and after an error, and 30 seconds for core and auth. Errors are
+        logged.
+        """
         while True:
             try:
                 for core in (True, False):

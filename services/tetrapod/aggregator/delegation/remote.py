@@ -72,9 +72,9 @@ class RemoteDelegation:
         return in_process_client(direct, user_agent)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hook that begins to follow the discovery of all services.
+        """Register the post-start hook that starts the periodic refresh of the peer services' discovery documents.
 
-        The hook completes once the discovery of all has been read, but after 20 seconds at the latest.
+        The hook completes once those of all peer services have been read, but after 20 seconds at the latest.
         """
 
         async def follow() -> None:
