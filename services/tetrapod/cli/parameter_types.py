@@ -16,7 +16,11 @@ class Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return a duration in seconds. A number is returned as it is."""
+        """Return a duration in seconds. A number is returned as a float.
+
+        Raises:
+            click.BadParameter: the text is not a duration.
+        """
         if isinstance(value, int | float):
             return float(value)
         try:
@@ -31,7 +35,11 @@ class IP(click.ParamType[str]):
     name = "ip"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return an IP address in canonical form; "" if it is unset."""
+        """Return an IP address in canonical form; "" if it is empty or unspecified.
+
+        Raises:
+            click.BadParameter: the text is not an IP address.
+        """
         try:
             address = ipaddress.ip_address(value) if value else None
             return str(address) if address is not None and not address.is_unspecified else ""
