@@ -99,7 +99,10 @@ class Options:
         return self.worker is None or self.worker.first
 
     def share(self, limit: int) -> int:
-        """Return the part of a limit of the whole server that applies to this process."""
+        """Return the part of a limit of the whole server that applies to this process; 0 means no limit.
+
+        For the only process it is the whole limit. For one of several workers it is at least 1.
+        """
         return limit if self.worker is None else self.worker.share(limit)
 
     def with_flags(self, values: Mapping[str, object]) -> Options:

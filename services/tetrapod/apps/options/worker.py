@@ -15,7 +15,7 @@ class Worker:
     Attributes:
         index: the number of the worker, from 0. A worker that replaces another one has its number.
         count: the number of workers.
-        directory: a directory that only the workers of this server use.
+        directory: a directory for what the workers share: the exchange of metrics, and the locks of the audit log.
         source: passes connections to the worker.
     """
 

@@ -16,9 +16,10 @@ from tetrapod.machinery.golang.ip_addresses import join_host_port
 def reachable_address(options: Options) -> str:
     """Return the IP address at which other hosts reach this server.
 
-    It is that of a flag, or that of the interface with the default route. Upstream (DefaultAdvertiseAddress,
-    ResolveBindAddress) uses that interface also if the server listens on loopback only. Nothing could reach it there,
-    so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream does not start on
+    It is --advertise-address, else --bind-address unless that is unspecified, else the address of the interface with
+    the default route. Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server
+    listens on loopback only. Nothing could reach it there, so this server then uses the loopback address and is not an
+    endpoint of `kubernetes`. Upstream does not start on
     `::` with IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:

@@ -28,9 +28,10 @@ _SHORTEST_LIFETIME: Final = 600
 
 
 def external_signer(flags: ServiceAccountFlags) -> ExternalSigner | None:
-    """Return the plugin of the flag, with its keys, or None if the flag is not set.
+    """Return the signer plugin of --service-account-signing-endpoint, or None if the flag is not set.
 
-    The plugin is called in an event loop of its own, because the options are read before the server runs.
+    Its keys and its longest lifetime of tokens have been fetched. The plugin is called in an event loop of its own,
+    because the options are read before the server runs.
 
     Raises:
         click.ClickException: the flags are invalid, or the plugin does not answer within 60 seconds or supports no

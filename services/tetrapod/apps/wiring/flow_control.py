@@ -35,7 +35,8 @@ def build_flow_control(
         lifecycle: runs the hooks.
         statistics: returns the number and average size of a resource's objects, to estimate the work of a list; None if
             these are unknown.
-        forwards: whether requests are forwarded to other processes on the same CPUs.
+        forwards: whether requests are forwarded to other processes on the same CPUs. While several flows are active,
+            all requests in flight of one flow are then limited; if False, a get, list or watch is not.
     """
     limit = options.generic.max_requests_inflight + options.generic.max_mutating_requests_inflight
     if not options.generic.enable_priority_and_fairness or limit <= 0:

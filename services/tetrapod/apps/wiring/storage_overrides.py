@@ -22,7 +22,7 @@ _SERVER_LEASES: Final = GroupResource("", "apiServerIPInfo")
 
 
 class Override(NamedTuple):
-    """One setting of the flag.
+    """One setting of --etcd-servers-overrides: the etcd in which one resource is stored.
 
     Attributes:
         resource: the resource. If its name is `*`, the setting applies to all resources of the group that have no
@@ -57,7 +57,7 @@ class StorageOverrides:
     """The additional stores of a server. Settings that name the same servers share a store.
 
     Args:
-        overrides: the settings of the flag; a later one for the same resource replaces an earlier one.
+        overrides: the settings of --etcd-servers-overrides; a later one for the same resource replaces an earlier one.
         connect: returns a new backend for the URLs of an etcd, without contacting it.
 
     Attributes:

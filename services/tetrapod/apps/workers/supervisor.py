@@ -86,7 +86,8 @@ class _Slot:
     Attributes:
         index: the number of the worker.
         child: the process; None while none runs.
-        failures: how many processes ended in a row before they were stable.
+        failures: how many processes in a row ended before they were ready, or with an error in their first 10 ready
+            seconds.
         due: when to start the next process, by the monotonic clock.
     """
 
@@ -103,7 +104,7 @@ class Supervisor:
         options: the options.
         make: creates the server of a worker.
         listeners: the bound sockets: that of the port, and perhaps a Unix socket.
-        directory: a directory for the workers.
+        directory: the `Worker.directory` of all workers; the caller removes it.
     """
 
     def __init__(
@@ -267,7 +268,12 @@ class Supervisor:
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._read(child))
 
     def _run_worker(self, index: int, channel: socket.socket) -> int:
-        """Run a worker in a new process, and return its exit code."""
+        """Run a worker until it ends, and return its exit code. The new process calls this after the fork.
+
+        Args:
+            index: the number of the worker.
+            channel: the worker's end of the pair of sockets.
+        """
         self._signals.restore()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         address: tuple[Any, ...] = self._listeners[0].getsockname()
