@@ -66,7 +66,7 @@ def periodic_hook(
     Args:
         lifecycle: runs the background task.
         name: the name of the task in logs.
-        work: writes the objects.
+        work: the work, such as writing default objects.
         period: seconds between two calls; None to stop after the first success.
         after: an event that the first call waits for; None to start at once.
     """

@@ -82,7 +82,19 @@ class RemoteTokenRequestRest(Rest):
         return note_credential(ctx, await self._ask("issue", ctx, name, obj))
 
     async def _ask(self, step: str, ctx: Context, name: str, obj: Object) -> Object:
-        """Return the object of the response, and add its warnings and audit annotations to `ctx`."""
+        """Ask the auth service for one step of a token request, and return the TokenRequest in its response.
+
+        Warnings and audit annotations of the response are added to `ctx`.
+
+        Args:
+            step: `prepare` (default and validate the TokenRequest) or `issue` (sign the token).
+            ctx: the request.
+            name: the service account.
+            obj: the TokenRequest that is sent.
+
+        Raises:
+            StatusError: auth rejected the request, or 503 if auth is unavailable or its response is malformed.
+        """
         question = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
         try:
             code, body = await self._client.raw(

@@ -78,7 +78,8 @@ class Elector:
     async def run(self, work: Work) -> None:
         """Acquire the Lease, run the work while it is held, and repeat. Never returns.
 
-        On cancellation, and when the work ends, the work is cancelled and then the Lease is released.
+        The work is cancelled when the Lease cannot be renewed in time, or `run` is cancelled. If the work ends by
+        itself, its error is logged. In each case the Lease is released afterwards if it is still held.
         """
         while True:
             await self._acquire()
