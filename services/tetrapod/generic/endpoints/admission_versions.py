@@ -23,9 +23,10 @@ DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 
 
 class AdmissionVersions:
-    """The implementation of `Versions` for one resource or subresource.
+    """Converts the objects of one endpoint to the version that an admission plugin or webhook needs, and back.
 
-    Objects of a `Rest`, a handler without storage (such as of a Scale or an Eviction), are never converted.
+    It implements `Versions` (admission). Objects of a subresource with a `Rest`, a handler without storage (such as of
+    a Scale or an Eviction), are never converted.
 
     Args:
         definition: the resource.

@@ -40,7 +40,8 @@ def decode_object(body: bytes, kind: GroupVersionKind, *, custom: bool = False) 
 
     Raises:
         DecodeError: the body is not a CBOR map, or its kind cannot be determined.
-        UnfitBodyError: the map has items that are not acceptable, or the apiVersion of a custom object is missing.
+        UnfitBodyError: the map has duplicate members, invalid UTF-8, a number of more than 64 bits or the like, or
+            the apiVersion of a custom object is missing.
     """
     try:
         value = cbor.decode(body)
@@ -67,7 +68,8 @@ def decode_configuration(body: bytes) -> Object:
     """Return the apply configuration in the body of a patch.
 
     Raises:
-        DecodeError: the body is not a CBOR map, or has items that are not acceptable.
+        DecodeError: the body is not a CBOR map, or has duplicate members, invalid UTF-8, a number of more than 64 bits
+            or the like.
     """
     value = cbor.decode(body)
     if value is None:

@@ -73,8 +73,8 @@ async def _decode_cbor(body: bytes) -> Object:
     """Return the DeleteOptions in a CBOR body, decoded in a thread if the body is large.
 
     Raises:
-        DecodeError: the body cannot be decoded.
-        StatusError: 400, the body has items that are not acceptable.
+        DecodeError: the body is not a CBOR map.
+        StatusError: 400, the map has duplicate members, invalid UTF-8, a number of more than 64 bits or the like.
     """
     from tetrapod.generic.endpoints.cbor_bodies import UnfitBodyError, decode_object
 

@@ -142,7 +142,9 @@ class Patching(PatchMechanism):
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the text that error messages quote: the patched object, or the patch.
+        """Return the text that error messages quote.
+
+        It is the patched object for a JSON patch or merge patch, and the patch for a strategic merge patch.
 
         Args:
             current: the object before the patch.

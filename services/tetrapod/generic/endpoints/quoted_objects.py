@@ -23,6 +23,9 @@ _FIELDS_V1: Final = ".FieldsV1"
 class Touched:
     """The objects and lists that a patch traversed, as a tree of member names and list indexes.
 
+    Upstream's patch library parses these parts of the JSON text and writes their members in sorted order. It copies the
+    text of all other parts unchanged.
+
     Attributes:
         below: the traversed members of this object or list, by name or by index as text.
         deep: whether everything below was traversed too.
@@ -129,8 +132,10 @@ def touched_by_merge(patch: Any) -> Touched | None:
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
     """Return the objects and lists that a JSON patch traverses.
 
-    A test traverses everything below its path. An added value is not traversed. A moved or copied value is traversed
-    where it was traversed before at its source.
+    - Each operation traverses the objects and lists on its path and on its `from`.
+    - A `test` also traverses everything below its path.
+    - The value of an `add` or `replace` counts as not traversed until a later operation traverses it.
+    - After a `move` or `copy`, the same parts of the value are traversed at the destination as at the source.
     """
     root = Touched()
     for operation in operations:

@@ -472,7 +472,7 @@ class CborFrames(Frames):
         return self._cbor.event(event.type, obj) if obj else b""
 
     def _members(self, entry: Entry) -> Sequence[bytes]:
-        """Return the encoded members of an object, which are cached in the entry for all watches."""
+        """Return the members of an object, each encoded as CBOR, from a cache in the entry that all watches share."""
         encoded: Sequence[bytes] | None = entry.representations.get(self._key)
         if encoded is None:
             encoded = entry.representations[self._key] = self._cbor.members(self._conversion.peek(entry))
