@@ -85,8 +85,8 @@ _handshakes: Final = _Handshakes()
 def verification_result(connection: Any) -> VerificationResult:
     """Return the result of verifying the client certificate of `connection`, an SSLObject after its handshake.
 
-    It may be any SSLObject. In a resumed session nothing was verified, so the result of a deferred verification is an
-    error.
+    Without a client certificate the result is empty. If verification was deferred (`defer_verification`) and the TLS
+    session was resumed, the result has an error, because a resumed handshake does not verify the certificate.
     """
     if connection.getpeercert(True) is None:
         return VerificationResult()

@@ -206,7 +206,7 @@ class Exchange(IncomingBody):
         return task
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        """Remove the ended task from the server's tasks, and release the connection, also if the task never started."""
+        """Remove the ended task from the server's tasks, and drop the request's references to the connection."""
         self.protocol.state.tasks.discard(task)
         self.request.release_connection()
 

@@ -25,7 +25,7 @@ class ConnectionSource(Protocol):
 
         Args:
             accept: called with the socket of each connection, which it serves.
-            count: returns the number of open connections.
+            count: returns the number of connections that this process has open.
         """
         ...
 

@@ -75,9 +75,11 @@ GaugeFunction(
 def longest() -> dict[str, float]:
     """Return the longest step and the longest lags of event loops in this process since the metrics were reset.
 
+    A lag is the time by which a timer of the event loop was called too late.
+
     Returns:
-        Seconds: `step` is the CPU time of a step, `wall` is a lag, and `cpu` is the part of a lag that the process
-            caused.
+        Seconds by name: `step` is the CPU time of the longest step, `wall` is the longest lag, and `cpu` is the longest
+            lag of which only the part counts that this process caused.
     """
     return dict(_longest)
 
@@ -174,7 +176,7 @@ class LoopMonitor:
         """Count a lag of the loop in the metrics, and log it if the part that the process caused reaches the threshold.
 
         Args:
-            lag: seconds of wall time.
+            lag: the seconds by which a timer of the event loop was called too late.
             cpu: CPU time of the process in that time, all threads together.
             delay: seconds of that time for which the loop's thread was ready to run and the kernel ran something else.
         """

@@ -55,8 +55,9 @@ class _Stalled:
 class UnreadResponses:
     """The limits of response data that slow clients leave in memory, for each user and for the process.
 
-    It keeps a record of the connections whose write buffer is full, with the number of their unread bytes. If a sum
-    exceeds its limit, it closes the connections that have been stalled longest, as the module's docstring describes.
+    A connection is stalled while its write buffer is full. If the unread bytes of a user's stalled connections exceed
+    `USER_LIMIT`, or those of all exceed `PROCESS_LIMIT`, connections that have been stalled for `STALLED_LONG` seconds
+    are closed, longest first. Beyond `HARD` times a limit, connections that are stalled for less time are closed too.
     """
 
     def __init__(self) -> None:
@@ -67,8 +68,8 @@ class UnreadResponses:
     def stalled(self, connection: LimitedConnection, now: float) -> None:
         """Add a connection whose write buffer has become full, and close stalled ones if a limit is exceeded.
 
-        If the connection has been added before, the start of its stall becomes `now`. The module's docstring describes
-        the limits and the connections that are closed. The new connection can be one of them.
+        If the connection has been added before, the start of its stall becomes `now`. The new connection can be one of
+        those that are closed.
 
         Args:
             connection: the connection.

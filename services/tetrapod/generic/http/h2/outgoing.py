@@ -191,7 +191,10 @@ class Outgoing:
                 sender.blocked(now)
 
     def _collect(self) -> None:
-        """Move pending data of the waiting streams into DATA frames, in turn, up to the size of a batch."""
+        """Convert pending data of the queued streams to DATA frames for the next write, up to `_BATCH` bytes.
+
+        The streams take turns: each adds one frame and then goes to the end of the queue.
+        """
         senders = self._senders
         while senders and self.window > 0 and self._size < _BATCH and not self.paused:
             sender = senders.popleft()

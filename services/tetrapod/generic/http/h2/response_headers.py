@@ -51,7 +51,7 @@ def encode_trailers(trailers: HeaderList) -> bytes:
 
 
 def _date_field(date: bytes) -> bytes:
-    """Return the field of a Date header line. The last one is cached, because the line changes every second."""
+    """Return the HPACK encoding of a Date header line. The last result is cached: the line changes every second."""
     global _last_date
     line, field = _last_date
     if line is not date:

@@ -52,13 +52,13 @@ class Http2Session:
     Args:
         state: the state of the server.
         loop: the event loop of the connection.
-        outgoing: the sending half, until the connection is made.
+        outgoing: the first value of the attribute `outgoing`, which is replaced when the connection is made.
 
     Attributes:
         session_state: the state of the connection.
         remote: the client's address, without its port.
         verification: the result of verifying the client certificate.
-        outgoing: the sending half.
+        outgoing: queues and writes the frames that are sent.
         streams: the open streams by id.
         idle_since: the time of the event loop since which no request is handled.
     """

@@ -85,8 +85,8 @@ class Offer:
 
     Attributes:
         named: the media types that error texts list; CBOR is added if it is served.
-        messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the
-            object itself is then sent in the media type of the next clause of Accept.
+        messages: whether the object itself can be sent as protobuf. False for custom resources: a clause of Accept with
+            protobuf then selects only PartialObjectMetadata, and is skipped for the object itself.
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
         cbor: whether it can be sent as CBOR, if that is served at all.

@@ -65,7 +65,13 @@ def encode_json(document: Any, pretty: bool = False) -> bytes:
 
 
 def _indented_list(document: Object, name: str, members: list[Any]) -> bytes:
-    """Return an indented object whose last field, `name`, is a list of the members."""
+    """Return `document` as indented JSON.
+
+    Args:
+        document: an object whose last field is a list with at least one element.
+        name: the name of that field.
+        members: the value of that field.
+    """
     outer = without_exponents(orjson.dumps({**document, name: []}, option=orjson.OPT_INDENT_2))
     parts = [without_exponents(orjson.dumps(member, option=orjson.OPT_INDENT_2)) for member in members]
     indented = b",\n".join([b"    " + part.replace(b"\n", b"\n    ") for part in parts])
