@@ -84,7 +84,7 @@ class FrameReader:
         self._data, self._at = data, 0
 
     def take(self, size: int) -> bytes | None:
-        """Return the next `size` bytes, or None until they have arrived."""
+        """Remove the next `size` bytes from the received data and return them, or None until all have arrived."""
         end = self._at + size
         if end > len(self._data):
             self._keep(end - len(self._data))
