@@ -62,7 +62,7 @@ def share(path: str, item: Object, table: Object) -> None:
     """Replace the shared parameters of a Swagger path item by references, in place.
 
     Args:
-        path: the path, which determines the variant of a parameter.
+        path: the API path. Parameters of one name can have several descriptions; the path decides which one applies.
         item: the path item; modified.
         table: the shared parameters by name; new ones are added.
     """
@@ -99,7 +99,7 @@ def _suffix(parameter: Object, context: set[str]) -> str:
 
 
 def _hash(parameter: Object) -> str:
-    """Return the hash in the name of a parameter that is not built in.
+    """Return the suffix that makes the name of a shared parameter unique, for a parameter without a fixed suffix.
 
     As upstream, it is the first six bytes of the parameter's FNV-1 hash in base64.
     """
