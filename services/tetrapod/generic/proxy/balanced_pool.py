@@ -65,7 +65,11 @@ class BalancedPool(BackendPool):
         return first
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Start a background task for each service, which resolves and probes its replicas."""
+        """Start a background task for each service that `balance` has registered. It resolves and probes the replicas.
+
+        Args:
+            lifecycle: runs the tasks, and cancels them when the server stops.
+        """
         for replicas in self._services.values():
             tls = self._probing[replicas.name]
 

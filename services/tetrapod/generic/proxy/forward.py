@@ -77,12 +77,13 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         host: the Host header; "" for that of the endpoint.
         redirects: whether redirects are passed back. Otherwise they become a 502, because a client that follows one
             would send its token along.
-        only_upgraded: whether an upgrade request must result in an upgrade or in an error of the backend.
+        only_upgraded: whether a response with a status below 400 other than 101 to an upgrade request raises
+            NotUpgraded. Otherwise it is passed back.
         dropped: the response headers that are not passed back; see `returned_headers`.
 
     Raises:
         BackendError: the backend cannot be reached, the response is malformed, or the identity cannot be sent;
-            NotUpgraded as `only_upgraded` says.
+            NotUpgraded if `only_upgraded` forbids the response.
         ClientGone: the client closed the connection before the end of a short body, which is read first.
     """
     request.cancel_when_gone = True

@@ -181,10 +181,10 @@ class BackendPool:
         *,
         tls: ClientTLS | None = None,
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Send a watch and yield (status, piece) for each piece of the response body as it arrives.
+        """Send a request without a body, such as a watch, and yield (status, piece) for each piece of the response.
 
-        The first piece is empty and is yielded when the head of the response has arrived. Ending the iteration early
-        closes the connection. No timeout applies.
+        Pieces are yielded as they arrive. The first one is empty and is yielded when the head of the response has
+        arrived. Ending the iteration early closes the connection. No timeout applies.
 
         Args:
             method: the method.
