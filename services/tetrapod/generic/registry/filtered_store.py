@@ -25,9 +25,12 @@ class FilteredUpdateStore(Store, ABC):
 
     @abstractmethod
     def may_contain_hidden(self, item: bytes) -> bool:
-        """Return False if an object whose JSON contains `item` has no hidden fields, so that it need not be parsed.
+        """Return False if an object certainly has no hidden fields, so that it need not be parsed.
 
-        The test is cheap, so True may be wrong: the object is then parsed and passed to `hide`.
+        If the result is True, the object is parsed and passed to `hide`, which may find no such field.
+
+        Args:
+            item: the JSON of the object without its type (`Entry.item`).
         """
 
     @abstractmethod

@@ -24,7 +24,7 @@ _CACHED = "0"
 class Lister:
     """A lister of one resource. `get` and `list` read from the cache, which may lag slightly; `get_live` is consistent.
 
-    All methods raise storage's errors (`Unavailable`).
+    All methods raise storage's errors (`Unavailable`). The returned objects are shared and must not be modified.
 
     Args:
         storages: provides the storage of the resource.

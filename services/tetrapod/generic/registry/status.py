@@ -60,8 +60,8 @@ class StatusStrategy(Strategy):
         keep_metadata: the metadata fields that a status update does not change ("labels" for Deployment).
         validate: returns the errors of an update, called with (new, old); None accepts all.
         revalidates_generate_name: see `Strategy.revalidates_generate_name`.
-        gated: fields of the status and their feature gates. A field whose gate is disabled is dropped, unless the
-            stored status has it.
+        gated: the feature gate of each status field that has one, by the name of the field. A field whose gate is
+            disabled is dropped, unless the stored status has it.
     """
 
     def __init__(

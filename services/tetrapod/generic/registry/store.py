@@ -69,7 +69,8 @@ class Store(BaseStore):
         """Create an object and return its entry; `obj` is modified. A dry run returns an entry that was not stored.
 
         Args:
-            validate: see `ValidateObject`; None skips validating admission.
+            validate: validating admission, called with the new object, which it must not change. It rejects by raising;
+                None skips it.
 
         Raises:
             StatusError: the object is invalid (422), or the name exists (409).
@@ -92,9 +93,12 @@ class Store(BaseStore):
         """Update an object: call `transform` with a copy of the stored one, validate its result, and store it.
 
         Args:
-            transform: see `Transform`.
-            validate_create: validating admission if the update creates the object; None skips it.
-            validate_update: validating admission if the object exists; None skips it.
+            transform: returns the object to store; called with a copy of the stored object, or None if it is absent,
+                and again if another write came first.
+            validate_create: validating admission if the update creates the object, called with the new object; None
+                skips it.
+            validate_update: validating admission if the object exists, called with the new and the stored object; None
+                skips it.
             preconditions: the uid and resourceVersion that the stored object must have.
             strategy: the rules of a subresource; None uses those of the resource.
             force_create: create the object if it does not exist, even if the kind does not allow that (server-side
@@ -119,7 +123,8 @@ class Store(BaseStore):
 
         Args:
             options: a DeleteOptions object; it is not modified.
-            validate: see `ValidateObject`; None skips validating admission.
+            validate: validating admission, called with the stored object, which it must not change. It rejects by
+                raising; None skips it.
 
         Returns:
             the object's current or last state, and whether it was removed. False means that finalizers or a grace

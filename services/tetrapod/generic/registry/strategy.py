@@ -131,7 +131,10 @@ class Strategy:
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """Convert a valid object to its stored form, in place."""
+        """Change a valid object in place before it is stored (upstream: Canonicalize). The default changes nothing.
+
+        It is called after validation: Namespaces, for example, set the label kubernetes.io/metadata.name.
+        """
 
     async def begin_create(self, ctx: Context, obj: Object) -> Any:
         """Allocate what the object needs before it is stored (an address), and set it on `obj`.
