@@ -33,7 +33,7 @@ class WaitingChannel:
         self.dial_error = ""
 
     async def call(self, method: str, request: Any, answer: type[_Answer], timeout: float) -> _Answer:
-        """Wait for the plugin, send a message, and return the only message of the response.
+        """Wait until the server at the socket can be reached, send a message, and return the response's only message.
 
         Args:
             method: the path of the method, such as `/v2.KeyManagementService/Status`.
@@ -42,7 +42,7 @@ class WaitingChannel:
             timeout: seconds for the wait and the call together.
 
         Raises:
-            RpcError: the call failed, the plugin was not available in time, or the response is malformed.
+            RpcError: the call failed, the server could not be reached in time, or the response is malformed.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -72,5 +72,5 @@ class WaitingChannel:
                     await asyncio.sleep(_RETRY_SECONDS)
 
     async def close(self) -> None:
-        """Close the connection. Calls that wait for the plugin fail."""
+        """Close the connection. Calls that wait for the server fail."""
         await self._channel.close()
