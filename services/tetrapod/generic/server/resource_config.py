@@ -93,8 +93,8 @@ class ResourceConfig:
     """The built-in resources that are served: all except those that are disabled, by default or by the configuration.
 
     Attributes:
-        versions: the group-versions that are enabled or disabled; others have their default.
-        resources: the resources that are enabled or disabled individually, which overrides `versions`.
+        versions: whether a group-version is enabled, by group-version; one that is missing has its default.
+        resources: whether a single resource is enabled, by group, version and resource. It overrides `versions`.
     """
 
     versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
