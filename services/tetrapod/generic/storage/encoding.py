@@ -92,7 +92,7 @@ def respliced(raw: bytes, old: int, new: int) -> bytes:
 
 
 def as_json(stored: bytes) -> bytes:
-    """Return a stored value, in any encoding, in the stored form.
+    """Return the JSON bytes to store for a stored object in any encoding (JSON, CBOR or protobuf); see `encode`.
 
     Raises:
         ValueError: the value cannot be decoded.

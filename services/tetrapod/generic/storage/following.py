@@ -43,11 +43,13 @@ class ReflectorStore(Protocol):
 
 
 async def follow(storage: ResourceStorage, store: ReflectorStore, description: str) -> None:
-    """Keep `store` in step with `storage` until cancelled, watching again when a watch ends.
+    """List and watch `storage`, and apply each change to `store`, until cancelled.
 
-    If the store is unavailable, it retries. Other errors are passed on.
+    When the watch ends or `storage` is unavailable, it lists and watches again. Other errors are passed on.
 
     Args:
+        storage: the objects of the resource.
+        store: the data structure in memory that is updated.
         description: names the objects in log messages, in the plural ("role bindings").
     """
     while True:

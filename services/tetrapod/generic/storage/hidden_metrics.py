@@ -17,9 +17,10 @@ _Values = list[tuple[tuple[str, ...], float]]
 
 
 def _from_cache(counter: Counter) -> Callable[[], _Values]:
-    """Return a function that reads the values of a counter of lists, as a deprecated metric of cached lists shows them.
+    """Return a function that reads the values of the series of `counter` that have the label storage="watchcache".
 
-    These are the series with the label storage="watchcache", without this label.
+    The function returns (label values, value) for each series. The label `storage` is left out, because the deprecated
+    metric, which counts only lists from the watch cache, does not have it.
     """
     place = counter.labels.index("storage")
 

@@ -116,8 +116,8 @@ class ListQuery:
     - `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch ("" if
       unset).
     - `continue_token` is the client's `continue` parameter; "" on the first page.
-    - If there is a `view`, it is used instead of the predicate, and the page contains the entries that the view
-      returns.
+    - `view` converts entries to another version and then applies the selectors; None uses `predicate`. It is called
+      with some of the entries and returns, for each, the converted entry, or None if it does not match.
     """
 
     prefix: str = ""
@@ -397,6 +397,8 @@ class ResourceStorage(Protocol):
         `try_update` are passed on, if the state that it was called with is the current one.
 
         Args:
+            try_update: called with a copy of the stored object, which it may change, and its entry; both are None if
+                the object is absent. It returns the new object, or None to leave the stored one unchanged.
             preconditions: checked against each state before `try_update` is called.
             allow_absent: call `try_update` with None if the key does not exist, in order to create it.
 
@@ -505,7 +507,7 @@ class StorageFactory(Protocol):
         ...
 
     def presence(self) -> Presence:
-        """Return a new observer of which resources have objects. The caller closes it."""
+        """Return a new `Presence`, which finds out which custom resources have objects. The caller closes it."""
         ...
 
     async def drop(self, prefix: str) -> None:

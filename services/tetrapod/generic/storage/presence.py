@@ -57,7 +57,7 @@ class Presence:
             self._tasks[group] = asyncio.create_task(self._run(group), name=f"presence {group}")
 
     async def close(self) -> None:
-        """Stop observing all groups, and remove all resources from the set."""
+        """Cancel the tasks of all groups, and remove all resources from the set."""
         self.follow(())
         await asyncio.sleep(0)
 

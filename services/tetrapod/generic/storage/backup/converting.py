@@ -20,9 +20,10 @@ port allocations, which are rebuilt from Services at startup.
 
 
 def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
-    """Return the contents in Tetrapod's stored form, without keys that only API servers use.
+    """Return the contents with each object as JSON, which Tetrapod reads for every resource.
 
-    Encrypted values are not changed.
+    CustomResourceDefinitions are converted to v1. Encrypted values are not changed. The keys of running API servers
+    (endpoint Leases) and of node port allocations are left out.
 
     Args:
         keep_encrypted: accept encrypted values instead of raising an error.

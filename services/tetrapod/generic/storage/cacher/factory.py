@@ -34,7 +34,8 @@ class CachingStorageFactory:
         encryption: encryption at rest; None stores plain values.
         scheduling: the limit of events that a watch cache applies in one step of the event loop.
         cached: returns whether reads of a resource are answered by its watch cache; None for all resources.
-        overrides: the stores of single built-in resources, or of all of a group (`*`).
+        overrides: the stores of built-in resources that are not kept in `backend`, by resource. The resource name `*`
+            stands for all resources of the group that have no store of their own.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class CachingStorageFactory:
         return self._overrides.get(resource, of_group)
 
     def presence(self) -> Presence:
-        """Return a new observer of which custom resources have objects. The caller closes it."""
+        """Return a new `Presence`, which finds out which custom resources have objects. The caller closes it."""
         return Presence(self.backend, self._root)
 
     async def drop(self, prefix: str) -> None:

@@ -305,9 +305,13 @@ def _is_plain(query: ListQuery) -> bool:
 
 
 async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
-    """Return the entries that `view` returns for `entries`, at most `limit` (0: all), and the number examined.
+    """Convert and filter entries by `view`. Return the results, at most `limit` (0: all), and the number examined.
 
-    The view is called with chunks of growing size, until the limit is reached.
+    Args:
+        view: called with consecutive chunks of `entries`, until the limit is reached. It returns an entry, or None to
+            leave it out, for each entry of the chunk.
+        entries: the entries in key order.
+        limit: the maximum number of results.
     """
     chosen: list[Entry] = []
     start, size = 0, limit or len(entries)
@@ -324,7 +328,7 @@ async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple
 
 
 def _filter_view(predicate: Predicate) -> View:
-    """Return a `View` that returns the entries that match `predicate`, without converting them."""
+    """Return a `View` that returns matching entries unchanged, and None in place of each other entry."""
 
     async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
         return [entry if predicate.matches(entry) else None for entry in entries]

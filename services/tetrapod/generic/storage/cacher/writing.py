@@ -151,12 +151,13 @@ class Writer:
     async def _wait_for_write(self, key: str, state: BaseState) -> BaseState:
         """Wait for an update of this key that is in progress, and return its result as the state to continue from.
 
-        Without this, all but one of many concurrent updates of one object would conflict and start over. The wait
-        covers only the write to the store, never a decision: admission may call a webhook, which may itself write here.
-        It also ends when the store fails. Correctness still rests on the comparison of revisions.
+        Without this, all but one of many concurrent updates of one object would conflict and start over. Only requests
+        to the store are waited for, not admission, because a webhook may itself update this object. If the write in
+        progress fails, the wait ends too. Conflicts are still detected by the comparison of revisions.
 
         Args:
-            state: returned if neither that write nor the cache has a later one.
+            state: the state known to the caller, which is returned if neither that write nor the cache has a later
+                one.
         """
         while (write := self._writes_in_progress.get(key)) is not None:
             stored = await result_of(write)
