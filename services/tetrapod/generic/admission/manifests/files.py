@@ -33,7 +33,7 @@ class Document(NamedTuple):
 def read_documents(directory: str) -> tuple[list[Document], str]:
     """Return the documents of the manifest files in a directory, by file name, and a hash of their contents.
 
-    Files with other extensions, empty files and subdirectories are ignored.
+    Manifest files end in .yaml, .yml or .json. Empty files, other files and subdirectories are ignored.
 
     Returns:
         The documents, and the hash as `sha256:…`. The hash is "" if the directory has no manifest files, or all of

@@ -44,7 +44,7 @@ class Match:
         """Return the resource and kind under which the rules match the request, or None if it does not match.
 
         Raises:
-            StatusError: the rules match, but the namespace does not exist or a selector is invalid.
+            StatusError: the rules match, but the namespace does not exist (404) or a selector is invalid (500).
         """
         failure: Failure[StatusError] | None = None
         try:
@@ -97,7 +97,10 @@ class Policy:
 
     @classmethod
     def of_object(cls, obj: Object, revision: int = 0) -> Policy:
-        """Parse a policy, stored or in a manifest file. The result contains parts of the object."""
+        """Parse a policy, stored or in a manifest file. The result contains parts of the object.
+
+        `revision` is the revision of the stored policy, and 0 for one in a manifest file.
+        """
         spec = obj.get("spec") or {}
         kind = spec.get("paramKind")
         return cls(
@@ -147,5 +150,9 @@ class Binding:
         )
 
     async def matches(self, attributes: Attributes, namespaces: Namespaces) -> bool:
-        """Return whether the binding applies to the request. Raises StatusError if a selector cannot be evaluated."""
+        """Return whether the binding applies to the request; True for a binding without matchResources.
+
+        Raises:
+            StatusError: the rules match, but the namespace does not exist (404) or a selector is invalid (500).
+        """
         return self.match is None or await self.match.find(attributes, namespaces) is not None

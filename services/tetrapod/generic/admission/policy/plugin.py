@@ -170,6 +170,6 @@ class PolicyPlugin(Plugin, Generic[E]):
 
 
 def with_causes(status: StatusError, messages: list[str]) -> StatusError:
-    """Replace the causes of an error, in place, by one for each message. Return the error."""
+    """Replace the causes in the details of a StatusError, in place, by one for each message. Return the error."""
     status.details = {**(status.details or {}), "causes": [{"message": message} for message in messages]}
     return status

@@ -125,7 +125,8 @@ class WebhookPlugin(Plugin):
         """Return the resource and kind under which the webhook matches the request, or None if it does not match.
 
         Raises:
-            StatusError: a selector is invalid, the namespace does not exist, or match conditions cannot be evaluated.
+            StatusError: 500 if a selector is invalid, 404 if the namespace does not exist, 403 if match conditions
+                cannot be evaluated and the failurePolicy is Fail.
         """
         matched_kind = find(hook.rules, attributes, equivalent=hook.equivalent)
         if matched_kind is None or not selects_object(hook.object_selector, attributes):
@@ -171,6 +172,13 @@ class WebhookPlugin(Plugin):
         self, hook: Hook, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None
     ) -> Verdict:
         """Call the webhook and return its verdict. Its warnings and audit annotations are added to `attributes`.
+
+        Args:
+            hook: the webhook.
+            attributes: the request.
+            matched_kind: the resource and kind under which the webhook matched the request.
+            new: the new object as this kind; None for a deletion.
+            old: the stored object as this kind; None for a creation.
 
         Raises:
             CallingFailed: the call failed, or the response is invalid.
@@ -226,6 +234,11 @@ class WebhookPlugin(Plugin):
 
         Only `CallingFailed` can be ignored, by the failurePolicy Ignore. A denial or an internal error always rejects
         the request. Metrics are recorded for each of them; only `CallingFailed` is logged.
+
+        Args:
+            hook: the webhook.
+            observed: the metrics of the call, which this function completes.
+            error: the exception that the call raised.
         """
         if isinstance(error, CallingFailed):
             rejected = not hook.ignores_failure

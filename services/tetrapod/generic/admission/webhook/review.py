@@ -37,7 +37,7 @@ class Verdict:
 
     Attributes:
         allowed: whether the webhook admits the request.
-        patch: the decoded patch; empty without one, or if the webhook is validating.
+        patch: the JSON text of the patch, decoded from base64; empty without one, or if the webhook is validating.
         patch_type: "JSONPatch", or "" without a patch.
         status: the Status of a rejection; None if the response has none.
         audit_annotations: annotations of the audit event, without the webhook's name as prefix.
