@@ -176,7 +176,13 @@ class WebhookOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """The --audit-* flags: the path of the policy file ("" audits nothing), and the options of both backends."""
+    """The --audit-* flags.
+
+    Attributes:
+        policy_file: the path of the policy file; "" audits nothing.
+        log: the --audit-log-* flags.
+        webhook: the --audit-webhook-* flags.
+    """
 
     policy_file: str = ""
     log: LogOptions = field(default_factory=LogOptions)
