@@ -68,8 +68,15 @@ class WebSocketAuthenticator:
     """The authenticator of bearer tokens in the Sec-WebSocket-Protocol header of WebSocket requests.
 
     The subprotocol of the token is `base64url.bearer.authorization.k8s.io.TOKEN`. Once the token is accepted, it is
-    removed from the request. The request is rejected if it offers no other subprotocol, several tokens, or a malformed
-    token. The arguments and results are those of `BearerAuthenticator`.
+    removed from the request.
+
+    The authenticator returns None for other requests and for those without a token. It returns `REJECTED` if `tokens`
+    rejects or does not know the token, or if the request offers no other subprotocol, several tokens, or a malformed
+    token.
+
+    Args:
+        tokens: the authenticator of the token.
+        audiences: the audiences that the token must be valid for; empty for the default of `tokens`.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
