@@ -97,7 +97,12 @@ class Authority:
     ) -> tuple[bytes, bytes]:
         """Issue a certificate for both serving and client authentication.
 
-        Members of etcd use such a certificate for connections to each other. The arguments are those of `issue_server`.
+        Members of etcd use such a certificate for connections to each other.
+
+        Args:
+            common_name: the common name.
+            hosts: the DNS names and IP addresses.
+            life: how long it is valid from now.
 
         Returns:
             The certificate and its new key as PEM.

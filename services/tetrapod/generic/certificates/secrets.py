@@ -100,12 +100,14 @@ class Cluster:
 
 @dataclass
 class Secrets:
-    """The Secrets of the certificate directories: `load` copies them to files, `save` copies changed files back.
+    """The Secrets with the certificates: `load` copies them to files, `save` copies changed files back.
+
+    There is one Secret for each directory: of the CAs, the administrator, monitoring, each service, and etcd.
 
     Args:
         cluster: the hosting cluster.
-        prefix: the beginning of the Secrets' names.
-        out: the directory that contains the certificate directories.
+        prefix: the beginning of the Secrets' names, which are PREFIX-DIRECTORY.
+        out: the directory that contains these directories.
         labels: the labels of new Secrets.
     """
 
