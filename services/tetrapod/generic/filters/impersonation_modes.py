@@ -142,6 +142,8 @@ class ClassicMode:
 class _Checks:
     """The authorization checks for a user's name, uid, groups and extra: one for each value, in upstream's order.
 
+    In constrained modes, many groups or extra values are allowed by one check for `*`, if it succeeds.
+
     Args:
         authorizer: decides the checks.
         verb: the verb to check.
@@ -221,10 +223,18 @@ class _Checks:
     async def check_value(
         self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = ""
     ) -> None:
-        """Check whether the requestor may use the verb on `resource`/`name`. Raise StatusError 403 if not.
+        """Check whether the requestor may use the verb on a resource of impersonation, such as `users` or `groups`.
 
-        `group` is the API group of the resource; None for that of users: authentication.k8s.io in constrained modes,
-        else "".
+        Args:
+            resource: the plural name.
+            name: the value to impersonate, such as the user name.
+            group: the API group of the resource; None for that of `users`: authentication.k8s.io in constrained modes,
+                else "".
+            namespace: the namespace of a service account; else "".
+            subresource: the key of an extra value; else "".
+
+        Raises:
+            StatusError: 403, the requestor may not use it.
         """
         await _require(
             self._authorizer,

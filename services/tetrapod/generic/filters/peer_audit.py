@@ -69,7 +69,7 @@ def _with_headers(
 
 
 class _Switching:
-    """The connection of an upgrade, which adds header lines to the head of the response."""
+    """A stand-in for the hijacked connection `client`, which adds the header `lines` to the head of the response."""
 
     def __init__(self, client: Hijacked, lines: bytes) -> None:
         self._client = client
@@ -81,12 +81,15 @@ class _Switching:
 
 
 class _HeadWriter:
-    """The transport of an upgraded connection until a protocol takes it over. It writes the head of the response."""
+    """The transport that an upgrade uses once, to write the head of the response, before a protocol takes over.
+
+    It inserts `lines`, encoded header lines that each end in CRLF.
+    """
 
     def __init__(self, client: Hijacked, lines: bytes) -> None:
         self._client, self._lines = client, lines
 
     def write(self, data: bytes) -> None:
-        """Write the head, and data behind it if there are any."""
+        """Write `data`, which begins with the whole status line, with the lines inserted after that line."""
         status_line, end, rest = data.partition(b"\r\n")
         self._client.transport.write(status_line + end + self._lines + rest)
