@@ -466,7 +466,8 @@ class Summary(Metric):
 class SummaryFunction(Metric):
     """A summary that is kept elsewhere and read at each scrape.
 
-    `rows` is called at each scrape and returns what `Summary.rows` would. The other arguments are those of `Metric`.
+    `rows` is called at each scrape. It returns the label values, (quantile, value) pairs, total count and total sum of
+    each series. The other arguments are those of `Metric`.
     """
 
     kind = "summary"
