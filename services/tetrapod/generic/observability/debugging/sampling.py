@@ -35,7 +35,7 @@ class _Open(NamedTuple):
 
 
 def trace(seconds: float) -> bytes:
-    """Sample all other threads for some seconds and return the events as JSON.
+    """Sample the stacks of all other threads for some seconds and return a trace in Chrome's trace event format (JSON).
 
     It blocks: call it in a thread of its own.
     """
@@ -84,7 +84,9 @@ def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
 
 
 def _changes(frames: list[_Open], stack: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
-    """Yield events for the frames that are no longer on the stack, and update `frames` to the stack.
+    """Yield a complete event of Chrome's format for each frame that is no longer on the stack, the innermost first.
+
+    `frames` is updated to the stack.
 
     Args:
         frames: the frames of the previous sample, the outermost first.

@@ -26,7 +26,12 @@ _CANDIDATE: Final = "trace id by chance"
 
 
 class Tracing:
-    """The sampler, which decides which requests are traced, and passes their finished spans to the exporter."""
+    """The sampler, which decides which requests are exported as traces, and passes their spans to the exporter.
+
+    Args:
+        configuration: has the rate at which requests are sampled.
+        exporter: sends the spans to the collector.
+    """
 
     def __init__(self, configuration: TracingConfiguration, exporter: Exporter) -> None:
         self._bound = int(configuration.sampling_rate_per_million / 1_000_000 * (1 << 63))

@@ -124,7 +124,12 @@ class Span:
     def child(self, name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
         """Start a child and return it, or NOTHING if the trace records no more spans.
 
-        The arguments are those of `Span`.
+        The caller ends the span, by using it as a context manager or by `end`.
+
+        Args:
+            name: the name of the span.
+            kind: INTERNAL, SERVER or CLIENT.
+            scope: the OpenTelemetry instrumentation scope.
         """
         if not self.trace.admits():
             return NOTHING
@@ -215,7 +220,12 @@ NOTHING: Final = Nothing()
 def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Nothing:
     """Start a span below the current one and return it; NOTHING if the request is not traced.
 
-    The arguments are those of `Span`.
+    The caller ends the span, by using it as a context manager or by `end`.
+
+    Args:
+        name: the name of the span.
+        kind: INTERNAL, SERVER or CLIENT.
+        scope: the OpenTelemetry instrumentation scope.
     """
     span = _current.get()
     return NOTHING if span is None else span.child(name, kind, scope)

@@ -170,7 +170,13 @@ class WorkerMetrics:
     # --- other workers
 
     async def _ask(self, index: int, request: str) -> bytes:
-        """Return the answer of another worker, or b"" if it does not answer in time."""
+        """Return the answer of another worker, or b"" if it cannot be reached or does not answer in time.
+
+        Args:
+            index: the number of the worker.
+            request: a page, such as `metrics`, perhaps followed by a space and `_NATIVE`; or `RESET`, a space and a
+                page, to which the answer is empty.
+        """
         writer: asyncio.StreamWriter | None = None
         try:
             async with asyncio.timeout(_DEADLINE_SECONDS):
