@@ -41,7 +41,7 @@ class ListNode:
 
 @dataclass(slots=True)
 class LiteralNode:
-    """A string, number or boolean of an expression, or a text between expressions."""
+    """A string, number or boolean of an expression, or a text between expressions; `value` is its value."""
 
     value: str | int | float | bool
 
@@ -89,12 +89,12 @@ class WildcardNode:
 
 @dataclass(slots=True)
 class RecursiveNode:
-    """A recursive descent `..`."""
+    """A recursive descent `..`: the selection of all arrays and objects at any depth."""
 
 
 @dataclass(slots=True)
 class UnionNode:
-    """Several selections whose values are concatenated: `[0,2]`."""
+    """Several selections (`parts`) whose values are concatenated in order: `[0,2]`."""
 
     parts: list[ListNode]
 

@@ -29,7 +29,11 @@ class RequestInfo:
         api_prefix: "api" or "apis".
         api_group: the group; "" for the core group.
         api_version: the version without the group, such as "v1".
-        parts: the segments from the resource on.
+        namespace: the namespace.
+        resource: the plural name.
+        subresource: the first segment after the name, such as "status".
+        name: the name of the object; also that of the field selector `metadata.name=x` of a list or watch.
+        parts: the segments of the path from the resource on: resource, name, subresource and what follows.
         field_selector: the raw selector of the query; set only for lists, watches and deletecollections.
         label_selector: as `field_selector`.
         namespaced: whether the path contains `/namespaces/<namespace>/`; the namespace may be empty.

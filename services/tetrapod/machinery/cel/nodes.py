@@ -134,7 +134,7 @@ class Entry:
 
 
 class MapNode(Node):
-    """A map literal."""
+    """A map literal. `entries` are in the order of the text."""
 
     __slots__ = ("entries",)
 

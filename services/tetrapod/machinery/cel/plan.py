@@ -166,6 +166,8 @@ class Plan:
     def _check_pattern(self, node: Call, args: list[Planned]) -> bool:
         """Return whether a call is that of a regex function with a constant pattern, after checking the pattern.
 
+        `args` are the planned operands of the call, of which the pattern is the second.
+
         Raises:
             InstantiationError: the pattern is invalid.
         """

@@ -33,7 +33,13 @@ def encode(obj: Object) -> bytes:
 
 
 def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
-    """Return a response body for an object that was encoded by `encoding.item` (`raw`)."""
+    """Return a response body with an object: the prefix of Kubernetes' protobuf and a runtime.Unknown that contains it.
+
+    Args:
+        api_version: the `apiVersion` of the object.
+        kind: its kind.
+        raw: the object as `encoding.item` encodes it, which is the field `raw` of runtime.Unknown.
+    """
     return _head((api_version, kind)) + raw + _TAIL
 
 

@@ -26,12 +26,16 @@ DECISION: Final = types.object_type("kubernetes.authorization.Decision")
 class CheckAttributes:
     """The attributes of an authorization check: of a path, or of a resource if `path` is "".
 
-    `user` is the user of the `AuthorizerValue` from which the expression built the check.
-
     Attributes:
-        user: the user, in any form that the authorizer understands.
+        user: the user of the `AuthorizerValue` from which the expression built the check, in any form that the
+            authorizer understands.
         verb: the verb, such as "get".
         path: the path; "" for a resource.
+        group: the API group; "" for the core group.
+        resource: the plural name; "" for a path.
+        subresource: the subresource; "" for none.
+        namespace: the namespace; "" for cluster-scoped resources and for all namespaces.
+        name: the name of the object; "" for all objects.
         field_selector: the text of the selector; "" for none.
         label_selector: the text of the selector; "" for none.
     """
