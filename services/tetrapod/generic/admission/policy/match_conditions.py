@@ -28,6 +28,7 @@ async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
 
     Raises:
         MatchConditionError: none is false and some fail, or the cost budget is exhausted; with upstream's text.
+        StatusError: 503, an authorization check in a condition could not be decided.
     """
     if not conditions:
         return True

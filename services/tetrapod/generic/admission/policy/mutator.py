@@ -59,6 +59,7 @@ class Mutator:
 
         Raises:
             MatchConditionError: they cannot be evaluated.
+            StatusError: 503, an authorization check in an expression could not be decided.
         """
         shown = {**bindings, "namespaceObject": None}  # upstream's match conditions have no namespaceObject
         return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizer_variables))
@@ -76,13 +77,17 @@ class Mutator:
         """Return the result of one mutation. `obj` is not modified; it is the result if the mutation changes nothing.
 
         Args:
+            mutation: one of `mutations`.
+            obj: the object as the kind under which the policy matched the request.
             schema: the schema of the object; None if it has none.
             bindings: the values of the variables, as for `matches`.
+            authorizer_variables: the variables for authorization checks.
             large: whether to apply the result of the expression to `obj` in a thread, because that would block the
                 event loop.
 
         Raises:
-            MutationError: the expression fails, or its result cannot be applied.
+            MutationError: the expression fails or exceeds its cost budget, or its result cannot be applied.
+            StatusError: 503, an authorization check in an expression could not be decided.
         """
         compiled = mutation.compiled
         if compiled.program is None:

@@ -99,6 +99,10 @@ class Validator:
 
         Args:
             bindings: the values of the variables `request`, `object`, `oldObject`, `params` and `namespaceObject`.
+            authorizer_variables: the variables for authorization checks.
+
+        Raises:
+            StatusError: 503, an authorization check in an expression could not be decided.
         """
         try:
             # Upstream's match conditions have no namespaceObject.
@@ -157,8 +161,12 @@ class Validator:
 def _message(validation: Object, computed: Any) -> str:
     """Return the message of a failed validation.
 
-    It is the computed one if that is usable, else the configured one, else the expression. A computed message is not
-    usable if it is not a string, empty, longer than 5 KiB or of several lines.
+    It is the computed one if that is usable, else the configured one, else `failed expression: ` and the expression.
+
+    Args:
+        validation: an entry of spec.validations.
+        computed: the value of its messageExpression, or None. It is not usable if it is not a string, is empty, is
+            longer than 5 KiB or has several lines.
     """
     text = computed.strip() if isinstance(computed, str) else ""
     if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text:

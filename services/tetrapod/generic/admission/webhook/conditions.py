@@ -68,7 +68,8 @@ async def conditions_match(
         authorizer: decides for the variable `authorizer` of the conditions.
 
     Raises:
-        StatusError: 403, the conditions cannot be evaluated and the failurePolicy is Fail.
+        StatusError: 403 if the conditions cannot be evaluated and the failurePolicy is Fail; 503 if an authorization
+            check in a condition could not be decided.
     """
     if hook.compiled is None:
         hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)

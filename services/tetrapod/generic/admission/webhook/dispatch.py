@@ -126,7 +126,7 @@ class WebhookPlugin(Plugin):
 
         Raises:
             StatusError: 500 if a selector is invalid, 404 if the namespace does not exist, 403 if match conditions
-                cannot be evaluated and the failurePolicy is Fail.
+                cannot be evaluated and the failurePolicy is Fail, 503 if an authorization check in them fails.
         """
         matched_kind = find(hook.rules, attributes, equivalent=hook.equivalent)
         if matched_kind is None or not selects_object(hook.object_selector, attributes):
