@@ -174,7 +174,10 @@ def accepts_front_proxy(subject: Subject) -> None:
     "any client can send X-Remote-User; without the front proxy's certificate it must be ignored",
 )
 def rejects_other_clients(subject: Subject) -> None:
-    """Raise Failed unless lists get a 401 or 403 with identity headers, but without the front proxy's certificate."""
+    """Raise Failed unless lists get a 401 or 403 with identity headers, but without the front proxy's certificate.
+
+    Raise Skipped if no resource supports list.
+    """
     for resource in subject.listable():
         answer = subject.client.ask_without_certificate(f"{subject.root}/{resource['name']}", MASTER)
         if answer.status not in (401, 403):
@@ -189,7 +192,10 @@ def rejects_other_clients(subject: Subject) -> None:
     "RBAC of the cluster decides (SubjectAccessReview); a user without permission gets a Status with reason Forbidden",
 )
 def authorizes_requests(subject: Subject) -> None:
-    """Raise Failed unless lists requested by a user without permissions get a 403 with a Status."""
+    """Raise Failed unless lists requested by a user without permissions get a 403 with a Status.
+
+    Raise Skipped if no resource supports list.
+    """
     for resource in subject.listable():
         _status(_must(subject.client.ask(f"{subject.root}/{resource['name']}", NOBODY), 403), "Forbidden")
 
@@ -227,7 +233,7 @@ def aggregated_discovery(subject: Subject) -> None:
 def openapi(subject: Subject) -> None:
     """Raise Failed unless OpenAPI v3 has a schema of each kind that can be listed.
 
-    Raise Skipped if the server has OpenAPI v2 only.
+    Raise Skipped if the server has OpenAPI v2 only, or if no resource supports list.
     """
     index = subject.client.ask("/openapi/v3")
     if index.status == 404:
@@ -250,7 +256,10 @@ def openapi(subject: Subject) -> None:
 
 @_check("lists", "clients decode lists by kind, metadata and items")
 def lists(subject: Subject) -> None:
-    """Raise Failed unless lists have the kind `KINDList`, metadata and items."""
+    """Raise Failed unless lists have the kind `KINDList`, metadata and items.
+
+    Raise Skipped if no resource supports list.
+    """
     for resource in subject.listable():
         resource_list = _object(
             _must(subject.client.ask(f"{subject.root}/{resource['name']}"), 200), f"{resource['kind']}List"
@@ -261,7 +270,10 @@ def lists(subject: Subject) -> None:
 
 @_check("tables", "kubectl get requests a Table, or JSON as fallback, and cannot decode anything else")
 def tables(subject: Subject) -> None:
-    """Raise Failed unless requests for a Table get a list, or a Table with as many cells as columns in each row."""
+    """Raise Failed unless requests for a Table get a list, or a Table with as many cells as columns in each row.
+
+    Raise Skipped if no resource supports list.
+    """
     for resource in subject.listable():
         table = _object(_must(subject.client.ask(f"{subject.root}/{resource['name']}", accept=TABLE), 200))
         if table.get("kind") == "Table":
@@ -279,7 +291,7 @@ def tables(subject: Subject) -> None:
 def watches(subject: Subject) -> None:
     """Raise Failed unless watches send one JSON event per line and end after `timeoutSeconds`.
 
-    Raise Skipped if no resource supports watch.
+    Raise Skipped if no resource supports both list and watch.
     """
     watched = [r for r in subject.listable() if "watch" in r["verbs"]]
     if not watched:
@@ -305,7 +317,10 @@ def _event(name: str, line: bytes) -> None:
 
 @_check("missing objects", "clients decide by reason and code of a Status, not by its message")
 def missing_objects(subject: Subject) -> None:
-    """Raise Failed unless a missing object gets a 404 with a Status, and a missing resource a 404."""
+    """Raise Failed unless a missing object gets a 404 with a Status, and a missing resource a 404.
+
+    Raise Skipped if no resource supports list.
+    """
     for resource in subject.listable():
         if "get" not in resource["verbs"]:
             continue
