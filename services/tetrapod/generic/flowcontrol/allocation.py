@@ -44,7 +44,8 @@ def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:
             the proportion, unless a bound prevents it.
 
     Raises:
-        ValueError: the bounds of a claim contradict each other, or their sums do not include `total`.
+        ValueError: a claim has a negative lower bound, or an upper bound or target below it; or `total` is not between
+            the sums of the lower and of the upper bounds.
     """
     for claim in claims:
         if claim.lower < 0 or claim.upper < claim.lower or claim.target < claim.lower:
