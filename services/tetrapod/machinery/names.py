@@ -183,10 +183,7 @@ def is_dns1123_subdomain_caseless(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
-    """Return the error messages for a text that is not a DNS-1123 subdomain, or [] if it is one.
-
-    Underscores are allowed too.
-    """
+    """Return the error messages for a text that is not a DNS-1123 subdomain in which underscores are allowed."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_underscore_re(value):
         errors.append(regex_text(_SUBDOMAIN_UNDERSCORE_TEXT, _SUBDOMAIN_UNDERSCORE, "example.com"))
