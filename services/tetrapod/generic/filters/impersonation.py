@@ -41,7 +41,8 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     """Return a handler that replaces `request.user` by the user of the Impersonate-* headers, if that is authorized.
 
     The headers are removed. The original user is stored in `request.state["impersonator"]`, and the authorized verb in
-    `request.state["impersonation_constraint"]`. A rejection raises StatusError 403.
+    `request.state["impersonation_constraint"]`. The handler raises StatusError 403 for a rejection, and 400 for headers
+    that name no user.
     """
     constrained = feature_gates.enabled("ConstrainedImpersonation")
     modes = all_modes(CountedAuthorizer(authorizer))
