@@ -19,7 +19,7 @@ _UTC: Final = ("+00:00", "-00:00")
 
 
 def from_text(text: str) -> str:
-    """Return a time in RFC 3339 without trailing zeros of the fraction.
+    """Return a time in RFC 3339 with at most nine digits of the fraction, and without its trailing zeros.
 
     Raises:
         ValueError: the text is not a time in RFC 3339.
@@ -36,7 +36,7 @@ def from_text(text: str) -> str:
 
 
 def from_epoch(seconds: float) -> str:
-    """Return a number of seconds since 1970 as a time in RFC 3339, with at most nanoseconds.
+    """Return a number of seconds since 1970 as a UTC time in RFC 3339, with at most nine digits of the fraction.
 
     Raises:
         ValueError: the year has not four digits.

@@ -31,7 +31,8 @@ def unescape(text: bytes) -> bytes:
 def query_pairs(query: str) -> list[tuple[str, str]]:
     """Return all parameters of a raw query as decoded names and values, in order.
 
-    Parameters with a semicolon or a malformed escape are ignored. A query of more than MOST_PARAMETERS has none.
+    Parameters with a semicolon or a malformed escape are ignored. The result is [] for a query of more than
+    MOST_PARAMETERS.
     """
     query = _well_formed(query)
     if "%" not in query and "+" not in query:

@@ -18,7 +18,9 @@ from tetrapod.machinery.schema_node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """Return an error for each value that occurs several times in a list of type set or map, at or below a value.
+    """Return an error for each item that occurs several times in a list of type set or map, at or below a value.
+
+    Items of a list of type map are compared by their keys. If one is not an object, this is the only error of its list.
 
     Args:
         node: the schema of the value.
