@@ -24,8 +24,6 @@ ABSENT: Final = {
     "apiextensions_openapi_v3_regeneration_count",
     # There is one limit for reads and writes together; apiserver_current_{inflight,inqueue}_requests separates them.
     "apiserver_flowcontrol_read_vs_write_current_requests",
-    # The cache is never compared with the store.
-    "apiserver_storage_consistency_checks_total",
     # Validation has one implementation, so there is nothing to compare it with.
     "apiserver_validation_declarative_validation_mismatch_total",
     "apiserver_validation_declarative_validation_panic_total",

@@ -33,6 +33,7 @@ SWITCHABLE: Final = frozenset(
         "ComponentStatusz",
         "ConstrainedImpersonation",
         "DeploymentReplicaSetTerminatingReplicas",
+        "DetectCacheInconsistency",
         "ExcludeAdmissionWebhookVirtualResources",
         "ExternalServiceAccountTokenSigner",
         "HPAScaleToZero",

@@ -32,6 +32,10 @@ class Cache:
         counters: the metrics of the cache.
         window: the number of recent changes to keep.
         compressed: whether entries are kept compressed.
+
+    Attributes:
+        consistent: whether the last comparison with the store found no difference (`ConsistencyChecker`). Otherwise
+            lists at former revisions are read from the store.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Cache:
         self._window_size = window
         self.compressed = compressed
         self.filled = False
+        self.consistent = True
         self.revision = 0
         self.entries = Entries()
         self.window = Window(0, most=window, counters=counters)
@@ -127,6 +132,29 @@ class Cache:
             self.counters.undecodable += 1
             raise
         return compress(entry) if self.compressed else entry
+
+    def revisions(self, first: str, last: str | None, revision: int) -> dict[str, int] | None:
+        """Return the resource versions, by key, that the objects from key `first` to `last` had at a revision.
+
+        Args:
+            first: the first key.
+            last: the last key, included; None for all keys from `first` on.
+            revision: a revision that the cache has reached.
+
+        Returns:
+            None if the window does not reach back to the revision.
+        """
+        undo = self.window.undo(revision)
+        if undo is None:
+            return None
+        found = self.entries.revisions(first, last)
+        for key, entry in undo.items():
+            if first <= key and (last is None or key <= last):
+                if entry is None:
+                    found.pop(key, None)
+                else:
+                    found[key] = entry.revision
+        return found
 
     def advance(self, revision: int) -> None:
         """Record that every change up to `revision` has been applied, and wake the waiters for it."""

@@ -18,6 +18,7 @@ from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
+from tetrapod.generic.storage.cacher.consistency import ConsistencyChecker
 from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
@@ -81,6 +82,8 @@ class Cacher:
         counters = counters_of(*config.group_resource)
         self._cache = Cache(len(self.prefix), counters, window=window, compressed=config.compressed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
+        self._checker = ConsistencyChecker(backend, self.prefix, self._cache, self._reflector, config.group_resource)
+        self._reflector.on_begin = self._checker.schedule
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._history = History(backend, self.prefix, self._cache)
         lists = metrics.Lists(*config.group_resource)
@@ -269,5 +272,6 @@ class Cacher:
         if self._bookmark_task is not None:
             self._bookmark_task.cancel()
             await asyncio.gather(self._bookmark_task, return_exceptions=True)
+        await self._checker.close()
         self._cache.fanout.close()
         await self._reflector.close()

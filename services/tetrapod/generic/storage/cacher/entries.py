@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from typing import Final
 
@@ -79,6 +79,12 @@ class Entries:
     def _span(self, prefix: str, start: str) -> tuple[int, int]:
         low = bisect_left(self._keys, max(prefix, start))
         return low, bisect_left(self._keys, prefix_end(prefix)) if prefix else len(self._keys)
+
+    def revisions(self, first: str, last: str | None) -> dict[str, int]:
+        """Return the resource versions of the entries from key `first` to `last` (included; None: to the end)."""
+        keys = self._keys
+        high = len(keys) if last is None else bisect_right(keys, last)
+        return {key: self._by_key[key].revision for key in keys[bisect_left(keys, first) : high]}
 
     def first(self, count: int, prefix: str, start: str = "") -> tuple[Sequence[StoredEntry], int]:
         """Return the first `count` entries of `within(prefix, start)`, and the total number of those entries."""

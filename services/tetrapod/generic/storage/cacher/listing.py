@@ -143,7 +143,7 @@ class Lister:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the revision was not reached in time.
         """
-        if not self._cached or not await self._freshness.loaded():
+        if not self._cached or not self._cache.consistent or not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
         is_reached = revision <= self._freshness.revision() or await self._freshness.at_least(revision)

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
@@ -71,6 +71,8 @@ class Reflector:
         self._prefix = prefix
         self._end = prefix_end(prefix)
         self._cache = cache
+        self.on_begin: Callable[[], None] | None = None
+        """Called when the background task starts."""
         self._stream: BackendWatch | None = None
         self._pending_events: deque[BackendEvent] = deque()  # received events that have not been applied
         self._task: asyncio.Task[None] | None = None
@@ -93,6 +95,8 @@ class Reflector:
             self._task = asyncio.create_task(
                 self._run(), name=f"reflector {self._prefix}", context=context_without_request()
             )
+            if self.on_begin is not None:
+                self.on_begin()
 
     async def ready(self) -> None:
         """Wait without a time limit until the cache has been filled, starting to fill it if necessary.
