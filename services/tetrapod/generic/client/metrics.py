@@ -53,10 +53,10 @@ def register(queue: Queue) -> None:
 
 
 def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
-    """Return the rows of a gauge of work queues: the queue name as label, and the sum over the queues with this name.
+    """Return the values of a gauge of work queues: for each queue name, ((name,), sum over the queues with this name).
 
     Args:
-        value_of: returns the value of a `Queue`.
+        value_of: called with each `Queue`; returns the number to add.
     """
     values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):

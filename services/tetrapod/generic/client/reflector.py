@@ -209,7 +209,7 @@ def key_of(obj: Object) -> Key:
 
 
 def _versions() -> list[tuple[tuple[str, ...], float]]:
-    """Return the rows of the metric `informer_store_resource_version`: label values and value for each resource.
+    """Return the values of the metric `informer_store_resource_version`: (label values, value) for each resource.
 
     If a resource has several reflectors, the value is the lowest of their resource versions.
     """
