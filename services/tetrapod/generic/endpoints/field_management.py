@@ -83,7 +83,7 @@ class EndpointFieldManager:
         kind: the kind and version of its requests.
         node_for: returns the schema of the kind in an apiVersion.
         convert: returns a copy of an object in another apiVersion; None if there is only one.
-        reset_fields: returns, for each apiVersion, the fields that requests cannot change.
+        reset_fields: returns the fields that requests cannot change, by apiVersion; called at the first write.
         subresource: the subresource that managedFields entries name; "" for the resource itself.
         thorough: whether whole objects are validated before an update is tracked. True for custom resources, because
             stored objects may not match their schema.
