@@ -132,9 +132,9 @@ class _Translation:
     """The translation between a connected client and a connected kubelet. Creating it opens the SPDY streams.
 
     Args:
-        client_end: the connection of the client.
-        kubelet_end: the end that is attached to the connection of the kubelet.
-        connection: the connection of the kubelet.
+        client_end: the protocol of the connection of the client.
+        kubelet_end: the protocol of the connection of the kubelet.
+        connection: the exchange of the upgrade request with the kubelet.
         streams: the streams of the request.
         rate: the limit of bytes per second of stdin, stdout and stderr, each; 0 for none.
     """
