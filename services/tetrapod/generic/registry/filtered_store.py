@@ -18,9 +18,9 @@ from tetrapod.machinery.gvk import Object
 
 
 class FilteredUpdateStore(Store, ABC):
-    """A store that removes hidden fields from all responses.
+    """A store that removes some stored fields, the hidden ones, from all responses. Subclasses define them by `hide`.
 
-    An update starts from the stored object, with these fields.
+    The object from which an update or patch starts still has these fields.
     """
 
     @abstractmethod
