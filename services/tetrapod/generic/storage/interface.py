@@ -363,7 +363,7 @@ class ResourceStorage(Protocol):
         ...
 
     async def watch(self, query: WatchQuery) -> Watch:
-        """Open a watch. A version that is too old is reported as an ERROR event, not as an exception.
+        """Open a watch, which the caller closes. A version that is too old is reported as an ERROR event.
 
         Raises:
             TooLargeResourceVersion: the version was not reached in time.
@@ -459,8 +459,8 @@ class StorageConfig:
         namespaced: whether the namespace is part of the key.
         compressed: whether the cache keeps the objects compressed, because they are large and seldom read.
         cbor: whether objects are written as CBOR instead of JSON. Both are read.
-        convert: returns a stored JSON value in the storage version, if another server may store the objects in another
-            one; None if not.
+        convert: converts a stored JSON value to the storage version, because another server may have stored it in
+            another version; None if that cannot happen.
     """
 
     prefix: str

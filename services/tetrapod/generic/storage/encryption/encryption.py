@@ -143,7 +143,8 @@ async def _until_healthy(providers: Providers) -> None:
     """Wait until all plugins are healthy.
 
     Raises:
-        RuntimeError: one is still unhealthy after twice the sum of the plugins' timeouts, and at least 10 seconds.
+        RuntimeError: one is still unhealthy after twice the sum of the plugins' timeouts, or after 10 seconds if that
+            is longer.
     """
     try:
         async with asyncio.timeout(max(2 * providers.timeouts, _MIN_TIMEOUT)):

@@ -135,7 +135,7 @@ class WatchHub:
         self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
-        """Open a watch of the keys in `span` (start, end). See `Backend.watch` for the other arguments."""
+        """Open a watch of the keys in `span` (start, end), which the caller ends by `remove`. See `Backend.watch`."""
         watch = SqliteWatch(self, span, from_revision, previous)
         self._watches_like(watch).append(watch)
         self._want_previous += previous
