@@ -33,10 +33,11 @@ class CredentialsByHost:
         self._default = _current_user(config)
 
     def credentials_for(self, config: ClientConfig) -> Credentials | None:
-        """Return the first user whose name matches the webhook's host and port, else the user of the current context.
+        """Return the credentials of the user whose name matches the webhook's host and port.
 
         The most specific name wins: `a.example.com:8443`, then `*.example.com:8443`, `*.com:8443` and `*`. For port
-        443, names without a port match too, after those with it.
+        443, names without a port match too, after those with it. If no name matches, they are those of the user of the
+        current context.
 
         Returns:
             None if no name matches and the context names no user.
