@@ -128,9 +128,9 @@ class LeaseNotFound(Exception):
 
 
 class BackendWatch(Protocol):
-    """An open watch. Iterating it yields batches of events, in the order of their revisions.
+    """An open watch. Iterating it yields events as `WatchBatch` objects, in the order of their revisions.
 
-    The iteration ends by raising `Compacted` or `Unavailable`.
+    A batch without events is a progress notification. The iteration ends by raising `Compacted` or `Unavailable`.
     """
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]: ...

@@ -216,7 +216,7 @@ class Watch(Protocol):
         ...
 
     def subscribe(self, sink: Sink) -> None:
-        """Call `sink` with all events that have not been read yet, and from now on with every later batch.
+        """Call `sink` with a list of the events that have not been read yet, and from now on with lists of later ones.
 
         If the sink raises an exception, the watch is closed.
         """
