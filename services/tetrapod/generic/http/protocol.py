@@ -160,7 +160,7 @@ class HttpProtocol(HttpToolsProtocol):
             exchange.start(self.loop)
 
     def _receive_unparsed(self, data: bytes) -> None:
-        """Keep or drop received bytes in a state other than OPEN, as connection_state.py describes."""
+        """Keep received bytes that cannot be parsed now, or drop them if the state is BROKEN or CLOSED."""
         state = self.connection_state
         if state is BACKLOGGED:
             self.backlog += data
