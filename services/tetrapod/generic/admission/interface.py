@@ -172,7 +172,10 @@ class Plugin:
 
 
 class MutatingPlugin(Protocol):
-    """A plugin that may change `attributes.object`, or reject the request by raising StatusError. See `Plugin`."""
+    """A plugin that may change `attributes.object`, or reject the request by raising StatusError.
+
+    `admit` is called only for requests for which `handles` returns True.
+    """
 
     name: str
     operations: frozenset[str]
@@ -182,9 +185,10 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
-    """A plugin that checks the object that would be stored, and changes nothing. See `Plugin`.
+    """A plugin that checks the object that would be stored, and changes nothing.
 
-    It rejects the request by raising StatusError.
+    It rejects the request by raising StatusError. `validate` is called only for requests for which `handles` returns
+    True.
     """
 
     name: str

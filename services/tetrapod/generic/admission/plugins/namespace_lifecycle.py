@@ -26,6 +26,8 @@ _LIVE_LOOKUP_SECONDS: Final = 30.0
 class NamespaceLifecycle(Plugin):
     """The plugin NamespaceLifecycle, which rejects creations in missing (404) or terminating (403) namespaces.
 
+    It also rejects the deletion of a namespace in `immortal` (403).
+
     Args:
         storages: provides the storage of Namespaces.
         immortal: the names of namespaces that cannot be deleted.
