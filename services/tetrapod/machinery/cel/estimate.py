@@ -36,7 +36,7 @@ _SELECTABLE: Final = ("map", "struct", "param")
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """The lowest and the highest cost of an evaluation."""
+    """The lowest (`min`) and the highest (`max`) cost of an evaluation."""
 
     min: int
     max: int
