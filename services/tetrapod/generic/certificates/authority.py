@@ -203,7 +203,10 @@ def expiry(certificate: bytes) -> float:
 
 
 def hosts(certificate: bytes) -> list[str]:
-    """Return the DNS names, then the IP addresses of a PEM certificate; empty if it has none."""
+    """Return the DNS names, then the IP addresses of a PEM certificate; [] if it has none.
+
+    Raises ValueError if it is malformed.
+    """
     try:
         names = (
             x509.load_pem_x509_certificate(certificate)
@@ -216,6 +219,9 @@ def hosts(certificate: bytes) -> list[str]:
 
 
 def groups(certificate: bytes) -> list[str]:
-    """Return the organizations of a PEM certificate, which are the groups of a client."""
+    """Return the organizations of a PEM certificate, which are the groups of a client.
+
+    Raises ValueError if it is malformed.
+    """
     names = x509.load_pem_x509_certificate(certificate).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return [str(name.value) for name in names]
