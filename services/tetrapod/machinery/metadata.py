@@ -225,7 +225,8 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
 def ordered_owner(owner: Object) -> Object:
     """Return a copy of an owner reference with its fields in Go's order, as error messages show it.
 
-    `apiVersion`, `kind`, `name` and `uid` are "" if they are unset; `controller` and `blockOwnerDeletion` are left out.
+    `apiVersion`, `kind`, `name` and `uid` are "" if they are unset. `controller` and `blockOwnerDeletion` are then left
+    out.
     """
     shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
     shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
