@@ -146,6 +146,9 @@ def _secret_tokens(sign: Callable[[str, str, str], Awaitable[str]]) -> _Respond:
     """Return the function that issues a legacy token for core's token controller.
 
     Its request is {namespace, account, secret}, and its response is {token}.
+
+    Args:
+        sign: returns the token of a Secret, given a namespace, a service account and the Secret's name.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:

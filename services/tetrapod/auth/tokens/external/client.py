@@ -59,11 +59,11 @@ class SignerClient:
         return await self._call("Sign", pb.SignJWTRequest(claims=claims), pb.SignJWTResponse, timeout)
 
     async def fetch_keys(self, timeout: float) -> pb.FetchKeysResponse:
-        """Return the keys that verify tokens."""
+        """Return the keys that verify tokens; `timeout` is in seconds."""
         return await self._call("FetchKeys", pb.FetchKeysRequest(), pb.FetchKeysResponse, timeout)
 
     async def metadata(self, timeout: float) -> pb.MetadataResponse:
-        """Return the longest lifetime of tokens that the plugin supports."""
+        """Return the longest lifetime of tokens that the plugin supports; `timeout` is in seconds."""
         return await self._call("Metadata", pb.MetadataRequest(), pb.MetadataResponse, timeout)
 
     async def close(self) -> None:

@@ -117,7 +117,11 @@ class KeyCache:
                 listener()
 
     async def run(self) -> None:
-        """Fetch the keys again when the plugin's hint says so, until cancelled."""
+        """Fetch the keys repeatedly, until cancelled.
+
+        The plugin's last response says when the next fetch is due (refresh_hint_seconds). After an error, which is
+        logged, it is due in 10 seconds.
+        """
         wait = self._refresh_at - time.time()
         while True:
             await asyncio.sleep(max(0.0, wait))

@@ -72,7 +72,7 @@ class ExternalSigner:
         return f"{response.header}.{payload}.{response.signature}"
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start to fetch the keys again when the plugin's hint says so."""
+        """Start the background task that fetches the plugin's keys repeatedly (`KeyCache.run`)."""
         lifecycle.background("external-jwt-keys", self.keys.run())
 
     async def close(self) -> None:
