@@ -70,7 +70,7 @@ def register(addresses: Addresses) -> None:
 
 
 def _counts() -> dict[Network, tuple[int, int]]:
-    """Return the numbers of allocated and of free addresses by network."""
+    """Return, by network, the numbers of allocated and of free addresses of the registered allocators, as a pair."""
     counts: dict[Network, tuple[int, int]] = {}
     for addresses in list(_known):
         taken = [address for name in addresses.taken() if (address := parse_strict(name)) is not None]

@@ -142,7 +142,7 @@ class NodePorts:
         self._set_gauges(self._bits(entry.peek()))
 
     def _set_gauges(self, bits: int) -> None:
-        """Set the gauges of allocated and free ports."""
+        """Set the gauges of allocated and free ports from a bitmap of the allocated ones."""
         metrics.PORTS_TAKEN.set((), bits.bit_count())
         metrics.PORTS_FREE.set((), self.size - bits.bit_count())
 

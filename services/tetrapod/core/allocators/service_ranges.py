@@ -16,10 +16,10 @@ _MINIMUM: Final = 8
 
 
 def service_ranges(value: str) -> tuple[Network, ...]:
-    """Return the networks that the flag names: the primary one, and the secondary one of a dual-stack cluster.
+    """Return the networks that --service-cluster-ip-range names: the primary one, and for dual-stack the secondary one.
 
     Args:
-        value: the value of the flag; "" for its default.
+        value: the value of the flag; "" for its default, 10.0.0.0/24.
 
     Raises:
         ValueError: the value is invalid; the text is upstream's.

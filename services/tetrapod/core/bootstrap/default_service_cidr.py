@@ -30,11 +30,11 @@ class DefaultServiceCIDR:
     """The controller of the default ServiceCIDR.
 
     It creates a missing one, adds the secondary network of a cluster that becomes dual-stack, and sets the condition
-    Ready. Other differences from the flag are only reported, once, by events.
+    Ready. Other differences from --service-cluster-ip-range are only reported, once, by events.
 
     Args:
         client: reads and writes the ServiceCIDR.
-        networks: the networks of the flag in CIDR notation, the primary one first.
+        networks: the networks of --service-cluster-ip-range in CIDR notation, the primary one first.
     """
 
     def __init__(self, client: Client, networks: Sequence[str]) -> None:

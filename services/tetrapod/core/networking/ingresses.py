@@ -222,9 +222,10 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def _hosts(rules: list[Object]) -> str:
-    """Return the cell with at most three hosts.
+    """Return the cell HOSTS: the first three hosts of the rules, separated by commas, or "*" if no rule has a host.
 
-    As upstream, the number of the others counts rules, including rules without a host before the third host.
+    If rules follow the third host, " + N more..." is appended. As upstream, N is the number of all rules minus three,
+    so it counts rules without a host too.
 
     Upstream: pkg/printers/internalversion/printers.go, formatHosts.
     """

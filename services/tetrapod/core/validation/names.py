@@ -120,7 +120,7 @@ def one_of(value: str | None, allowed: Collection[str], path: str) -> list[Field
 
 
 def known(value: str, allowed: Collection[str], path: str) -> list[FieldError]:
-    """Return an error unless the value is one of `allowed`; an empty value gets no special error.
+    """Return an "Unsupported value" error unless the value, which may be empty, is one of `allowed`.
 
     Args:
         path: the field path of the value, for the errors.
