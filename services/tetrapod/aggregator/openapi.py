@@ -160,7 +160,7 @@ class ExternalOpenAPI(SinglePartSource):
 
 
 def _read(body: bytes, *, swagger: bool) -> Object | None:
-    """Decode a document, and convert it if it is one of Swagger 2.0.
+    """Decode an OpenAPI v3 document, or decode one of Swagger 2.0 (`swagger`) and convert it to OpenAPI v3.
 
     Return None if it is malformed, or if a format of OpenAPI responses cannot encode it.
     """
