@@ -19,8 +19,8 @@ def reachable_address(options: Options) -> str:
     It is --advertise-address, else --bind-address unless that is unspecified, else the address of the interface with
     the default route. Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server
     listens on loopback only. Nothing could reach it there, so this server then uses the loopback address and is not an
-    endpoint of `kubernetes`. Upstream does not start on
-    `::` with IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
+    endpoint of `kubernetes`. Upstream does not start on `::` with IPv4 services; here IPv4 clients can connect too, and
+    the address has the family of the services.
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:
         return options.local_address

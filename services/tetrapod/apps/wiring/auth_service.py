@@ -80,12 +80,12 @@ def auth_options(
 
 
 def _jwks_uri(options: Options) -> str:
-    """Return the URI of the key set: that of the flag, or else one at the external address.
+    """Return the URI of the key set: --service-account-jwks-uri, or else one at the external address of the server.
 
     Upstream: NewOpenIDMetadataProvider
 
     Raises:
-        click.ClickException: the URI of the flag is not https.
+        click.ClickException: the flag has a URI that is not https.
     """
     given = options.authentication.service_accounts.jwks_uri
     if given and urlsplit(given).scheme != "https":

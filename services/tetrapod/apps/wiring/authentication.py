@@ -33,9 +33,9 @@ class AnonymousAccess:
 
 
 def anonymous_access(options: Options, config: Object | None = None) -> AnonymousAccess:
-    """Return the anonymous access that the flag or the AuthenticationConfiguration configures.
+    """Return the anonymous access that --anonymous-auth or the AuthenticationConfiguration configures.
 
-    With the authorizer AlwaysAllow, anonymous access that only the flag enables (also by default) is disabled, with a
+    With the authorizer AlwaysAllow, anonymous access that only this flag enables (also by default) is disabled, with a
     warning in the log.
 
     Args:

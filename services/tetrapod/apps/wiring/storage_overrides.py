@@ -61,7 +61,7 @@ class StorageOverrides:
         connect: returns a new backend for the URLs of an etcd, without contacting it.
 
     Attributes:
-        stores: the stores, in the order in which the flag names them.
+        stores: the stores, in the order in which --etcd-servers-overrides names them.
         by_resource: the store of each resource that has one of its own.
     """
 

@@ -317,6 +317,11 @@ class Supervisor:
         """Schedule the replacement of a worker that has ended.
 
         If no worker is ready and the attempts to start one are used up, stop the server instead.
+
+        Args:
+            slot: the position of the worker.
+            child: the process that has ended.
+            code: its exit code, negative for a signal.
         """
         now = time.monotonic()
         if child.ready_at is None:
