@@ -183,7 +183,14 @@ def _default_and_validate(obj: Object, kind: str) -> None:
 
 
 def _constraint_errors(obj: Object, kind: str, name: str, file: str) -> Iterator[str]:
-    """Yield errors for features that need the API: parameters, and services of webhooks."""
+    """Yield errors for features that need the API: parameters, services of webhooks, and policies that are not static.
+
+    Args:
+        obj: the object.
+        kind: its kind.
+        name: its name.
+        file: the path of its manifest file in quotes, for the errors.
+    """
     spec, quoted = obj.get("spec") or {}, go_quote(name)
     if kind.endswith("WebhookConfiguration"):
         for hook in obj.get("webhooks") or ():

@@ -106,7 +106,7 @@ async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Reques
 async def with_rewritten_links(response: Response, request: Request, links: Links) -> Response:
     """Return the response with rewritten links if it is a redirect or an HTML page; others are returned unchanged.
 
-    Pages longer than `MAX_PAGE` are passed on unchanged too.
+    Pages longer than `MAX_PAGE`, or with a content encoding other than gzip and deflate, are returned unchanged too.
 
     Raises:
         StatusError: 503, the page does not have the encoding that its headers name.

@@ -104,7 +104,7 @@ def success_policy(spec: Object, path: str) -> list[FieldError]:
     """Validate successPolicy of a Job spec.
 
     Args:
-        spec: the Job spec. A rule may not exceed its completions.
+        spec: the Job spec. A rule's succeededCount must not exceed its completions, and succeededIndexes must be lower.
         path: the field path of the policy.
     """
     rules = (spec.get("successPolicy") or {}).get("rules") or []
