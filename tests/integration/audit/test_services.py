@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,10 +77,10 @@ def paused(etcd: Etcd, seconds: float) -> Iterator[None]:
         resume.join()
 
 
-def latencies(audited: Audited, etcd: Etcd) -> dict[str, str]:
-    """Return the annotations of a write that had to wait for the store for most of a second."""
+def latencies(audited: Audited, etcd: Etcd, method: str = "POST", body: Any = None, **headers: str) -> dict[str, str]:
+    """Return the annotations of a request that had to wait for the store for most of a second."""
     with paused(etcd, 0.9):
-        event = audited.last("POST", "/api/v1/namespaces/default/configmaps", config_map(name="slow"))
+        event = audited.last(method, "/api/v1/namespaces/default/configmaps", body, **headers)
     prefix = "apiserver.latency.k8s.io/"
     return {key.removeprefix(prefix): value for key, value in event["annotations"].items() if key.startswith(prefix)}
 
@@ -88,19 +89,28 @@ def test_the_latency_of_the_store_is_annotated_in_both_forms(
     front: Audited, four: Services, files: Path, tmp_path: Path
 ) -> None:
     assert isinstance(four.etcd, Etcd)
-    found = [latencies(front, four.etcd)]
+    slow = config_map(name="slow")
+    table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    found, lists = [latencies(front, four.etcd, body=slow)], [latencies(front, four.etcd, "GET", **table)]
     flags = [f"--audit-policy-file={files / 'policy.yaml'}", f"--audit-log-path={tmp_path / 'audit.log'}"]
     etcd = Etcd(etcd_36(), tmp_path / "etcd")
     etcd.start()
     try:
         tokens = f"--token-auth-file={files / 'tokens.csv'}"
-        with running(tmp_path / "data", f"--etcd-servers={etcd.url}", tokens, *flags) as server:
-            found.append(latencies(Audited(server.url, tmp_path / "audit.log"), etcd))
+        with running(tmp_path / "data", f"--etcd-servers={etcd.url}", tokens, "--watch-cache=false", *flags) as server:
+            audited = Audited(server.url, tmp_path / "audit.log")
+            found.append(latencies(audited, etcd, body=slow))
+            lists.append(latencies(audited, etcd, "GET", **table))
+            audited.ask("POST", "/api/v1/namespaces/default/configmaps", config_map("large", data={"k": "v" * 300_000}))
+            lists.append(latencies(audited, etcd, "GET"))
     finally:
         etcd.stop()
     for layers in found:
         assert {"authentication", "authorization", "etcd", "total"} <= layers.keys()
         assert 0.4 < parse_duration(layers["etcd"]) <= parse_duration(layers["total"])
+    assert all("serialize-response-object" in layers for layers in lists)
+    assert ["decode-response-object" in layers for layers in lists] == [False, True, True]
+    assert ["response-write" in layers for layers in lists] == [False, False, True]
 
 
 def test_a_legacy_token_that_another_service_recognizes_is_annotated(front: Audited) -> None:

@@ -8,7 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -41,11 +41,12 @@ from tetrapod.generic.http.negotiation.accept import (
     Accepted,
 )
 from tetrapod.generic.http.negotiation.documents import encode_document
-from tetrapod.generic.http.request import HeaderList, Response, StreamResponse
+from tetrapod.generic.http.request import HeaderList, Response, StreamResponse, StreamWriter
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
+from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
@@ -96,7 +97,8 @@ class Representation:
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
             return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
         await conversion.ready((entry,))
-        return await offloaded(len(entry.raw) >= LARGE, self._made_from, entry, accepted, status)
+        with LayerTimer(SERIALIZATION):
+            return await offloaded(len(entry.raw) >= LARGE, self._made_from, entry, accepted, status)
 
     def _made_from(self, entry: Entry, accepted: Accepted, status: int) -> Response:
         conversion = self.conversion
@@ -179,13 +181,20 @@ class Representation:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
+        with (timer := LayerTimer(SERIALIZATION)):
+            response = await self._page(page.entries, metadata, accepted)
+        if isinstance(response, StreamResponse):
+            response.run = _timed(response.run, timer)
+        return response
+
+    async def _page(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
         if accepted.media_type == PROTOBUF:
-            return await self._page_of_messages(page.entries, metadata, accepted)
-        head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
+            return await self._page_of_messages(entries, metadata, accepted)
+        head, pieces, tail = self._list_parts(entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
             body = head + await join_pieces(pieces) + tail
             return await offloaded(len(body) >= LARGE, _write, body, accepted)
-        if not large(page.entries):
+        if not large(entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
         return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)
 
@@ -289,6 +298,18 @@ class Representation:
             return b"{" + raw[len(self.conversion.prefix) :]
         obj = orjson.loads(raw)
         return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
+
+
+def _timed(
+    run: Callable[[StreamWriter], Awaitable[None]], timer: LayerTimer
+) -> Callable[[StreamWriter], Awaitable[None]]:
+    """Return a function like `run`, which writes the body of a response, whose time is measured."""
+
+    async def timed(writer: StreamWriter) -> None:
+        with timer:
+            await run(writer)
+
+    return timed
 
 
 def _write(body: bytes, accepted: Accepted) -> Response:

@@ -1,25 +1,32 @@
-"""The time that a request of a client has waited for the store, for its audit event.
+"""The time that a request of a client has spent in the store, decoding and serialization, for its audit event.
 
 Requests to the store that fill a watch cache belong to no client's request.
 
-Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/latency_tracker.go
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/latency_tracker.go and
+pkg/endpoints/request/webhook_duration.go
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from typing import Final
 
 STORE: Final = "etcd"
-"""The name of the layer in upstream's annotations."""
+DECODING: Final = "decode-response-object"
+SERIALIZATION: Final = "serialize-response-object"
+"""The names of the layers in upstream's annotations."""
 _layers: ContextVar[MutableMapping[str, float] | None] = ContextVar("latency of layers", default=None)
 
 
 @contextmanager
 def measured_store(layers: MutableMapping[str, float]) -> Iterator[None]:
-    """Add the seconds of all requests to the store within the context to the member `etcd` of `layers`."""
+    """Add the seconds of all requests to the store within the context to the member `etcd` of `layers`.
+
+    Every `LayerTimer` within the context adds to `layers` too.
+    """
     token = _layers.set(layers)
     try:
         yield
@@ -35,6 +42,30 @@ def context_without_request() -> Context:
     context = copy_context()
     context.run(_layers.set, None)
     return context
+
+
+class LayerTimer:
+    """A context manager that adds its duration to a layer of the request in whose context it was created.
+
+    It does nothing if that request is not audited. It may be entered after the handler of the request has returned.
+
+    Args:
+        layer: the name of the layer in upstream's annotations.
+    """
+
+    __slots__ = ("_began", "_layer", "_layers")
+
+    def __init__(self, layer: str) -> None:
+        self._layer = layer
+        self._layers = _layers.get()
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        if self._layers is not None:
+            seconds = time.monotonic() - self._began
+            self._layers[self._layer] = self._layers.get(self._layer, 0.0) + seconds
 
 
 def add_store_latency(seconds: float) -> None:

@@ -28,6 +28,7 @@ from tetrapod.generic.storage.interface import (
     TooOldResourceVersion,
     View,
 )
+from tetrapod.generic.storage.latency import DECODING, LayerTimer
 from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
 
@@ -254,10 +255,11 @@ class Lister:
         async for page in self._backend_pages(query, start, revision):
             first = first or page
             fetched += len(page.kvs)
-            entries = [
-                StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
-                for kv in page.kvs
-            ]
+            with LayerTimer(DECODING):
+                entries = [
+                    StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
+                    for kv in page.kvs
+                ]
             matching, examined = await _apply_view(
                 query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )
