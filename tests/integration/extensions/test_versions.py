@@ -63,6 +63,37 @@ async def test_current_defaults_of_the_stored_version_apply(cluster: Cluster) ->
     assert (await cluster.get(f"{V2}/w")).json["spec"]["told"] == "later"
 
 
+def part(*defaulted: str) -> Any:
+    fields = {name: {"type": "string"} for name in "abc"}
+    return {
+        "type": "object",
+        "properties": {k: {**v, "default": k} if k in defaulted else v for k, v in fields.items()},
+    }
+
+
+async def test_an_update_sets_defaults_of_its_version_only_in_the_part_that_it_updates(cluster: Cluster) -> None:
+    def with_defaults(name: str, *defaulted: str) -> Any:
+        parts = {"spec": part(*defaulted), "status": part(*defaulted)}
+        declared = version(name, storage=name == "v2", schema={"type": "object", "properties": parts})
+        return {**declared, "subresources": {"status": {}}}
+
+    await cluster.define(definition("Widget", with_defaults("v1", "a"), with_defaults("v2", "b")))
+    made = await cluster.create(V1, {**widget("v1"), "status": {}})
+    assert (made["spec"], "status" in made) == ({"a": "a", "b": "b"}, False)
+    patch = {"spec": {"versions": [with_defaults("v1", "a", "c"), with_defaults("v2", "b")]}}
+    assert (await cluster.call("PATCH", CRD, patch, content_type=MERGE)).status == 200
+    updated = await cluster.call("PUT", f"{V1}/w/status", {**made, "status": {}})
+    assert (updated.json["spec"], updated.json["status"]) == (
+        {"a": "a", "b": "b"},
+        {"a": "a", "b": "b", "c": "c"},
+    )
+    replaced = await cluster.call("PUT", f"{V1}/w", {**updated.json, "spec": {}, "status": {}})
+    assert (replaced.json["spec"], replaced.json["status"]) == (
+        {"a": "a", "b": "b", "c": "c"},
+        {"a": "a", "b": "b", "c": "c"},
+    )
+
+
 async def test_unknown_fields_are_reported_before_a_body_of_another_version_is_rejected(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", *versions("v1")))
     for api, text in (

@@ -92,13 +92,16 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Prune the object and set its defaults by the storage version, in place, before it is stored.
+        """Prune the object in place before it is stored, and set its defaults if it is in the storage version.
 
-        Floats without a fraction become integers. Implements `Strategy.canonicalize`.
+        The body of a request in another version already has the defaults of that version. Fields that the strategy has
+        kept from the stored object do not get them. Floats without a fraction become integers. Implements
+        `Strategy.canonicalize`.
         """
         integral(obj)
         pruning.prune(self.stored.node, obj)
-        custom_resources.set_defaults(self.stored.node, obj)
+        if self.stored.storage:
+            custom_resources.set_defaults(self.stored.node, obj)
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
         return selected_values(obj, {path for version in self.versions.values() for path in version.selectable})
