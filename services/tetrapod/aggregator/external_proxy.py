@@ -17,8 +17,8 @@ from urllib.parse import quote
 from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.certificates.bundles import UnusableBundle
-from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
+from tetrapod.generic.http.request import HeaderList, Request, Response
+from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import (
     DROPPED_FOR_BROWSERS,
     Unsendable,
@@ -67,27 +67,53 @@ class ExternalProxy:
         except Unresolvable as error:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
-        upgrade = request.upgrade is not None and upgrade_of(request.headers)
-        path = request.path
-        target, uri = _written(path)
-        if request.query_string and (query := encoded_query(request.query_string)):
-            target = f"{target}?{query}"
-        try:
-            if upgrade:
-                return await forward(self._backends.pool, endpoint, request, target=target, only_upgraded=True)
-            where = [(b"x-forwarded-uri", uri), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS]
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id, where)
-            return await forward(
-                self._backends.pool,
-                endpoint,
-                request,
-                target=target,
-                headers=headers,
-                redirects=self._redirects,
-                dropped=DROPPED_FOR_BROWSERS,
-            )
-        except (BackendError, Unsendable) as error:
-            return _error_response(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
+        return await forward_request(self._backends.pool, endpoint, request, redirects=self._redirects)
+
+
+async def forward_request(
+    pool: BackendPool,
+    endpoint: Endpoint,
+    request: Request,
+    *,
+    redirects: bool,
+    added: HeaderList | None = None,
+) -> Response:
+    """Forward a request to another API server, with the identity of its user, and return the response.
+
+    Errors are returned as responses with status 503 and a plain text, as upstream; nothing is raised.
+
+    Args:
+        pool: the connections.
+        endpoint: the other server.
+        request: the request.
+        redirects: whether redirects are returned to the client; if not, they are rejected.
+        added: further headers to send.
+    """
+    upgrade = request.upgrade is not None and upgrade_of(request.headers)
+    target, uri = _written(request.path)
+    if request.query_string and (query := encoded_query(request.query_string)):
+        target = f"{target}?{query}"
+    where: HeaderList | None = None
+    if not upgrade:
+        where = [(b"x-forwarded-uri", uri), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS]
+    try:
+        headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id, where)
+        if added:
+            sent = {name for name, _ in added}
+            headers = [header for header in headers if header[0] not in sent] + added
+        if upgrade:
+            return await forward(pool, endpoint, request, target=target, headers=headers, only_upgraded=True)
+        return await forward(
+            pool,
+            endpoint,
+            request,
+            target=target,
+            headers=headers,
+            redirects=redirects,
+            dropped=DROPPED_FOR_BROWSERS,
+        )
+    except (BackendError, Unsendable) as error:
+        return _error_response(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
 
 
 def unavailable() -> Response:

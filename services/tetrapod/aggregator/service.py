@@ -16,10 +16,13 @@ from tetrapod.aggregator.apiservice import APISERVICES, GROUP, group_version
 from tetrapod.aggregator.autoregister import AutoRegistration
 from tetrapod.aggregator.availability import AvailabilityController
 from tetrapod.aggregator.backends import Backends, ProxyCertificate
-from tetrapod.aggregator.crd_registration import CRDRegistration
+from tetrapod.aggregator.crd_registration import CRDRegistration, served_versions
 from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.external_proxy import ExternalProxy
 from tetrapod.aggregator.openapi import ExternalOpenAPI
+from tetrapod.aggregator.peers.discovery import PeerConfig, PeerDiscovery
+from tetrapod.aggregator.peers.exclusion import Exclusion
+from tetrapod.aggregator.peers.proxy import PeerProxy
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
 from tetrapod.aggregator.routing import Records
@@ -35,7 +38,7 @@ from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.generic.proxy.tls import client_context
 from tetrapod.generic.server.routes import not_found
 from tetrapod.generic.server.server import GenericAPIServer
-from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,14 @@ class AggregatorConfig:
         proxy_certificate: the client certificate for external API servers.
         reject_forwarding_redirect: whether redirects of external API servers are rejected.
         server_address: the host:port of the aggregator, for the response of `/api`; "" to use the Host header.
+        peers: how to find and trust peer API servers; None to send them no requests.
     """
 
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
     reject_forwarding_redirect: bool = True
     server_address: str = ""
+    peers: PeerConfig | None = None
 
 
 class AggregatorService:
@@ -88,7 +93,6 @@ class AggregatorService:
         self._backends = Backends(self.pool, resolver, config.proxy_certificate)
         self._proxy = ExternalProxy(self._backends, redirects=not config.reject_forwarding_redirect)
         self.discovery = MergedDiscovery(self.records, self._sources, self._backends)
-        self._discovery_handlers = DiscoveryHandlers(self.discovery, GROUP.__eq__, config.server_address)
         self.external_openapi: DocumentSource = ExternalOpenAPI(self.records, self._backends)
         self.registration = AutoRegistration(client, self.records)
         self._availability = AvailabilityController(client, self.records, self._cluster, self._backends)
@@ -96,6 +100,22 @@ class AggregatorService:
         self._informer = Informer(client, APISERVICES)
         self._informer.handlers += [self._record_changed, self._availability.changed, self.registration.changed]
         self._cluster.on_change(self._availability.service_changed)
+        self._peers = self._peer_proxy(config.peers, client) if config.peers is not None else None
+        peers = self._peers.peers if self._peers is not None else None
+        self._discovery_handlers = DiscoveryHandlers(self.discovery, GROUP.__eq__, config.server_address, peers)
+
+    def _peer_proxy(self, config: PeerConfig, client: Client) -> PeerProxy:
+        """Return the proxy to peers. Custom resources and external API servers are not taken from peers."""
+
+        def shared() -> Iterator[GroupVersion]:
+            yield from (GroupVersion(group, version) for group, version in self.records.external)
+            for crd in self._crds.informer.objects.values():
+                yield from served_versions(crd)
+
+        exclusion = Exclusion(shared)
+        self.records.on_change(exclusion.changed)
+        self._crds.informer.handlers.append(lambda _old, _new: exclusion.changed())
+        return PeerProxy(PeerDiscovery(config, client, self.pool, exclusion), self.discovery, self.pool)
 
     # --- requests
 
@@ -114,7 +134,13 @@ class AggregatorService:
                 if path.startswith("/apis//"):
                     return not_found()
                 external = self.records.external.get((info.api_group, info.api_version))
-                return await (self._proxy.handle(external, request) if external is not None else self._local(request))
+                if external is not None:
+                    return await self._proxy.handle(external, request)
+                if self._peers is not None:
+                    gvr = GroupVersionResource(info.api_group, info.api_version, info.resource)
+                    if (response := await self._peers.handle(request, gvr)) is not None:
+                        return response
+                return await self._local(request)
             parts = path.split("/")
             if parts[1] == "apis":
                 return await self._apis(request, parts)
@@ -150,6 +176,8 @@ class AggregatorService:
     def register(self, lifecycle: Lifecycle) -> None:
         """Register the post-start hooks and checks, with upstream's names and in its order, and a shutdown hook."""
         lifecycle.paths_known.append(self._informer.synced)
+        if self._peers is not None:
+            self._peers.register(lifecycle)
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start(

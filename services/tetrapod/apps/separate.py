@@ -18,7 +18,7 @@ from cryptography import x509
 
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.program import Program
-from tetrapod.apps.wiring.addresses import reachable_address
+from tetrapod.apps.wiring.addresses import peer_address
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.apps.wiring.delegated_auth import delegated_authenticator, delegated_authorizer
 from tetrapod.apps.wiring.files import read_file
@@ -37,7 +37,6 @@ from tetrapod.generic.proxy.endpoint import is_socket, unix_url
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
-from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.user import UserInfo
 
 LINGER: Final = 5.0
@@ -177,7 +176,7 @@ class SeparateService(Program):
         self.identity = IdentityLease(
             client,
             socket.gethostname(),
-            join_host_port(reachable_address(self.options), self.options.serving.secure_port),
+            peer_address(self.options),
             component=component or f"tetrapod-{self.name}",
             process_name=self.title,
         )

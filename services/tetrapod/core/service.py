@@ -74,6 +74,7 @@ class CoreConfig:
             resource.
         process_name: the name of this process if core runs as a separate service, else "".
         renews_identity: whether this process maintains the identity Lease of its server.
+        peer_address: the host:port at which peer API servers reach this one; "" for that of the endpoints.
         event_ttl: seconds until an event is deleted.
         allow_privileged: whether containers may be privileged.
         signing: the CAs of the signers of certificate requests.
@@ -93,6 +94,7 @@ class CoreConfig:
     kubernetes_node_port: int = 0
     process_name: str = ""
     renews_identity: bool = True
+    peer_address: str = ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
     signing: SigningKeys = field(default_factory=SigningKeys)
@@ -167,6 +169,7 @@ class CoreService:
                 node_port=_kubernetes_node_port(config.kubernetes_node_port, ports),
                 process_name=config.process_name,
                 renews_identity=config.renews_identity,
+                peer_address=config.peer_address,
             ),
         )
 

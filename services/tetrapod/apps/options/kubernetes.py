@@ -116,6 +116,32 @@ class AggregationFlags:
         "Private key for the client certificate used to prove the identity of the aggregator when it must call out "
         "during a request.",
     )
+    peer_ca_file: str = flag(
+        "peer-ca-file",
+        "",
+        "If set and the UnknownVersionInteroperabilityProxy feature gate is enabled, this file will be used to verify "
+        "serving certificates of peer kube-apiservers. This flag is only used in clusters configured with multiple "
+        "kube-apiservers for high availability.",
+        programs=AGGREGATOR,
+    )
+    peer_advertise_ip: str = flag(
+        "peer-advertise-ip",
+        "",
+        "If set and the UnknownVersionInteroperabilityProxy feature gate is enabled, this IP will be used by peer "
+        "kube-apiservers to proxy requests to this kube-apiserver when the request cannot be handled by the peer due "
+        "to version skew between the kube-apiservers. This flag is only used in clusters configured with multiple "
+        "kube-apiservers for high availability.",
+        programs=AGGREGATOR,
+    )
+    peer_advertise_port: str = flag(
+        "peer-advertise-port",
+        "",
+        "If set and the UnknownVersionInteroperabilityProxy feature gate is enabled, this port will be used by peer "
+        "kube-apiservers to proxy requests to this kube-apiserver when the request cannot be handled by the peer due "
+        "to version skew between the kube-apiservers. This flag is only used in clusters configured with multiple "
+        "kube-apiservers for high availability.",
+        programs=AGGREGATOR,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+from typing import Final
+
+import click
+
 from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.peers.discovery import PeerConfig
 from tetrapod.aggregator.service import AggregatorConfig
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address
+from tetrapod.apps.wiring.files import read_file
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.configuration.server_identity import identity_of
+from tetrapod.generic.proxy import ClientTLS
+from tetrapod.generic.server.kubernetes_service.identity import SERVER
 from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
 from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence, may_be_endpoint
@@ -17,6 +28,9 @@ from tetrapod.generic.server.kubernetes_service.reconcilers import (
     NoReconciler,
 )
 from tetrapod.generic.storage.backend import Backend
+from tetrapod.machinery.error_aggregate import aggregate_errors
+
+_PEERS: Final = "UnknownVersionInteroperabilityProxy"
 
 
 def proxy_certificate(options: Options, certificate: str, key: str) -> ProxyCertificate:
@@ -25,17 +39,48 @@ def proxy_certificate(options: Options, certificate: str, key: str) -> ProxyCert
     return ProxyCertificate(flags.proxy_client_cert_file or certificate, flags.proxy_client_key_file or key)
 
 
-def aggregator_config(options: Options, certificate: ProxyCertificate) -> AggregatorConfig:
+def aggregator_config(options: Options, certificate: ProxyCertificate, process_name: str = SERVER) -> AggregatorConfig:
     """Return the configuration of the aggregator.
 
-    `certificate` is the client certificate for aggregated API servers.
+    Args:
+        options: the options.
+        certificate: the client certificate for aggregated API servers.
+        process_name: the name of the process in the name of its identity Lease.
+
+    Raises:
+        click.ClickException: a flag of peers is invalid.
     """
     return AggregatorConfig(
         enable_aggregator_routing=options.aggregation.enable_routing,
         proxy_certificate=certificate,
         reject_forwarding_redirect=options.aggregation.reject_forwarding_redirect,
         server_address=external_address(options),
+        peers=_peer_config(options, certificate, process_name),
     )
+
+
+def _peer_config(options: Options, certificate: ProxyCertificate, process_name: str) -> PeerConfig | None:
+    """Return how to find and trust peer API servers, or None without --peer-ca-file."""
+    flags = options.aggregation
+    if not feature_gates.enabled(_PEERS):
+        given = {
+            "peer-ca-file": flags.peer_ca_file,
+            "peer-advertise-ip": flags.peer_advertise_ip,
+            "peer-advertise-port": flags.peer_advertise_port,
+        }
+        errors = [f"--{name} requires {_PEERS} feature to be turned on" for name, value in given.items() if value]
+        if errors:
+            raise click.ClickException(aggregate_errors(errors))
+        return None
+    if not flags.peer_ca_file:
+        return None
+    tls = ClientTLS(
+        ca_data=read_file(flags.peer_ca_file, "peer-ca-file").decode(),
+        certificate=certificate.certificate,
+        key=certificate.key,
+        server_name="kubernetes.default.svc",
+    )
+    return PeerConfig(identity_of(socket.gethostname(), process_name), tls)
 
 
 def build_presence(options: Options, client: Client, backend: Backend, address: str) -> EndpointPresence | None:

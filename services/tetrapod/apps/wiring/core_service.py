@@ -8,6 +8,7 @@ import click
 
 from tetrapod.apps.options.kubernetes import AdmissionFlags, KubeletFlags
 from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.addresses import peer_address
 from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.apps.wiring.files import read_file
 from tetrapod.apps.wiring.signing import signing_keys
@@ -47,6 +48,7 @@ def core_config(
         collection_delay=options.tetrapod.collection_delay,
         process_name=process_name,
         renews_identity=options.first_worker,
+        peer_address=peer_address(options),
         event_ttl=options.workloads.event_ttl,
         allow_privileged=options.workloads.allow_privileged,
         signing=signing_keys(options.signing),

@@ -54,6 +54,7 @@ class BootstrapConfig:
         node_port: the node port of the service `kubernetes`; 0 for none.
         process_name: the name of this process if core runs as a separate service, else "".
         renews_identity: whether this process maintains the identity Lease of its server.
+        peer_address: the host:port at which peer API servers reach this one; "" for that of the endpoints.
     """
 
     service_networks: tuple[str, ...]
@@ -64,6 +65,7 @@ class BootstrapConfig:
     node_port: int = 0
     process_name: str = ""
     renews_identity: bool = True
+    peer_address: str = ""
 
 
 class Bootstrap:
@@ -76,7 +78,7 @@ class Bootstrap:
         self._identity = IdentityLease(
             client,
             socket.gethostname(),
-            join_host_port(config.advertise_address, config.port),
+            config.peer_address or join_host_port(config.advertise_address, config.port),
             self._namespaces_ready,
             component="tetrapod-core" if config.process_name else SERVER,
             process_name=config.process_name,

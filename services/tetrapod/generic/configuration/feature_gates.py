@@ -44,6 +44,7 @@ SWITCHABLE: Final = frozenset(
         "StorageVersionHash",
         "StrictIPCIDRValidation",
         "TokenRequestServiceAccountUIDValidation",
+        "UnknownVersionInteroperabilityProxy",
         "WatchList",
         "WatchListCompression",
     }

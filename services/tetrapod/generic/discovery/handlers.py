@@ -12,7 +12,12 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from tetrapod.generic.discovery.negotiation import aggregated_media_type, answer_document, check_route_accept
+from tetrapod.generic.discovery.negotiation import (
+    aggregated_media_type,
+    answer_document,
+    check_route_accept,
+    wants_no_peers,
+)
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.http.request import Request, Response
@@ -23,6 +28,19 @@ from tetrapod.machinery.status import method_not_allowed
 
 _AGGREGATIONS: Final = Counter(
     "aggregator_discovery_aggregation_count_total", "Counter of number of times discovery was aggregated"
+)
+
+_HITS: Final = Counter(
+    "aggregator_discovery_peer_aggregated_cache_hits_total",
+    "Counter of number of times discovery was served from peer-aggregated cache",
+)
+_MISSES: Final = Counter(
+    "aggregator_discovery_peer_aggregated_cache_misses_total",
+    "Counter of number of times discovery was aggregated across all API servers",
+)
+_WITHOUT_PEERS: Final = Counter(
+    "aggregator_discovery_nopeer_requests_total",
+    "Counter of number of times no-peer (non peer-aggregated) discovery was requested",
 )
 
 
@@ -53,13 +71,32 @@ class DiscoverySource(Protocol):
         ...
 
 
+class PeerDocuments(Protocol):
+    """The discovery documents of peer API servers. `generation` is a different number after each change."""
+
+    @property
+    def generation(self) -> int: ...
+    def merged(self, local: list[Object]) -> list[Object]:
+        """Return the aggregated discovery items of `/apis` of this server and its peers.
+
+        `local` are the items of this server.
+        """
+        ...
+
+
 class DiscoveryHandlers:
     """The handlers of the discovery paths of one server.
 
     Upstream has a route (NewAPIGroupHandler) for some groups: for those, the method must be GET and Accept is checked.
     """
 
-    def __init__(self, source: DiscoverySource, routed: Callable[[str], bool], server_address: str = "") -> None:
+    def __init__(
+        self,
+        source: DiscoverySource,
+        routed: Callable[[str], bool],
+        server_address: str = "",
+        peers: PeerDocuments | None = None,
+    ) -> None:
         """Create the handlers.
 
         Args:
@@ -67,11 +104,13 @@ class DiscoveryHandlers:
             routed: returns whether upstream has a route for a group. The documents of other groups are returned for any
                 method.
             server_address: the advertised host:port (upstream: discovery.DefaultAddresses); "" to use the Host header.
+            peers: the documents of peers, which /apis includes unless a client requests the profile `nopeer`.
         """
         self._source = source
+        self._peers = peers
         self._routed = routed
         self._server_address = server_address
-        self._cached: dict[Any, tuple[int, bytes, str]] = {}
+        self._cached: dict[Any, tuple[tuple[int, int], bytes, str]] = {}
 
     async def handle(self, request: Request) -> Response | None:
         """Return the response to a non-resource path below /api or /apis, or None if its group is unknown.
@@ -138,19 +177,32 @@ class DiscoveryHandlers:
 
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
         pretty = wants_pretty(request)
-        key = (core, media_type, pretty)
+        peers = self._peers
+        if peers is not None and wants_no_peers(request):
+            _WITHOUT_PEERS.add()
+            peers = None
+        if core:
+            peers = None
+        generation = self._source.generation, peers.generation if peers is not None else 0
+        key = (core, media_type, pretty, peers is not None)
         cached = self._cached.get(key)
-        if cached is None or cached[0] != self._source.generation:
+        if cached is None or cached[0] != generation:
             _AGGREGATIONS.add()
+            items = self._source.aggregated(core)
+            if peers is not None:
+                _MISSES.add()
+                items = peers.merged(items)
             document = {
                 "kind": "APIGroupDiscoveryList",
                 "apiVersion": "apidiscovery.k8s.io/v2",
                 "metadata": {},
-                "items": self._source.aggregated(core),
+                "items": items,
             }
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
             body = encode_document(document, media_type.partition(";")[0], pretty=pretty)
-            cached = self._cached[key] = (self._source.generation, body, etag)
+            cached = self._cached[key] = (generation, body, etag)
+        elif peers is not None:
+            _HITS.add()
         _, body, etag = cached
         headers = [
             (b"content-type", media_type.encode()),

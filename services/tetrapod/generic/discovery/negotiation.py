@@ -5,7 +5,7 @@ Upstream: endpoints/discovery/aggregated/negotiation.go. The aggregated format i
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.generic.http.negotiation.accept import CBOR, MEDIA_TYPES, Offer, names_cbor, parse_accept
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
@@ -19,7 +19,7 @@ AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io
 _OFFER: Final = Offer(table=False, partial=False)
 _OFFER_WITHOUT_CBOR: Final = Offer(table=False, partial=False, cbor=False)
 
-__all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is_aggregated"]
+__all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is_aggregated", "wants_no_peers"]
 
 
 def aggregated_media_type(request: Request) -> str | None:
@@ -31,15 +31,36 @@ def aggregated_media_type(request: Request) -> str | None:
     return _aggregated((header, names_cbor(header))) if "APIGroupDiscoveryList" in header else None
 
 
-@bounded(count=256, size=256 << 10, largest=2048)
+def wants_no_peers(request: Request) -> bool:
+    """Return whether the client requests the aggregated format without the resources of peers, `profile=nopeer`."""
+    header = request.header(b"accept")
+    return "nopeer" in header and (_clause((header, names_cbor(header))) or _NO_CLAUSE).profile == "nopeer"
+
+
+class _Clause(NamedTuple):
+    """The clause of an Accept header that names the aggregated format: its media type and its parameter `profile`."""
+
+    media_type: str
+    profile: str
+
+
+_NO_CLAUSE: Final = _Clause("", "")
+
+
 def _aggregated(key: tuple[str, bool]) -> str | None:
+    clause = _clause(key)
+    return f"{clause.media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" if clause is not None else None
+
+
+@bounded(count=256, size=256 << 10, largest=2048)
+def _clause(key: tuple[str, bool]) -> _Clause | None:
     header, cbor = key
     media_types = (*MEDIA_TYPES, CBOR) if cbor else MEDIA_TYPES
     for clause in parse_accept(header):
         media_type = clause.first_of(media_types)
         parameters = dict(clause.parameters)
         if media_type and all(parameters.get(key) == value for key, value in AGGREGATED):
-            return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            return _Clause(media_type, parameters.get("profile", ""))
     return None
 
 

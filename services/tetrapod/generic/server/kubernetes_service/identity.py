@@ -18,6 +18,7 @@ from typing import Final
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every, periodic_hook
 from tetrapod.generic.client.reads import get_or_none
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import identity_of
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -27,6 +28,8 @@ LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 NAMESPACE: Final = "kube-system"
 LABEL: Final = "apiserver.kubernetes.io/identity"
 SERVER: Final = "kube-apiserver"
+PEER_ADDRESS: Final = "kubernetes.io/peer-advertise-address"
+"""The annotation with the host:port at which peers reach a server."""
 DURATION: Final = 3600
 RENEW_EVERY: Final = 10.0
 COLLECT_EVERY: Final = 3600.0
@@ -89,7 +92,8 @@ class IdentityLease:
             """Wait until the Lease, which has the address of this server, is written."""
             await self._held.wait()
 
-        lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
+        if feature_gates.enabled("UnknownVersionInteroperabilityProxy"):
+            lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
         lifecycle.on_start("start-kube-apiserver-identity-lease-controller", start)
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
@@ -109,7 +113,8 @@ class IdentityLease:
         """
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
         labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
-        annotations = {"kubernetes.io/peer-advertise-address": self._address}
+        peers = feature_gates.enabled("UnknownVersionInteroperabilityProxy")
+        annotations = {PEER_ADDRESS: self._address} if peers else {}
         current = await get_or_none(self._client, LEASES, NAMESPACE, self.name)
         if current is None:
             metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
