@@ -29,6 +29,7 @@ from tetrapod.aggregator.routing import Records
 from tetrapod.aggregator.service_informers import ClusterInformers
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Hook, Lifecycle
@@ -51,6 +52,8 @@ class AggregatorConfig:
         reject_forwarding_redirect: whether redirects of external API servers are rejected.
         server_address: the host:port of the aggregator, for the response of `/api`; "" to use the Host header.
         peers: how to find and trust peer API servers; None to send them no requests.
+        dialer: connects to external API servers by way of a proxy; None to connect directly.
+        peer_dialer: the same for peer API servers.
     """
 
     enable_aggregator_routing: bool = False
@@ -58,6 +61,8 @@ class AggregatorConfig:
     reject_forwarding_redirect: bool = True
     server_address: str = ""
     peers: PeerConfig | None = None
+    dialer: Dialer | None = None
+    peer_dialer: Dialer | None = None
 
 
 class AggregatorService:
@@ -82,7 +87,8 @@ class AggregatorService:
     ) -> None:
         self.server = server
         self.records = Records()
-        self.pool = BackendPool()
+        self.pool = BackendPool(dialer=config.dialer)
+        self._peer_pool = BackendPool(dialer=config.peer_dialer)
         self._local = local or server.director
         self._sources = sources or (server.source,)
         server.install(definitions(self.records.removed))
@@ -115,7 +121,7 @@ class AggregatorService:
         exclusion = Exclusion(shared)
         self.records.on_change(exclusion.changed)
         self._crds.informer.handlers.append(lambda _old, _new: exclusion.changed())
-        return PeerProxy(PeerDiscovery(config, client, self.pool, exclusion), self.discovery, self.pool)
+        return PeerProxy(PeerDiscovery(config, client, self._peer_pool, exclusion), self.discovery, self._peer_pool)
 
     # --- requests
 
@@ -194,6 +200,7 @@ class AggregatorService:
         lifecycle.on_start("apiservice-openapi-controller", self._routed)
         lifecycle.on_start("apiservice-openapiv3-controller", self._routed)
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
+        lifecycle.on_shutdown("peer-connections", self._peer_pool.close)
 
     def _record_changed(self, old: Object | None, new: Object | None) -> None:
         self.records.changed(old, new)

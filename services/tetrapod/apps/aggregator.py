@@ -58,7 +58,7 @@ class SeparateAggregator(SeparateService):
         )
         self.aggregator = AggregatorService(
             server,
-            aggregator_config(options, certificate, self.title),
+            aggregator_config(options, certificate, self.egress, self.title),
             client,
             local=delegation.handle,
             sources=[server.source, *peers.values()],

@@ -25,7 +25,9 @@ class SeparateAuth(SeparateService):
             options = options.with_flags({"service-account-signing-key-file": signing_key})
         client = self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager")
         self.hold_identity(client)
-        configured = auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False)
+        configured = auth_options(
+            options, self.clients.pool, self.proxies.pool, reserve_services=False, egress=self.egress
+        )
         configured = replace(configured, shared=self.shared_cache())
         auth = AuthService(self.storage, configured, client, build_leadership(options, self.name, client))
         admission = build_admission(options.admission, self.plugin_dependencies(auth.authorizer, client))

@@ -42,6 +42,7 @@ class SeparateCore(SeparateService):
                 ca=self.ca,
                 authentication=authentication_data(options.authentication.request_header, self.clients, self.proxies),
                 process_name=self.title,
+                egress=self.egress,
             ),
             client=in_process_client(self._director, "kube-apiserver"),
             controller_client=controller_client,

@@ -94,7 +94,7 @@ class Embedded(Program):
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.auth = AuthService(
             self.storage,
-            auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True),
+            auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=True, egress=self.egress),
             self.controller_client,
             build_leadership(options, "auth", self.controller_client),
         )
@@ -144,6 +144,7 @@ class Embedded(Program):
                 address=self.address,
                 ca=self.pki.ca.read_text(),
                 authentication=authentication_data(options.authentication.request_header, self.clients, self.proxies),
+                egress=self.egress,
             ),
             client=self.client,
             controller_client=self.controller_client,
@@ -172,7 +173,7 @@ class Embedded(Program):
         servers = [self.aggregator_server, *others]
         self.aggregator = AggregatorService(
             self.aggregator_server,
-            aggregator_config(options, certificate),
+            aggregator_config(options, certificate, self.egress),
             self.client,
             local=self._local,
             sources=[*(server.source for server in servers), self.extensions.discovery],

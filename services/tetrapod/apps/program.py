@@ -10,6 +10,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import build_webhook_client
 from tetrapod.apps.wiring.audit import build_audit
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
+from tetrapod.apps.wiring.egress import egress_selector
 from tetrapod.apps.wiring.generic import check_generic
 from tetrapod.apps.wiring.health_checks import add_certificate_check, add_storage_checks
 from tetrapod.apps.wiring.http_server import FilterConfig, build_http_server
@@ -50,6 +51,7 @@ class Program:
     """A server process. A subclass creates its services in its constructor, and calls `listen`.
 
     Attributes:
+        egress: the proxies by way of which the server connects to others.
         resource_config: the built-in resources to serve.
         clients: the CAs of client certificates of users; set by the subclass.
         proxies: the CAs of front proxies; set by the subclass.
@@ -97,9 +99,10 @@ class Program:
             send_retry_after=options.generic.shutdown_send_retry_after,
             watch_grace_period=options.generic.shutdown_watch_termination_grace_period,
         )
-        self.audit = build_audit(options, self.lifecycle)
-        self.overrides = open_overrides(options.etcd)
-        self.backend = backend or open_backend(options)
+        self.egress = egress_selector(options)
+        self.audit = build_audit(options, self.lifecycle, self.egress)
+        self.overrides = open_overrides(options.etcd, self.egress)
+        self.backend = backend or open_backend(options, self.egress)
         self.encryption = build_encryption(options.etcd, self.lifecycle)
         scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
         self.storage = CachingStorageFactory(
@@ -110,7 +113,7 @@ class Program:
             cached_resources(options.etcd),
             self.overrides.by_resource,
         )
-        self.webhooks = build_webhook_client(options, self.storage, self.lifecycle)
+        self.webhooks = build_webhook_client(options, self.storage, self.lifecycle, self.egress)
         self.worker_metrics = build_worker_metrics(options)
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
@@ -206,6 +209,7 @@ class Program:
             flow_control=self.flow_control,
             server_name=name,
             service=service,
+            egress=self.egress,
         )
         tls = serving_tls(self.options.serving, pair, client_cas)
         self.http = build_http_server(director, self.options, config, tls, self.lifecycle)

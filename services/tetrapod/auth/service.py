@@ -43,6 +43,7 @@ from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
+from tetrapod.generic.egress.selector import CONTROL_PLANE, ETCD, NO_EGRESS, EgressSelector
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.server.controllers import enabled
@@ -106,6 +107,7 @@ class AuthOptions:
         shared: the cache of --redis-url that replicas share, or None.
         services_apart: whether aggregator, core, extensions and auth run as separate processes. The bootstrap policy
             then grants each of them its permissions.
+        egress: the egress selector, for webhooks and for issuers with `egressSelectorType`.
     """
 
     issuers: Sequence[str] = ("https://kubernetes.default.svc",)
@@ -132,6 +134,7 @@ class AuthOptions:
     reserved_groups: Sequence[str] = ()
     shared: SharedCache | None = None
     services_apart: bool = False
+    egress: EgressSelector = NO_EGRESS
 
 
 class AuthService:
@@ -167,6 +170,12 @@ class AuthService:
         self._storage, self._options, self._client, self._leadership = storage, options, client, leadership
         self._following = False
         self._pool = BackendPool()
+        self._egress_pools: dict[str, BackendPool] | None = None
+        if options.egress.dialers is not None:
+            self._egress_pools = {
+                name: BackendPool(dialer=dialer) for name, dialer in options.egress.dialers.items() if name != ETCD
+            }
+        self._webhook_pool = (self._egress_pools or {}).get(CONTROL_PLANE, self._pool)
         self.audiences = tuple(options.audiences) or tuple(options.issuers[:1])
         self.objects = Objects(storage)
         self.index = RbacIndex(storage)
@@ -198,7 +207,7 @@ class AuthService:
             "RBAC": RbacAuthorizer(self.index),
         }
         options, before = self._options, [Named("", InternalAuthorizer())]
-        self._chain = AuthorizerChain(options.authorization, before, built_in, self._pool, options.shared)
+        self._chain = AuthorizerChain(options.authorization, before, built_in, self._webhook_pool, options.shared)
         self.authorizer = self._chain.authorizer
         self.resolver: RuleResolver = self._chain.resolver
 
@@ -249,13 +258,15 @@ class AuthService:
 
             # After the service account authenticators, so that their tokens do not make an issuer's keys be fetched.
             self._jwt = JwtAuthenticators(
-                replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool
+                replace(options.jwt, audiences=self.audiences, disallowed=options.issuers),
+                self._pool,
+                egress=self._egress_pools,
             )
             tokens.append(self._jwt)
         if (webhook := options.token_webhook) is not None:  # last, because it sends a request
             webhook_tokens = webhook_authenticator(
                 webhook.target,
-                self._pool,
+                self._webhook_pool,
                 version=webhook.version,
                 ttl=webhook.ttl,
                 audiences=self.audiences,
@@ -332,7 +343,11 @@ class AuthService:
             lifecycle.on_shutdown("jwt-authenticators", self._jwt.close)
         if self._options.external_signer is not None:
             lifecycle.on_shutdown("external-jwt-signer", self._options.external_signer.close)
-        lifecycle.on_shutdown("auth-connections", self._pool.close)
+        lifecycle.on_shutdown("auth-connections", self._close_connections)
+
+    async def _close_connections(self) -> None:
+        for pool in (self._pool, *(self._egress_pools or {}).values()):
+            await pool.close()
 
 
 __all__ = ["SERVICES_GROUP", "AuthOptions", "AuthService", "SecretSigner", "TokenWebhook"]

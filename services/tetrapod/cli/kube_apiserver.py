@@ -96,6 +96,7 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
     returned options are then without --etcd-servers, and leader election is off, because no other replica can share the
     store. Otherwise the options are returned unchanged, and the store is the one that they name.
     """
+    from tetrapod.apps.wiring.egress import egress_selector
     from tetrapod.apps.wiring.storage import open_backend
 
     if len(options.etcd.servers) == 1 and options.etcd.servers[0].startswith("http://"):
@@ -105,7 +106,7 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
         database = database_of(options.etcd.servers[0], _ETCD_TIMEOUT)
         if database is not None:
             return options.with_flags({"etcd-servers": ()}), lambda: SqliteBackend(database, durable=False)
-    return options, lambda: open_backend(options)
+    return options, lambda: open_backend(options, egress_selector(options))
 
 
 def main() -> None:

@@ -37,7 +37,6 @@ SWITCHES: Final = frozenset(
 """Boolean flags: their value, if any, follows `=`."""
 REJECTED: Final[dict[str, Rejected]] = {
     "admission-control": Rejected((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
-    "egress-selector-config-file": Rejected(("",), "connections are made directly"),
     "enable-garbage-collector": Rejected(
         ("true",), "what objects own is always collected; --controllers says who does it"
     ),

@@ -48,6 +48,7 @@ from tetrapod.core.v1.resources import streaming_subresources
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest
@@ -80,6 +81,7 @@ class CoreConfig:
         signing: the CAs of the signers of certificate requests.
         max_connection_bytes_per_second: the limit in each direction of exec, attach, port-forward and other upgraded
             connections; 0 for none.
+        dialer: connects to kubelets, pods and services by way of a proxy; None to connect directly.
     """
 
     service_cluster_ip_range: str
@@ -99,6 +101,7 @@ class CoreConfig:
     allow_privileged: bool = True
     signing: SigningKeys = field(default_factory=SigningKeys)
     max_connection_bytes_per_second: int = 0
+    dialer: Dialer | None = None
 
 
 _RESOURCES_OF_CONTROLLERS: Final = {
@@ -145,7 +148,7 @@ class CoreService:
         self._sign = sign
         self._controller_client = controller_client
         self._leadership = leadership
-        self.backends = BackendPool(max_bytes_per_second=config.max_connection_bytes_per_second)
+        self.backends = BackendPool(max_bytes_per_second=config.max_connection_bytes_per_second, dialer=config.dialer)
         self._addresses = addresses = ClusterIPs(service_ranges(config.service_cluster_ip_range), client)
         self._ports = ports = NodePorts(config.node_ports, server.storage)
         dependencies = Dependencies(

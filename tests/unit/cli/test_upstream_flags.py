@@ -36,7 +36,6 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
     "line",
     [
         "--admission-control=NamespaceLifecycle",
-        "--egress-selector-config-file=x",
         "--enable-garbage-collector=false",
         "--storage-backend=etcd2",
     ],

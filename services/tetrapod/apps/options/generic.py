@@ -150,6 +150,13 @@ class TracingFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class EgressFlags:
+    """The flags of connections by way of a proxy."""
+
+    config_file: str = flag("egress-selector-config-file", "", "File with apiserver egress selector configuration.")
+
+
+@dataclass(frozen=True, slots=True)
 class MetricsFlags:
     """The flags of metrics. Upstream: staging/src/k8s.io/component-base/metrics/options.go."""
 

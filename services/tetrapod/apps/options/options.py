@@ -22,7 +22,14 @@ from tetrapod.apps.options.flag import (
     group,
     with_values,
 )
-from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, MetricsFlags, TracingFlags
+from tetrapod.apps.options.generic import (
+    EgressFlags,
+    FeatureFlags,
+    GenericFlags,
+    LoggingFlags,
+    MetricsFlags,
+    TracingFlags,
+)
 from tetrapod.apps.options.kubernetes import (
     AdmissionFlags,
     AggregationFlags,
@@ -67,6 +74,7 @@ class Options:
     tracing: TracingFlags = group(TracingFlags(), "Traces flags")
     audit: AuditFlags = group(AuditFlags(), "Auditing flags", programs=AGGREGATOR)
     api: APIEnablementFlags = group(APIEnablementFlags(), "API enablement flags")
+    egress: EgressFlags = group(EgressFlags(), "Egress selector flags")
     admission: AdmissionFlags = group(AdmissionFlags(), "Admission flags")
     workloads: WorkloadFlags = group(WorkloadFlags(), _MISC, programs=CORE)
     aggregation: AggregationFlags = group(AggregationFlags(), _MISC)

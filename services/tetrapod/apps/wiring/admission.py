@@ -15,6 +15,7 @@ from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.generic_plugins import UnusablePlugins, standard_plugins
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
+from tetrapod.generic.egress.selector import CLUSTER, CONTROL_PLANE, EgressSelector
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
@@ -49,8 +50,14 @@ def build_admission(
         raise click.ClickException(f"failed to apply admission: {error}") from None
 
 
-def build_webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
+def build_webhook_client(
+    options: Options, storages: StorageFactory, lifecycle: Lifecycle, egress: EgressSelector
+) -> WebhookClient:
     """Return a new client for webhooks of admission and conversion, which is closed at shutdown."""
-    client = WebhookClient(StorageServiceResolver(storages, by_endpoints=options.aggregation.enable_routing))
+    client = WebhookClient(
+        StorageServiceResolver(storages, by_endpoints=options.aggregation.enable_routing),
+        url_dialer=egress.lookup(CONTROL_PLANE),
+        service_dialer=egress.lookup(CLUSTER),
+    )
     lifecycle.on_shutdown("webhooks", client.close)
     return client

@@ -16,6 +16,7 @@ from tetrapod.apps.wiring.files import read_file
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import identity_of
+from tetrapod.generic.egress.selector import CLUSTER, CONTROL_PLANE, EgressSelector
 from tetrapod.generic.proxy import ClientTLS
 from tetrapod.generic.server.kubernetes_service.identity import SERVER
 from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
@@ -39,12 +40,15 @@ def proxy_certificate(options: Options, certificate: str, key: str) -> ProxyCert
     return ProxyCertificate(flags.proxy_client_cert_file or certificate, flags.proxy_client_key_file or key)
 
 
-def aggregator_config(options: Options, certificate: ProxyCertificate, process_name: str = SERVER) -> AggregatorConfig:
+def aggregator_config(
+    options: Options, certificate: ProxyCertificate, egress: EgressSelector, process_name: str = SERVER
+) -> AggregatorConfig:
     """Return the configuration of the aggregator.
 
     Args:
         options: the options.
         certificate: the client certificate for aggregated API servers.
+        egress: the egress selector.
         process_name: the name of the process in the name of its identity Lease.
 
     Raises:
@@ -56,6 +60,8 @@ def aggregator_config(options: Options, certificate: ProxyCertificate, process_n
         reject_forwarding_redirect=options.aggregation.reject_forwarding_redirect,
         server_address=external_address(options),
         peers=_peer_config(options, certificate, process_name),
+        dialer=egress.lookup(CLUSTER),
+        peer_dialer=egress.lookup(CONTROL_PLANE),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.audit import AuditFlags, DeliveryFlags
 from tetrapod.apps.options.options import Options
+from tetrapod.generic.egress.selector import CONTROL_PLANE, EgressSelector
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.lifecycle import Lifecycle
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tetrapod.generic.audit.options import AuditOptions, Delivery
 
 
-def build_audit(options: Options, lifecycle: Lifecycle) -> Audit | None:
+def build_audit(options: Options, lifecycle: Lifecycle, egress: EgressSelector) -> Audit | None:
     """Return the policy and the backend of auditing, or None if nothing is audited.
 
     Buffered events are delivered at shutdown. Several workers write the same log.
@@ -27,7 +28,8 @@ def build_audit(options: Options, lifecycle: Lifecycle) -> Audit | None:
     flags = options.audit
     if not (flags.policy_file or flags.log.path or flags.webhook.config_file):
         return None
-    audit = _audit_options(flags, options.worker.directory if options.worker is not None else None).build()
+    locks = options.worker.directory if options.worker is not None else None
+    audit = _audit_options(flags, locks, egress).build()
     if audit is not None:
         lifecycle.on_shutdown("audit", audit.backend.close)
     return audit
@@ -45,7 +47,7 @@ def audited(handler: Handler, audit: Audit | None) -> Handler:
     return with_audit(handler, audit)
 
 
-def _audit_options(flags: AuditFlags, locks: Path | None) -> AuditOptions:
+def _audit_options(flags: AuditFlags, locks: Path | None, egress: EgressSelector) -> AuditOptions:
     from tetrapod.generic.audit.options import AuditOptions, LogOptions, WebhookOptions
 
     log = LogOptions(
@@ -62,6 +64,7 @@ def _audit_options(flags: AuditFlags, locks: Path | None) -> AuditOptions:
         config_file=flags.webhook.config_file,
         initial_backoff=flags.webhook.initial_backoff,
         delivery=_delivery(flags.webhook.delivery, concurrent=True),
+        dialer=egress.lookup(CONTROL_PLANE),
     )
     return AuditOptions(policy_file=flags.policy_file, log=log, webhook=webhook)
 

@@ -22,6 +22,7 @@ from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, load_signing_
 from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.egress.selector import NO_EGRESS, EgressSelector
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.user import UserInfo
 
@@ -32,7 +33,12 @@ _MAXIMUM: Final = "service-account-max-token-expiration"
 
 
 def auth_options(
-    options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool
+    options: Options,
+    clients: CertificatePool,
+    proxies: CertificatePool,
+    *,
+    reserve_services: bool,
+    egress: EgressSelector = NO_EGRESS,
 ) -> AuthOptions:
     """Return the options of the auth service.
 
@@ -42,6 +48,7 @@ def auth_options(
         proxies: the CAs of front proxies.
         reserve_services: whether users connect to this server directly. Client certificates then cannot grant
             SERVICES_GROUP.
+        egress: the egress selector.
 
     Raises:
         click.ClickException, ValueError: a flag or a file is invalid.
@@ -76,6 +83,7 @@ def auth_options(
         controllers=options.tetrapod.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
         services_apart=not reserve_services,
+        egress=egress,
     )
 
 

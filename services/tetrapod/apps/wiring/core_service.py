@@ -17,11 +17,18 @@ from tetrapod.core.service import CoreConfig
 from tetrapod.core.subresources.locations import KubeletConfig
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
+from tetrapod.generic.egress.selector import CLUSTER, NO_EGRESS, EgressSelector
 from tetrapod.generic.proxy import ClientTLS
 
 
 def core_config(
-    options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], process_name: str = ""
+    options: Options,
+    *,
+    address: str,
+    ca: str,
+    authentication: Callable[[], dict[str, str]],
+    process_name: str = "",
+    egress: EgressSelector = NO_EGRESS,
 ) -> CoreConfig:
     """Return the configuration of the core service.
 
@@ -31,6 +38,7 @@ def core_config(
         ca: the CA of serving certificates, as PEM.
         authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
         process_name: the name of this process if core is a process of its own, else "".
+        egress: the egress selector.
 
     Raises:
         click.ClickException: a file for kubelets or a signer cannot be read, or flags of signers are inconsistent.
@@ -53,6 +61,7 @@ def core_config(
         allow_privileged=options.workloads.allow_privileged,
         signing=signing_keys(options.signing),
         max_connection_bytes_per_second=options.workloads.max_connection_bytes_per_sec,
+        dialer=egress.lookup(CLUSTER),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tetrapod.apps.options.options import Options
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.egress.selector import CONTROL_PLANE, NO_EGRESS, EgressSelector
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
@@ -36,6 +37,7 @@ class FilterConfig:
         server_name: the name of the server in metrics and logs.
         service: "core", "extensions" or "auth" for a process behind the aggregator, which then writes the audit events;
             "" for the process that users connect to.
+        egress: the egress selector.
     """
 
     authenticator: RequestAuthenticator
@@ -45,6 +47,7 @@ class FilterConfig:
     flow_control: FlowControl | None
     server_name: str
     service: str = ""
+    egress: EgressSelector = NO_EGRESS
 
 
 def build_http_server(
@@ -72,7 +75,7 @@ def build_http_server(
         max_mutating_requests_inflight=options.share(options.generic.max_mutating_requests_inflight),
         flow_control=config.flow_control,
         audit=config.audit,
-        tracing=build_tracing(options, lifecycle, config.service),
+        tracing=build_tracing(options, lifecycle, config.service, config.egress),
         notify_aggregator=bool(config.service),
         scheduler=FairScheduler(FairScheduling(enabled=options.tetrapod.fair_scheduling)),
         cors_allowed_origins=options.generic.cors_allowed_origins,
@@ -94,13 +97,16 @@ def build_http_server(
     return server
 
 
-def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
+def build_tracing(
+    options: Options, lifecycle: Lifecycle, service: str = "", egress: EgressSelector = NO_EGRESS
+) -> Tracing | None:
     """Return the sampler of traces, and register the hooks of its exporter. Return None if no traces are exported.
 
     Args:
         options: the options.
         lifecycle: runs the exporter.
         service: "core", "extensions" or "auth" for a process behind the aggregator; "" for one that users connect to.
+        egress: the egress selector.
 
     Raises:
         ValueError: the configuration file is invalid; the text is upstream's.
@@ -113,7 +119,8 @@ def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> 
 
     configuration = read_configuration(options.tracing.config_file)
     name = f"apiserver-{service}" if service else "apiserver"
-    exporter = Exporter(configuration.endpoint, {"service.name": name, "service.instance.id": apiserver_id()})
+    resource = {"service.name": name, "service.instance.id": apiserver_id()}
+    exporter = Exporter(configuration.endpoint, resource, egress.lookup(CONTROL_PLANE))
     exporter.follow(lifecycle)
     return Tracing(configuration, exporter)
 

@@ -18,6 +18,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.storage_overrides import StorageOverrides, parse_overrides
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
+from tetrapod.generic.egress.selector import ETCD, NO_EGRESS, EgressSelector
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle, Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
@@ -41,7 +42,7 @@ class _Checked(Protocol):
     async def check(self) -> None: ...
 
 
-def open_backend(options: Options) -> Backend:
+def open_backend(options: Options, egress: EgressSelector = NO_EGRESS) -> Backend:
     """Return a new backend for the store that the flags name, which the caller closes. An etcd is not contacted yet.
 
     Raises:
@@ -49,22 +50,22 @@ def open_backend(options: Options) -> Backend:
         ValueError: a flag or a file is invalid.
     """
     if options.etcd.servers:
-        return _etcd(options.etcd, options.etcd.servers)
+        return _etcd(options.etcd, options.etcd.servers, egress)
     from tetrapod.generic.storage.sqlite.backend import HISTORY_SECONDS, SqliteBackend
 
     return SqliteBackend(options.database, history_seconds=options.etcd.compaction_interval or HISTORY_SECONDS)
 
 
-def open_overrides(flags: EtcdFlags) -> StorageOverrides:
+def open_overrides(flags: EtcdFlags, egress: EgressSelector = NO_EGRESS) -> StorageOverrides:
     """Return the stores of --etcd-servers-overrides, which the caller closes. They are not contacted yet.
 
     Raises:
         ValueError: a flag or a file is invalid.
     """
-    return StorageOverrides(parse_overrides(flags.servers_overrides), lambda servers: _etcd(flags, servers))
+    return StorageOverrides(parse_overrides(flags.servers_overrides), lambda servers: _etcd(flags, servers, egress))
 
 
-def _etcd(flags: EtcdFlags, servers: Sequence[str]) -> EtcdBackend:
+def _etcd(flags: EtcdFlags, servers: Sequence[str], egress: EgressSelector) -> EtcdBackend:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
     if flags.cafile:
@@ -79,7 +80,7 @@ def _etcd(flags: EtcdFlags, servers: Sequence[str]) -> EtcdBackend:
     if flags.certfile:
         check_pair(CertificatePair(flags.certfile, flags.keyfile), "etcd-certfile", "etcd-keyfile")
     files = (flags.cafile or None, flags.certfile or None, flags.keyfile or None)
-    return EtcdBackend(servers, *files, compaction_seconds=flags.compaction_interval)
+    return EtcdBackend(servers, *files, compaction_seconds=flags.compaction_interval, dialer=egress.lookup(ETCD))
 
 
 def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:

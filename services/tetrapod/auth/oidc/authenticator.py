@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.auth.oidc import metrics
@@ -53,6 +53,7 @@ class JwtAuthenticator:
     Args:
         config: that entry.
         pool: sends requests to the issuer.
+        egress: the same if the issuer has `egressSelectorType`, by its value; None without an egress selector.
         algorithms: the accepted signing algorithms.
         disallowed: issuer URLs that the entry must not have.
         clock: returns seconds since the epoch.
@@ -66,6 +67,7 @@ class JwtAuthenticator:
         config: Object,
         pool: BackendPool,
         *,
+        egress: Mapping[str, BackendPool] | None = None,
         algorithms: Sequence[str] = ALL_ALGORITHMS,
         disallowed: Collection[str] = (),
         clock: Callable[[], float] = time.time,
@@ -75,8 +77,12 @@ class JwtAuthenticator:
             if algorithm not in ALL_ALGORITHMS:
                 raise ValueError(f"oidc: unsupported signing alg: {go_quote(algorithm)}")
         issuer = config["issuer"]
-        if egress := issuer.get("egressSelectorType"):
-            raise ValueError(f"oidc: egress lookup required with egress selector type {go_quote(egress)}")
+        if egress_type := issuer.get("egressSelectorType"):
+            if egress is None:
+                raise ValueError(f"oidc: egress lookup required with egress selector type {go_quote(egress_type)}")
+            if egress_type not in egress:
+                raise ValueError(f"oidc: egress lookup for {go_quote(egress_type)} is not configured")
+            pool = egress[egress_type]
         self.issuer: str = issuer["url"]
         self._mappings: Object = config.get("claimMappings") or {}
         self._required = {

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -44,14 +44,22 @@ class JwtAuthenticators:
     Args:
         options: the configuration; its file, if it has one, is watched and reloaded.
         pool: sends requests to the issuers.
+        egress: the same for issuers with `egressSelectorType`, by its value; None without an egress selector.
         clock: returns seconds since the epoch.
 
     Raises:
         ValueError: from the constructor: the first configuration is invalid.
     """
 
-    def __init__(self, options: JwtOptions, pool: BackendPool, *, clock: Callable[[], float] = time.time) -> None:
-        self._options, self._pool, self._clock = options, pool, clock
+    def __init__(
+        self,
+        options: JwtOptions,
+        pool: BackendPool,
+        *,
+        egress: Mapping[str, BackendPool] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._options, self._pool, self._egress, self._clock = options, pool, egress, clock
         self._data = options.data
         self._tasks: list[asyncio.Task[None]] = []
         self._use(self._make(options.config))
@@ -60,7 +68,12 @@ class JwtAuthenticators:
         options = self._options
         return [
             JwtAuthenticator(
-                one, self._pool, algorithms=options.algorithms, disallowed=options.disallowed, clock=self._clock
+                one,
+                self._pool,
+                egress=self._egress,
+                algorithms=options.algorithms,
+                disallowed=options.disallowed,
+                clock=self._clock,
             )
             for one in config.get("jwt") or []
         ]

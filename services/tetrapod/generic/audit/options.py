@@ -17,6 +17,7 @@ from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_share
 from tetrapod.generic.audit.policy_file import read_policy
 from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig
 from tetrapod.generic.audit.truncate import Truncating
+from tetrapod.generic.dialing import Dialer
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -147,11 +148,13 @@ class WebhookOptions:
         config_file: the kubeconfig of the webhook; "" for no webhook.
         initial_backoff: the seconds before the first retry.
         delivery: how events are delivered.
+        dialer: connects to the webhook by way of a proxy; None to connect directly.
     """
 
     config_file: str = ""
     initial_backoff: float = 10.0
     delivery: Delivery = field(default_factory=Delivery)
+    dialer: Dialer | None = None
 
     def problems(self) -> Iterator[str]:
         """Yield the errors of the flags, in upstream's words; none if no kubeconfig is set."""
@@ -171,7 +174,7 @@ class WebhookOptions:
             target = read_kubeconfig(self.config_file)
         except ValueError as error:
             raise ValueError(f"initializing audit webhook: {error}") from None
-        return self.delivery.wrap(WebhookBackend(target, self.initial_backoff))
+        return self.delivery.wrap(WebhookBackend(target, self.initial_backoff, dialer=self.dialer))
 
 
 @dataclass(frozen=True, slots=True)

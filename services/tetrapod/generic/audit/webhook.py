@@ -12,6 +12,7 @@ from typing import Final
 
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.metrics import plugin_error
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
@@ -40,11 +41,14 @@ class WebhookBackend:
         target: the server of the webhook's kubeconfig.
         initial_backoff: seconds before the first retry; each further one waits 1.5 times as long.
         timeout: seconds for one attempt.
+        dialer: connects by way of a proxy; None to connect directly.
     """
 
-    def __init__(self, target: Target, initial_backoff: float, *, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, target: Target, initial_backoff: float, *, timeout: float = TIMEOUT, dialer: Dialer | None = None
+    ) -> None:
         self._target, self._backoff, self._timeout = target, initial_backoff, timeout
-        self._pool = BackendPool()
+        self._pool = BackendPool(dialer=dialer)
 
     async def process(self, events: Sequence[Event]) -> bool:
         items = b",".join(event.item() for event in events)

@@ -9,7 +9,6 @@ Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
 from __future__ import annotations
 
 import asyncio
-import errno
 import ipaddress
 import socket
 import ssl
@@ -18,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.dialing import Dialer, DialError, connect_through, failure_reason
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.http.unix_sockets import is_same_user
 from tetrapod.generic.proxy.connection import BackendConnection
@@ -66,7 +66,10 @@ class _Negotiated(asyncio.Protocol):
 
 
 async def dial(
-    endpoint: Endpoint, http1: Callable[[], BackendConnection], http2: Callable[[], Http2Connection]
+    endpoint: Endpoint,
+    http1: Callable[[], BackendConnection],
+    http2: Callable[[], Http2Connection],
+    dialer: Dialer | None = None,
 ) -> Connection:
     """Connect to an endpoint, with a TLS handshake if it has TLS, and return the connection.
 
@@ -76,6 +79,7 @@ async def dial(
         endpoint: the endpoint.
         http1: creates a connection for HTTP/1.1.
         http2: creates a connection for HTTP/2, which is used if the endpoint permits it and the backend chooses it.
+        dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
 
     Raises:
         BackendError: the connection failed; the text is Go's. Its `no_response` is set.
@@ -89,6 +93,17 @@ async def dial(
         async with asyncio.timeout(endpoint.dial_timeout):
             if endpoint.is_unix:
                 return await _dial_unix(endpoint, http1, http2)
+            if dialer is not None:
+                made = await connect_through(
+                    dialer,
+                    lambda: _Negotiated(http1, http2, prior_knowledge=False),
+                    endpoint.host,
+                    endpoint.port,
+                    tls=context,
+                    server_name=server_name(endpoint),
+                )
+                assert made.connection is not None
+                return made.connection
             _, negotiated = await asyncio.get_running_loop().create_connection(
                 lambda: _Negotiated(http1, http2, prior_knowledge=False),
                 endpoint.host,
@@ -98,17 +113,28 @@ async def dial(
             )
             assert negotiated.connection is not None
             return negotiated.connection
-    except TimeoutError:
-        where = f"unix {endpoint.host}" if endpoint.is_unix else f"tcp {endpoint.authority}"
-        raise BackendError(f"dial {where}: i/o timeout", no_response=True) from None
-    except ssl.SSLCertVerificationError as error:
-        raise BackendError(
-            f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", no_response=True
-        ) from error
-    except ssl.SSLError as error:
-        raise BackendError(_tls_text(error), no_response=True) from error
+    except DialError as error:
+        raise BackendError(str(error), no_response=True) from error
     except (OSError, ValueError) as error:
-        raise BackendError(await _dial_text(endpoint, error), no_response=True) from error
+        raise BackendError(await dial_error_text(endpoint, error, dialer), no_response=True) from error
+
+
+async def dial_error_text(endpoint: Endpoint, error: Exception, dialer: Dialer | None = None) -> str:
+    """Return Go's text for a failed connection to an endpoint.
+
+    Args:
+        endpoint: the endpoint.
+        error: the OSError or ValueError with which connecting failed, or the TimeoutError.
+        dialer: the dialer of the connection; None if it was direct.
+    """
+    if isinstance(error, TimeoutError):
+        where = f"unix {endpoint.host}" if endpoint.is_unix else f"tcp {endpoint.authority}"
+        return f"dial {where}: i/o timeout"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: {await _certificate_text(endpoint, error, dialer)}"
+    if isinstance(error, ssl.SSLError):
+        return _tls_text(error)
+    return await _dial_text(endpoint, error)
 
 
 async def _dial_unix(
@@ -147,7 +173,7 @@ def _tls_text(error: ssl.SSLError) -> str:
 
 async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
     if endpoint.is_unix:
-        return f"dial unix {endpoint.host}: {_reason(error)}"
+        return f"dial unix {endpoint.host}: {failure_reason(error)}"
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {endpoint.host}{_nameserver()}: no such host"
     if (
@@ -159,7 +185,7 @@ async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
             if "SSL" in str(error) or not str(error)
             else f"read tcp {endpoint.authority}: read: connection reset by peer"
         )
-    return f"dial tcp {await _address(endpoint)}: {_reason(error)}"
+    return f"dial tcp {await _address(endpoint)}: {failure_reason(error)}"
 
 
 async def _address(endpoint: Endpoint) -> str:
@@ -178,25 +204,6 @@ async def _address(endpoint: Endpoint) -> str:
     return join_host_port(host, endpoint.port)
 
 
-_REASONS: Final = {
-    errno.ECONNREFUSED: "connect: connection refused",
-    errno.EHOSTUNREACH: "connect: no route to host",
-    errno.ENETUNREACH: "connect: network is unreachable",
-    errno.ETIMEDOUT: "connect: connection timed out",
-    errno.EADDRNOTAVAIL: "connect: cannot assign requested address",
-    errno.ENOENT: "connect: no such file or directory",
-    errno.EACCES: "connect: permission denied",
-}
-
-
-def _reason(error: Exception) -> str:
-    text = _REASONS.get(getattr(error, "errno", None) or 0)
-    if text is None and "Connect call failed" in str(error):
-        # asyncio combines the errors of several addresses into one.
-        text = _REASONS[errno.ECONNREFUSED]
-    return text or str(error) or type(error).__name__
-
-
 def _nameserver() -> str:
     with suppress(OSError):
         for line in Path("/etc/resolv.conf").read_text().splitlines():
@@ -206,11 +213,11 @@ def _nameserver() -> str:
     return ""
 
 
-async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationError) -> str:
+async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationError, dialer: Dialer | None) -> str:
     from tetrapod.generic.proxy.certificate_errors import certificate_error
 
     try:
-        certificate = await _fetch_certificate(endpoint)
+        certificate = await _fetch_certificate(endpoint, dialer)
     except (OSError, ValueError, TimeoutError):
         certificate = None
     if certificate is not None and (text := certificate_error(certificate, server_name(endpoint) or "")):
@@ -222,15 +229,18 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
     return f"x509: {error.verify_message}"
 
 
-async def _fetch_certificate(endpoint: Endpoint) -> bytes | None:
+async def _fetch_certificate(endpoint: Endpoint, dialer: Dialer | None) -> bytes | None:
     """Return the certificate of the backend as DER, without verifying it; None if the backend sent none."""
     context = client_context(
         ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else "")
     )
     async with asyncio.timeout(_FETCH_TIMEOUT):
-        _, writer = await asyncio.open_connection(
-            endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
-        )
+        name = server_name(endpoint)
+        if dialer is None:
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, server_hostname=name)
+        else:
+            connected = await dialer(endpoint.host, endpoint.port)
+            _, writer = await asyncio.open_connection(sock=connected, ssl=context, server_hostname=name)
     try:
         certificate: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return certificate

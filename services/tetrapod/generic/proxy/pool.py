@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
 from tetrapod.generic.proxy.connection import BackendConnection
@@ -45,10 +46,12 @@ class BackendPool:
     Args:
         max_bytes_per_second: the limit in each direction of a connection that a client and a backend have upgraded; 0
             for none.
+        dialer: connects by way of a proxy; None to connect directly. Unix sockets are always connected directly.
     """
 
-    def __init__(self, *, max_bytes_per_second: int = 0) -> None:
+    def __init__(self, *, max_bytes_per_second: int = 0, dialer: Dialer | None = None) -> None:
         self.max_bytes_per_second = max_bytes_per_second
+        self._dialer = dialer
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
         self._all: set[BackendConnection] = set()
         self._http2 = Http2Sessions()
@@ -253,6 +256,7 @@ class BackendPool:
             endpoint,
             lambda: BackendConnection(lambda idle: self._add_idle(key, idle), self._all.discard),
             lambda: Http2Connection(lambda lost: self._http2.lost(endpoint, lost)),
+            self._dialer,
         )
         if isinstance(connection, BackendConnection):
             self._all.add(connection)

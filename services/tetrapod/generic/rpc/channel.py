@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from tetrapod.generic.dialing import Dialer, connect_through
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.rpc.connection import Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
@@ -34,6 +35,7 @@ class Channel:
         path: str = "",
         response_timeout: float = math.inf,
         on_unresponsive: Callable[[], None] | None = None,
+        dialer: Dialer | None = None,
     ) -> None:
         """Create a channel; `connect` opens the connection.
 
@@ -45,7 +47,9 @@ class Channel:
                 with a NUL byte.
             response_timeout: the seconds after which a server that does not answer counts as unresponsive.
             on_unresponsive: called when the server is unresponsive; None for no callback.
+            dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
         """
+        self._dialer = dialer
         self._host = host
         self._port = port
         self._tls = tls
@@ -92,6 +96,11 @@ class Channel:
         name = self._host if tls is not None else None
         if self._path:
             await self._open_unix_socket(connection, tls, name)
+            return
+        if self._dialer is not None:
+            await connect_through(
+                self._dialer, lambda: Buffered(connection), self._host, self._port, tls=tls, server_name=name
+            )
             return
         await loop.create_connection(
             lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.endpoint import Endpoint
@@ -58,13 +59,27 @@ class _Target:
 class WebhookClient:
     """The client of all webhooks of a process, which share a pool of connections.
 
+    Attributes:
+        pool: connections that no egress selector affects.
+
     Args:
         services: resolves the Services of webhooks.
         pool: the connections; None for a pool of its own. `close` closes either.
+        url_dialer: connects to webhooks that have a URL by way of a proxy; None to connect directly.
+        service_dialer: the same for webhooks that have a Service.
     """
 
-    def __init__(self, services: ServiceResolver, pool: BackendPool | None = None) -> None:
+    def __init__(
+        self,
+        services: ServiceResolver,
+        pool: BackendPool | None = None,
+        *,
+        url_dialer: Dialer | None = None,
+        service_dialer: Dialer | None = None,
+    ) -> None:
         self.pool = pool or BackendPool()
+        self._url_pool = self.pool if url_dialer is None else BackendPool(dialer=url_dialer)
+        self._service_pool = self.pool if service_dialer is None else BackendPool(dialer=service_dialer)
         self._services = services
 
     async def call(
@@ -132,7 +147,7 @@ class WebhookClient:
         headers = _HEADERS if target.body else _HEADERS[:2]
         if config.credentials is not None:
             headers = [*headers, *_auth_headers(config.credentials)]
-        connection = await self.pool.exchange(
+        connection = await self._pool_of(config).exchange(
             endpoint, target.method, path, headers, target.body, host=host, replay=True
         )
         try:
@@ -181,8 +196,20 @@ class WebhookClient:
             parts.netloc,
         )
 
+    def _pool_of(self, config: ClientConfig) -> BackendPool:
+        """Return the pool for a webhook. The Service of this API server itself is always connected directly.
+
+        Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, NewDefaultAuthenticationInfoResolverWrapper
+        """
+        service = config.service
+        if service is None:
+            return self._url_pool
+        is_own = (service.namespace, service.name, service.port) == ("default", "kubernetes", 443)
+        return self.pool if is_own else self._service_pool
+
     async def close(self) -> None:
-        await self.pool.close()
+        for pool in {self.pool, self._url_pool, self._service_pool}:
+            await pool.close()
 
 
 def _tls(config: ClientConfig) -> ClientTLS:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.tracing.spans import Span
 from tetrapod.generic.rpc import Channel, Code, RpcError
@@ -42,10 +43,11 @@ class Exporter:
     Args:
         endpoint: the gRPC target of the collector; see `channel_to`.
         resource: the attributes service.name and service.instance.id.
+        dialer: connects by way of a proxy; None to connect directly.
     """
 
-    def __init__(self, endpoint: str, resource: dict[str, str]) -> None:
-        self._channel = channel_to(endpoint)
+    def __init__(self, endpoint: str, resource: dict[str, str], dialer: Dialer | None = None) -> None:
+        self._channel = channel_to(endpoint, dialer)
         self._endpoint = endpoint
         self._resource = resource
         self._waiting: deque[Span] = deque()
@@ -122,16 +124,22 @@ class Exporter:
         await self._channel.close()
 
 
-def channel_to(endpoint: str) -> Channel:
+def channel_to(endpoint: str, dialer: Dialer | None = None) -> Channel:
     """Return a channel without TLS to a gRPC target.
 
     A target is host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name. The default port is 443.
+
+    Args:
+        endpoint: the target.
+        dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
     """
     if "//" not in endpoint:
         host, _, port = endpoint.rpartition(":")
-        return Channel(host.strip("[]"), int(port)) if host and port.isdigit() else Channel(endpoint, 443)
+        if not host or not port.isdigit():
+            return Channel(endpoint, 443, dialer=dialer)
+        return Channel(host.strip("[]"), int(port), dialer=dialer)
     parts = urlsplit(endpoint)
     if parts.scheme == "dns":
-        return channel_to(parts.path.lstrip("/") or parts.netloc)
+        return channel_to(parts.path.lstrip("/") or parts.netloc, dialer)
     name = parts.netloc + parts.path
     return Channel("localhost", 0, path=f"\0{name.lstrip('/')}" if parts.scheme == "unix-abstract" else name)

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import RpcError
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, WriteResult
@@ -38,6 +39,7 @@ class EtcdBackend:
         key: file with the client's private key; None if it is in the file of the certificate.
         timeout: seconds within which a call must be answered; reads of ranges and compactions have 30.
         compaction_seconds: the interval of compactions; 0 means that this process does not compact etcd.
+        dialer: connects to the members by way of a proxy; None to connect directly.
     """
 
     def __init__(
@@ -49,8 +51,9 @@ class EtcdBackend:
         *,
         timeout: float = TIMEOUT,
         compaction_seconds: float = COMPACTION_SECONDS,
+        dialer: Dialer | None = None,
     ) -> None:
-        self._endpoints = Endpoints(list(endpoints), Credentials(ca, cert, key))
+        self._endpoints = Endpoints(list(endpoints), Credentials(ca, cert, key), dialer)
         self._timeout = timeout
         self._watches = WatchStream(self._endpoints)
         self._revision = SharedCall(self._read_revision)

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.propagation import traceparent
 from tetrapod.generic.observability.tracing.spans import CLIENT, Span, current
@@ -92,10 +93,15 @@ class Connection:
         credentials: the files for TLS. They are read at once, and OSError is raised if they cannot be used.
         on_unresponsive: called with this connection when the endpoint stops answering pings; None disables the pings,
             for a single endpoint.
+        dialer: connects by way of a proxy; None to connect directly.
     """
 
     def __init__(
-        self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None
+        self,
+        url: str,
+        credentials: Credentials,
+        on_unresponsive: Callable[[Connection], None] | None = None,
+        dialer: Dialer | None = None,
     ) -> None:
         self.url = url
         endpoint = parse_endpoint(url)
@@ -104,7 +110,7 @@ class Connection:
             tls()  # report unusable files at startup
         host, port, path = endpoint.host, endpoint.port, endpoint.path
         if on_unresponsive is None:
-            self.channel = Channel(host, port, tls, path=path)
+            self.channel = Channel(host, port, tls, path=path, dialer=dialer)
         else:
             self.channel = Channel(
                 host,
@@ -113,6 +119,7 @@ class Connection:
                 path=path,
                 response_timeout=RESPONSE_TIMEOUT,
                 on_unresponsive=partial(on_unresponsive, self),
+                dialer=dialer,
             )
         self._peer = {"server.address": endpoint.path or host, **({} if path else {"server.port": port})}
         self.version = ""
@@ -206,15 +213,17 @@ class Endpoints:
     Args:
         urls: the URLs; ValueError is raised if the list is empty or one is malformed.
         credentials: the files for TLS with all of them.
+        dialer: connects by way of a proxy; None to connect directly.
     """
 
-    def __init__(self, urls: list[str], credentials: Credentials) -> None:
+    def __init__(self, urls: list[str], credentials: Credentials, dialer: Dialer | None = None) -> None:
         if not urls:
             raise ValueError("at least one etcd endpoint is needed")
         for url in urls:
             parse_endpoint(url)
         self._urls = urls
         self._credentials = credentials
+        self._dialer = dialer
         self._connections: dict[str, Connection] = {}
         self._current = 0
         self._closed = False
@@ -278,7 +287,7 @@ class Endpoints:
     def _open(self, url: str) -> Connection:
         if url not in self._connections:
             self._connections[url] = Connection(
-                url, self._credentials, self._on_unresponsive if len(self._urls) > 1 else None
+                url, self._credentials, self._on_unresponsive if len(self._urls) > 1 else None, self._dialer
             )
         return self._connections[url]
 

@@ -1,0 +1,85 @@
+"""The interface of dialers, which connect to servers by way of a proxy, and the texts of failed connections.
+
+The HTTP client (`proxy`) and the gRPC client (`rpc`) connect directly unless they are given a dialer. `egress` has the
+dialers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar
+
+_P = TypeVar("_P", bound=asyncio.BaseProtocol)
+_REASONS: Final = {
+    errno.ECONNREFUSED: "connect: connection refused",
+    errno.EHOSTUNREACH: "connect: no route to host",
+    errno.ENETUNREACH: "connect: network is unreachable",
+    errno.ETIMEDOUT: "connect: connection timed out",
+    errno.EADDRNOTAVAIL: "connect: cannot assign requested address",
+    errno.ENOENT: "connect: no such file or directory",
+    errno.EACCES: "connect: permission denied",
+}
+
+
+class DialError(OSError):
+    """The error of a connection that a dialer could not establish; the text is upstream's."""
+
+
+class Dialer(Protocol):
+    """A function that connects to a server by way of a proxy, which also resolves the name of the server."""
+
+    async def __call__(self, host: str, port: int) -> socket.socket:
+        """Return a socket whose data reaches the server and comes from it. The caller closes it.
+
+        Raises:
+            DialError: the proxy or the server cannot be reached.
+        """
+        ...
+
+
+async def connect_through(
+    dialer: Dialer,
+    protocol: Callable[[], _P],
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None,
+    server_name: str | None,
+) -> _P:
+    """Connect to a server with a dialer, and return the protocol of the connection.
+
+    Args:
+        dialer: connects to the server.
+        protocol: creates the protocol.
+        host: the name or address of the server.
+        port: its port.
+        tls: the TLS context; None for no TLS.
+        server_name: the name that the server's certificate must have; None without TLS.
+
+    Raises:
+        DialError: the server cannot be reached.
+        OSError: the TLS handshake failed (ssl.SSLError is one of them).
+    """
+    loop = asyncio.get_running_loop()
+    connected = await dialer(host, port)
+    try:
+        connect: Any = loop.create_unix_connection if connected.family == socket.AF_UNIX else loop.create_connection
+        _, made = await connect(protocol, sock=connected, ssl=tls, server_hostname=server_name)
+    except BaseException:
+        connected.close()
+        raise
+    result: _P = made
+    return result
+
+
+def failure_reason(error: Exception) -> str:
+    """Return Go's text for the error of a system call that connects, such as `connect: connection refused`."""
+    text = _REASONS.get(getattr(error, "errno", None) or 0)
+    if text is None and "Connect call failed" in str(error):
+        # asyncio combines the errors of several addresses into one.
+        text = _REASONS[errno.ECONNREFUSED]
+    return text or str(error) or type(error).__name__
