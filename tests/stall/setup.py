@@ -10,6 +10,7 @@ from support.definitions import ANYTHING, definition, version
 
 SPACE: Final = "/api/v1/namespaces/stall"
 MAPS: Final = f"{SPACE}/configmaps"
+LARGE_MAPS: Final = "/api/v1/namespaces/large/configmaps"
 GROUP: Final = "stall.example.com"
 WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/stall/widgets"
 """Custom resources that take anything."""
@@ -64,7 +65,7 @@ GADGET: Final[dict[str, Any]] = {
 
 async def prepare(admin: Client) -> None:
     """Create users' rights, definitions and objects."""
-    for name in ("stall", "probe"):
+    for name in ("stall", "probe", "large"):
         await _create(admin, "/api/v1/namespaces", {"metadata": {"name": name}})
     await _create(admin, "/api/v1/namespaces/probe/configmaps", {"metadata": {"name": "probe"}, "data": {"a": "b"}})
     for kind, schema in (("Widget", ANYTHING), ("Gadget", GADGET)):
@@ -75,6 +76,7 @@ async def prepare(admin: Client) -> None:
         {"apiGroups": [GROUP], "resources": ["widgets", "gadgets", "converteds"], "verbs": _ALL},
     ]
     await _grant(admin, "stall", "member", rules, "user", "editor")
+    await _grant(admin, "large", "member", rules, "user", "editor")
     await _grant(
         admin, "probe", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}], "probe"
     )

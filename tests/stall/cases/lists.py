@@ -1,12 +1,13 @@
-"""Reads of many objects, and writes to many: in the namespace there are 2,000 ConfigMaps."""
+"""Reads of many objects, and writes to many: 2,000 ConfigMaps in one namespace, and up to eight of 3 MB in another."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from stall.case import HEAD, Case
+from stall.client import Client
 from stall.message import Headers, Message
-from stall.setup import MAPS
+from stall.setup import LARGE_MAPS, MAPS
 from tetrapod.machinery.labels.parser import MOST_TERMS
 
 _TABLE: Final = (("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),)
@@ -15,10 +16,34 @@ _PROTOBUF: Final = (("Accept", "application/vnd.kubernetes.protobuf"),)
 _YAML: Final = (("Accept", "application/yaml"),)
 _GZIP: Final = (("Accept-Encoding", "gzip"),)
 _MOST: Final = 16
+_MOST_LARGE: Final = 8
+_VALUES: Final = 95_000
 
 
 def _list(name: str, query: str = "", headers: Headers = ()) -> Case:
     return Case(f"list: {name}", "user", lambda n: Message("GET", f"{MAPS}?{query}", headers, copies=n), most=_MOST)
+
+
+def _large(name: str, query: str = "", headers: Headers = ()) -> Case:
+    """Return a case that lists n ConfigMaps of 3 MB."""
+    return Case(
+        f"large objects: {name}",
+        "user",
+        lambda n: Message(
+            "GET", f"{LARGE_MAPS}?{query}labelSelector=number+in+({','.join(map(str, range(n)))})", headers
+        ),
+        most=_MOST_LARGE,
+        prepare=_create_large,
+    )
+
+
+async def _create_large(admin: Client, n: int) -> None:
+    """Create n ConfigMaps, each of 3 MB with its managed fields, unless they exist."""
+    data = {f"key-{i}": "" for i in range(_VALUES)}
+    for number in range(n):
+        metadata = {"name": f"large-{number}", "labels": {"number": str(number)}}
+        outcome = await admin.ask("POST", LARGE_MAPS, {"metadata": metadata, "data": data})
+        assert outcome.status in (201, 409), outcome.body[:500]
 
 
 def _selected(name: str, parameter: str, term: str) -> Case:
@@ -32,6 +57,13 @@ def _selected(name: str, parameter: str, term: str) -> Case:
 
 
 CASES: Final = [
+    _large("JSON"),
+    _large("Table", headers=_TABLE),
+    _large("Table with objects", "includeObject=Object&", _TABLE),
+    _large("metadata", headers=_PARTIAL),
+    _large("protobuf", headers=_PROTOBUF),
+    _large("YAML", headers=_YAML),
+    _large("indented", "pretty=true&"),
     _list("JSON"),
     _list("gzip", headers=_GZIP),
     _list("Table", headers=_TABLE),

@@ -7,10 +7,12 @@ of the first item removes that comma. Pieces of about 100 kB stay in the CPU cac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.generic.http.request import StreamWriter
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.status import StatusError
 
@@ -43,28 +45,6 @@ def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         yield entries[start : start + PIECE_ITEMS]
 
 
-def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the entries together, or each alone if they exceed `LARGE_PIECE` (1 MiB) together."""
-    if sum(len(entry.item) for entry in entries) <= LARGE_PIECE:
-        yield entries
-    else:
-        for i in range(len(entries)):
-            yield entries[i : i + 1]
-
-
-def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
-    """Yield encoded items as one piece, or each as a piece if they exceed `LARGE_PIECE` (1 MiB) together.
-
-    Args:
-        separator: precedes each item, also the first.
-    """
-    if sum(map(len, items)) <= LARGE_PIECE:
-        yield separator.join([b"", *items])
-    else:
-        for item in items:
-            yield separator + item
-
-
 def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> bytes:
     """Return objects as the encoded items of a list, each preceded by a comma.
 
@@ -75,25 +55,58 @@ def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> byte
     return b",".join([b"", *map(to_bytes, entries)])
 
 
-def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
-    """Yield pieces of the encoded items of a list, each item preceded by a comma.
+@dataclass(frozen=True, slots=True)
+class ListBody:
+    """The JSON of a list, whose items are encoded when they are needed.
 
-    Args:
-        entries: the stored objects.
-        to_bytes: returns the encoded item for an entry.
+    Attributes:
+        head: the bytes before the items.
+        entries: the stored objects, in the order of the items.
+        encode: returns some of the entries as encoded items, each preceded by a comma.
+        tail: the bytes after the items.
+        parses: whether `encode` parses the entries. A piece with an entry of at least `LARGE` bytes is then encoded in
+            a thread.
     """
-    for chunk in slice_entries(entries):
-        for part in split_large(chunk):
-            yield joined(part, to_bytes)
+
+    head: bytes
+    entries: Sequence[Entry]
+    encode: Callable[[Sequence[Entry]], bytes]
+    tail: bytes
+    parses: bool = True
+
+    def together(self) -> bytes:
+        """Return the complete body. Use it for short lists."""
+        items = b"".join(self.encode(part) for part, _ in self._parts())
+        return b"".join((self.head, items[1:], self.tail))
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the encoded items in pieces, each item preceded by a comma."""
+        for part, longest in self._parts():
+            yield await offloaded(self.parses and longest >= LARGE, self.encode, part)
+
+    async def joined(self) -> bytes:
+        """Return the complete body, yielding to the event loop between the pieces."""
+        pieces = []
+        async for piece in self.pieces():
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        return b"".join((self.head, b"".join(pieces)[1:], self.tail))
+
+    def _parts(self) -> Iterator[tuple[Sequence[Entry], int]]:
+        """Yield the entries of each piece, and the length in bytes of the longest of them."""
+        for chunk in slice_entries(self.entries):
+            lengths = [len(entry.item) for entry in chunk]
+            if sum(lengths) <= LARGE_PIECE:
+                yield chunk, max(lengths, default=0)
+            else:
+                for i, length in enumerate(lengths):
+                    yield chunk[i : i + 1], length
 
 
-async def join_pieces(pieces: Iterator[bytes]) -> bytes:
-    """Return all pieces joined, without the first comma, yielding to the event loop between them."""
-    chunks = []
+async def iterated(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the pieces of an ordinary iterable, for `ListStream`."""
     for piece in pieces:
-        chunks.append(piece)
-        await asyncio.sleep(0)
-    return b"".join(chunks)[1:]
+        yield piece
 
 
 class ListStream:
@@ -106,7 +119,7 @@ class ListStream:
         comma: whether the first item is preceded by a comma, which must be removed.
     """
 
-    def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes, *, comma: bool = True) -> None:
+    def __init__(self, head: bytes, pieces: AsyncIterator[bytes], tail: bytes, *, comma: bool = True) -> None:
         self._head, self._pieces, self._tail, self._comma = head, pieces, tail, comma
 
     async def run(self, writer: StreamWriter) -> None:
@@ -117,8 +130,8 @@ class ListStream:
                 sent.
         """
         try:
-            writer.write(self._head + next(self._pieces)[self._comma :])
-            for piece in self._pieces:
+            writer.write(self._head + (await anext(self._pieces))[self._comma :])
+            async for piece in self._pieces:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(0)

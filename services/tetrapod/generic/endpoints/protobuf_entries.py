@@ -16,8 +16,10 @@ import orjson
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.http.negotiation.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery import protobuf
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
 
 _PARTIAL_MESSAGE = protobuf.message_of(f"{META_GROUP}/v1", PARTIAL)
@@ -61,7 +63,13 @@ class Messages:
     def _encode(self, entry: Entry) -> bytes:
         if not self._message:
             self._message = protobuf.message_of(self._api_version, self._kind)
-        return protobuf.item(self._message, self._conversion.peek(entry))
+        if len(entry.item) < LARGE:
+            return protobuf.item(self._message, self._conversion.peek(entry))
+        objects = [self._conversion.object(entry)]  # not kept, because its deallocation would block the event loop
+        try:
+            return protobuf.item(self._message, objects[0])
+        finally:
+            free_large(objects)
 
     def to_form(self, obj: Object, accepted: Accepted) -> Object:
         """Return `obj`, which is not a stored object, or its PartialObjectMetadata if that was negotiated."""

@@ -8,7 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -17,18 +17,15 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.list_chunks import (
     PIECE_ITEMS,
     STREAM_FROM,
+    ListBody,
     ListStream,
-    join_items,
-    join_pieces,
+    iterated,
     joined,
     large,
-    pieces_of,
-    slice_entries,
-    split_large,
 )
 from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.scheme import go_package
-from tetrapod.generic.endpoints.tables import Tables, check_include_object, partial_bytes
+from tetrapod.generic.endpoints.tables import Tables, check_include_object, metadata_of, partial_bytes
 from tetrapod.generic.http.negotiation.accept import (
     CBOR,
     JSON,
@@ -47,6 +44,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
@@ -112,7 +110,8 @@ class Representation:
                 return self._form_response(entry.peek, conversion.metadata_bytes(entry), accepted, status)
             case "Table":
                 tables = self.tables(accepted)
-                return self._table(tables, tables.row_of(entry, conversion), entry.peek(), accepted, status)
+                obj = entry.peek() if len(entry.item) < LARGE else {"metadata": orjson.loads(metadata_of(entry.raw))}
+                return self._table(tables, tables.row_of(entry, conversion, keep=False), obj, accepted, status)
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
@@ -190,29 +189,30 @@ class Representation:
     async def _page(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
         if accepted.media_type == PROTOBUF:
             return await self._page_of_messages(entries, metadata, accepted)
-        head, pieces, tail = self._list_parts(entries, metadata, accepted)
+        listed = self._list_body(entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
-            body = head + await join_pieces(pieces) + tail
+            body = await listed.joined()
             return await offloaded(len(body) >= LARGE, _write, body, accepted)
         if not large(entries):
-            return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
-        return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)
+            return Response(200, [_CONTENT_TYPES[JSON]], listed.together() + b"\n")
+        return StreamResponse(
+            200, [_CONTENT_TYPES[JSON]], ListStream(listed.head, listed.pieces(), listed.tail + b"\n").run
+        )
 
-    def _list_parts(
-        self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
-    ) -> tuple[bytes, Iterator[bytes], bytes]:
-        """Return the bytes before the items, an iterator over pieces of items, and the bytes after them, as JSON.
-
-        Each item is preceded by a comma, also the first.
-        """
+    def _list_body(self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted) -> ListBody:
         self._check_list_form(accepted)
         if accepted.form == TABLE:
             tables = self.tables(accepted)
             if not entries:
-                return tables.table((), metadata), iter(()), b""
+                return ListBody(tables.table((), metadata), (), _nothing, b"")
             conversion, tables = self.conversion, tables.of_list(entries)
             head = tables.head(metadata) + b"["
-            return head, pieces_of(tables.in_order(entries), lambda e: tables.row_of(e, conversion)), b"]}"
+            return ListBody(
+                head,
+                tables.in_order(entries),
+                lambda part: joined(part, lambda e: tables.row_of(e, conversion, keep=False)),
+                b"]}",
+            )
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
             version = accepted.form_version
@@ -222,12 +222,20 @@ class Representation:
                 encoded,
             )
             if not entries:
-                return head + b"null}", iter(()), b""
+                return ListBody(head + b"null}", (), _nothing, b"")
             to_bytes = self.conversion.metadata_bytes
-            return head + b"[", pieces_of(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+            return ListBody(
+                head + b"[", entries, lambda part: joined(part, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
+            )
         if self.definition.custom and "continue" not in metadata:
             encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always include it
-        return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
+        return ListBody(
+            b'%b%b,"items":[' % (self._list_head, encoded),
+            entries,
+            self._items,
+            b"]}",
+            parses=not self.conversion.identity,
+        )
 
     def objects(self, listed: Object, accepted: Accepted) -> Response:
         """Return the response with a list object of a handler without storage. Its items lack kind and apiVersion."""
@@ -276,20 +284,18 @@ class Representation:
         headers = [_CONTENT_TYPES[PROTOBUF]]
         if sum(map(len, parts)) < STREAM_FROM:
             return Response(200, headers, b"".join((head, *parts, tail)))
-        pieces = (b"".join(parts[start : start + PIECE_ITEMS]) for start in range(0, len(parts), PIECE_ITEMS))
+        pieces = iterated(b"".join(parts[start : start + PIECE_ITEMS]) for start in range(0, len(parts), PIECE_ITEMS))
         return StreamResponse(200, headers, ListStream(head, pieces, tail, comma=False).run)
 
-    def _items(self, entries: Sequence[Entry]) -> Iterator[bytes]:
-        """Yield pieces of list items, each preceded by a comma. Items of built-in kinds lack kind and apiVersion."""
+    def _items(self, entries: Sequence[Entry]) -> bytes:
+        """Return list items, each preceded by a comma. Items of built-in kinds lack kind and apiVersion."""
         conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
-        between = b"," + prefix if custom else b",{"
-        for chunk in slice_entries(entries):
-            items = [entry.item for entry in chunk if entry.head == prefix] if conversion.identity else []
-            if len(items) == len(chunk):
-                yield from join_items(items, between)
-            else:
-                for part in split_large(chunk):
-                    yield joined(part, conversion.bytes if custom else self._item)
+        if conversion.identity:
+            items = [entry.item for entry in entries if entry.head == prefix]
+            if len(items) == len(entries):
+                between = b"," + prefix if custom else b",{"
+                return between.join([b"", *items])
+        return joined(entries, conversion.bytes if custom else self._item)
 
     def _item(self, entry: Entry) -> bytes:
         """Return a list item, without kind and apiVersion, for an object in another version than the stored one."""
@@ -312,8 +318,16 @@ def _timed(
     return timed
 
 
+def _nothing(_: Sequence[Entry]) -> bytes:
+    return b""
+
+
 def _write(body: bytes, accepted: Accepted) -> Response:
-    return document(loads(body), accepted)
+    values = [loads(body)]
+    try:
+        return document(values[0], accepted)
+    finally:
+        free_large(values)
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:

@@ -17,7 +17,9 @@ import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.http.negotiation.accept import PARTIAL
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.table import DEFAULT_TABLE, TableConvertor
@@ -82,14 +84,26 @@ class Tables:
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 
-    def row_of(self, entry: Entry, conversion: Conversion) -> bytes:
+    def row_of(self, entry: Entry, conversion: Conversion, *, keep: bool = True) -> bytes:
         """Return the row of a stored object as JSON.
 
         The object is converted to the requested version only if the row includes it completely, or if it is a custom
         resource.
+
+        Args:
+            entry: the stored object.
+            conversion: converts it to the requested version.
+            keep: whether the parsed object stays in the entry. If not, an object of at least `LARGE` bytes is parsed
+                for this row alone and deallocated part by part; the caller is then a worker thread.
         """
-        obj = conversion.peek(entry) if conversion.definition.custom else entry.peek()
-        return self.row(obj, conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry))
+        raw = conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry)
+        if keep or len(entry.item) < LARGE:
+            return self.row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), raw)
+        objects = [conversion.object(entry) if conversion.definition.custom else entry.object()]
+        try:
+            return self.row(objects[0], raw)
+        finally:
+            free_large(objects)
 
     def _object(self, raw: bytes) -> bytes:
         match self._include:
