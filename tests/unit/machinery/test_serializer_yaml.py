@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow
+from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow, yaml_output
 from tetrapod.machinery.serializer.errors import DecodeError
 
 TEXT = st.text(
@@ -246,3 +246,29 @@ def test_json_is_read_the_short_way() -> None:
         "a": {"c": "010"},
         "b": [1, True, None, "yes"],
     }
+
+
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=90)
+    | st.sampled_from(["a b " * 40, "\n x\ny", "items: []"])
+)
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abz1-\n", max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from(["items", "rows"]),
+    st.lists(_VALUES, min_size=2, max_size=4),
+    st.dictionaries(st.sampled_from(["a", "items", "kind", "z"]), _VALUES, max_size=3),
+)
+def test_a_list_encoded_item_by_item_is_the_document_encoded_at_once(
+    name: str, members: list[Any], others: dict[str, Any]
+) -> None:
+    document = {**others, name: members}
+    assert yaml_output.encode(document) == yaml_output._dump(document).encode("utf-8", "replace")
