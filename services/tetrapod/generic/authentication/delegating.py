@@ -12,6 +12,7 @@ import orjson
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.review_metrics import ReviewMetrics
 from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, service_unavailable
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 _ANNOTATIONS: Final = "tetrapod.dev/notes"
 TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews")
+_METRICS: Final = ReviewMetrics("authn")
 
 
 class TokenReviewer:
@@ -49,7 +51,7 @@ class TokenReviewer:
             spec["audiences"] = list(audiences)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
         try:
-            reviewed = await self._client.create(TOKEN_REVIEWS, "", review)
+            reviewed = await _METRICS.create(self._client, TOKEN_REVIEWS, review)
         except (StatusError, Unavailable, OSError) as error:
             log.warning("a token could not be reviewed: %s", error)
             if not isinstance(error, StatusError) or error.code >= 500:

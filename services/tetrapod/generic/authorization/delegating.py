@@ -24,6 +24,7 @@ from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.review_metrics import ReviewMetrics
 from tetrapod.generic.http.peers import RULES_PATH
 from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
@@ -34,6 +35,7 @@ from tetrapod.machinery.status import StatusError, service_unavailable
 from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
+_METRICS: Final = ReviewMetrics("authz")
 _PARSED: Final = 5
 """Estimated bytes of a rule set for each byte of its JSON."""
 
@@ -163,7 +165,8 @@ class SubjectAccessReviewer:
         cached = self._allowed.get(key) or self._denied.get(key)
         if cached is not None:
             return cached
-        status = (await self._client.create(SUBJECT_ACCESS_REVIEWS, "", review)).get("status") or {}
+        reviewed = await _METRICS.create(self._client, SUBJECT_ACCESS_REVIEWS, review)
+        status = reviewed.get("status") or {}
         answer = _answer_of(status)
         (self._allowed if answer.decision is Decision.ALLOW else self._denied).put(key, answer)
         return answer
