@@ -5,11 +5,17 @@ DATA ?= data
 ARGS ?=
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
 WORKERS ?= 4
+# A file stays on one worker. Without this order, xdist runs files of few tests last, and those of integration are the longest:
+# integration runs first, and the many short files of unit then fill the workers.
+BY_FILE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 # RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
 RETRY ?=
 AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
 run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
+
+# Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock \
 	upstream upstream-short docs clean generate
@@ -44,15 +50,15 @@ lint: dev
 ## test: unit, integration and contract tests but the long ones, in parallel; installs what it needs
 test: dev
 	./tools/prepare.sh
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not long" tests/unit tests/integration
+	$(PYTEST) $(BY_FILE) -m "not long" tests/integration tests/unit
 	$(PYTEST) -n $(WORKERS) tests/contract
 
 ## test-all: `make test`, the long tests, and kubectl, Helm and client libraries end to end; images, compose and chart are `make e2e`
 test-all: dev
 	./tools/prepare.sh
-	$(call run_tests,-n $(WORKERS) --dist loadfile tests/unit tests/integration)
+	$(call run_tests,$(BY_FILE) tests/integration tests/unit)
 	$(call run_tests,-n $(WORKERS) tests/contract)
-	$(call run_tests,-n $(WORKERS) --dist loadfile tests/e2e -m "not containers and not stock and not kind")
+	$(call run_tests,$(BY_FILE) tests/e2e -m "not containers and not stock and not kind")
 
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)
 docs: dev
@@ -61,7 +67,7 @@ docs: dev
 ## coverage: line and branch coverage of the unit and integration tests, in this process and in the servers that they start
 coverage: dev
 	./tools/prepare.sh
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not long" --cov --cov-report=term:skip-covered tests/unit tests/integration
+	$(PYTEST) $(BY_FILE) -m "not long" --cov --cov-report=term:skip-covered tests/integration tests/unit
 
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
