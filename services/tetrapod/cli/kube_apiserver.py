@@ -94,12 +94,14 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
 
     If --etcd-servers names a `tetrapod-etcd`, which is asked once, the store is the SQLite file of that program. The
     returned options are then without --etcd-servers, and leader election is off, because no other replica can share the
-    store. Otherwise the options are returned unchanged, and the store is the one that they name.
+    store. Otherwise, and with an egress configuration, the options are returned unchanged, and the store is the one
+    that they name.
     """
     from tetrapod.apps.wiring.egress import egress_selector
     from tetrapod.apps.wiring.storage import open_backend
 
-    if len(options.etcd.servers) == 1 and options.etcd.servers[0].startswith("http://"):
+    plain = len(options.etcd.servers) == 1 and options.etcd.servers[0].startswith("http://")
+    if plain and not options.egress.config_file:
         from tetrapod.cli.etcd_stand_in import database_of
         from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 
