@@ -99,7 +99,13 @@ class ConsistencyChecker:
             self.schedule()
 
     async def check(self) -> None:
-        """Compare the cache with the store once. Mark the cache, count the result and log a difference."""
+        """Compare the cache with the store once: set `Cache.consistent`, count the result and log a difference.
+
+        Nothing is compared if the store's progress notifications are unreliable. The cache may then never learn that
+        it has all events up to the revision of a page (`Freshness.at_least`).
+        """
+        if not self._backend.progress_reliable:
+            return
         try:
             difference = await self._difference()
         except Exception as error:
