@@ -163,10 +163,11 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         self._derived = None
 
     def _derived_data(self) -> _Derived:
-        if self._derived is None:
-            self._derived = _Derived()
+        derived = self._derived
+        if derived is None:
+            derived = self._derived = _Derived()
             recently_used.add(self)
-        return self._derived
+        return derived  # in a worker thread, `_derived` can be None again: the event loop drops it
 
 
 class _RecentlyUsed:
