@@ -12,8 +12,7 @@ from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.types import schema_for
-
-from .values import objects
+from unit.machinery.protobuf.values import objects
 
 KINDS = [
     GroupVersionKind("", "v1", "Pod"),
