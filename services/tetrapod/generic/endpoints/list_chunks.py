@@ -29,7 +29,7 @@ def large(entries: Sequence[Entry]) -> bool:
     """Return whether the objects of a list have at least 128 KiB together, so that the list is written in pieces."""
     size = 0
     for entry in entries:
-        size += len(entry.item)
+        size += entry.size
         if size >= STREAM_FROM:
             return True
     return False
@@ -95,7 +95,7 @@ class ListBody:
     def _parts(self) -> Iterator[tuple[Sequence[Entry], int]]:
         """Yield the entries of each piece, and the length in bytes of the longest of them."""
         for chunk in slice_entries(self.entries):
-            lengths = [len(entry.item) for entry in chunk]
+            lengths = [entry.size for entry in chunk]
             if sum(lengths) <= LARGE_PIECE:
                 yield chunk, max(lengths, default=0)
             else:

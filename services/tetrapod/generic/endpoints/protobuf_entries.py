@@ -63,7 +63,7 @@ class Messages:
     def _encode(self, entry: Entry) -> bytes:
         if not self._message:
             self._message = protobuf.message_of(self._api_version, self._kind)
-        if len(entry.item) < LARGE:
+        if entry.size < LARGE:
             return protobuf.item(self._message, self._conversion.peek(entry))
         objects = [self._conversion.object(entry)]  # not kept, because its deallocation would block the event loop
         try:

@@ -110,7 +110,7 @@ class Representation:
                 return self._form_response(entry.peek, conversion.metadata_bytes(entry), accepted, status)
             case "Table":
                 tables = self.tables(accepted)
-                obj = entry.peek() if len(entry.item) < LARGE else {"metadata": orjson.loads(metadata_of(entry.raw))}
+                obj = entry.peek() if entry.size < LARGE else {"metadata": orjson.loads(metadata_of(entry.raw))}
                 return self._table(tables, tables.row_of(entry, conversion, keep=False), obj, accepted, status)
         return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 

@@ -97,7 +97,7 @@ class Tables:
                 for this row alone and deallocated part by part; the caller is then a worker thread.
         """
         raw = conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry)
-        if keep or len(entry.item) < LARGE:
+        if keep or entry.size < LARGE:
             return self.row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), raw)
         objects = [conversion.object(entry) if conversion.definition.custom else entry.object()]
         try:

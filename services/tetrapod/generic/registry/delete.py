@@ -154,7 +154,7 @@ class _Delete:
                 raise _DeleteNow(entry)
             mark_as_deleting(meta)
         self.waits = pending or self.options["gracePeriodSeconds"] > 0
-        return Updated(obj, large=len(entry.item) >= LARGE)
+        return Updated(obj, large=entry.size >= LARGE)
 
     async def _remove(self) -> Entry:
         storage = self.store.storage

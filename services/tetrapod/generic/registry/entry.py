@@ -45,6 +45,10 @@ class Unstored:
         """The bytes of the object after its type, from `"metadata"` on."""
         return divided(self.raw)[1]
 
+    @property
+    def size(self) -> int:
+        return len(self.item)
+
     def object(self) -> Object:
         """Return a copy that the caller may change."""
         copy: Object = loads(self.raw)

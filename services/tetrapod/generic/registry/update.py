@@ -132,7 +132,7 @@ class _Update:
         if entry is None or current is None:
             return await self._create()
         self.created = False
-        self.ctx.large = self.ctx.large or len(entry.item) >= LARGE
+        self.ctx.large = self.ctx.large or entry.size >= LARGE
         current, old = self.store.in_storage_version(current), self.store.in_storage_version(await peeked(entry))
         self.ctx.discard(old)
         new = await self.transform(current)

@@ -9,7 +9,7 @@ from tetrapod.machinery.gvk import Object
 
 async def copied(entry: Entry) -> Object:
     """Return a new copy of the object of an entry, which the caller may change."""
-    return entry.object() if len(entry.item) < LARGE else await in_thread(entry.object)
+    return entry.object() if entry.size < LARGE else await in_thread(entry.object)
 
 
 async def peeked(entry: Entry) -> Object:
@@ -18,4 +18,4 @@ async def peeked(entry: Entry) -> Object:
     An object of less than `LARGE` bytes is parsed once and cached in the entry. A larger one is parsed in a thread and
     not cached, because deallocating it later would block the event loop.
     """
-    return entry.peek() if len(entry.item) < LARGE else await in_thread(entry.object)
+    return entry.peek() if entry.size < LARGE else await in_thread(entry.object)

@@ -32,6 +32,7 @@ class Entry(Protocol):
         raw: the JSON of the whole object, the concatenation of `head` and `item`.
         head: the type: `{"kind":…,"apiVersion":…,`.
         item: the rest, from `"metadata"` on.
+        size: the number of bytes of `item`, which may be compressed.
         representations: the cached encodings, by keys that their users choose.
         uid: metadata.uid; "" if the field is missing.
         labels: metadata.labels; empty if the field is missing. Callers must not change them.
@@ -50,6 +51,9 @@ class Entry(Protocol):
 
     @property
     def item(self) -> bytes: ...
+
+    @property
+    def size(self) -> int: ...
 
     @property
     def representations(self) -> dict[Any, Any]: ...

@@ -120,6 +120,10 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     def raw(self) -> bytes:
         return self.head + self.item
 
+    @property
+    def size(self) -> int:
+        return len(self.item)
+
     def object(self) -> Object:
         parsed: Object = loads(self.raw)
         return parsed
@@ -188,7 +192,7 @@ class _RecentlyUsed:
 
         If the total size exceeds the limit, drop the derived data of the oldest entries.
         """
-        size = len(entry.item)
+        size = entry.size
         self._entries.append((entry, size))
         self._bytes += size
         self._added += 1
@@ -226,6 +230,11 @@ class CompressedEntry(StoredEntry, gc=False, eq=False):
     """A `StoredEntry` that keeps `item` compressed. Each access decompresses it again."""
 
     _compressed: bytes = b""
+    _size: int = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
 
     def __getattr__(self, name: str) -> bytes:
         if name != "item":
@@ -235,10 +244,16 @@ class CompressedEntry(StoredEntry, gc=False, eq=False):
 
 def compress(entry: StoredEntry) -> StoredEntry:
     """Return a compressed form of the entry, or the entry itself if it is smaller than 2 KiB or larger than 1 MiB."""
-    if not SMALLEST <= len(entry.item) <= LARGEST:
+    if not SMALLEST <= entry.size <= LARGEST:
         return entry
     compressed = CompressedEntry(
-        entry.key, entry.head, b"", entry.revision, entry.lease, _compressed=zlib.compress(entry.item, _LEVEL)
+        entry.key,
+        entry.head,
+        b"",
+        entry.revision,
+        entry.lease,
+        _compressed=zlib.compress(entry.item, _LEVEL),
+        _size=entry.size,
     )
     del compressed.item
     return compressed
