@@ -23,7 +23,8 @@ def migrate(keep_encrypted: bool, **values: Any) -> None:
     """Move all objects to another store. Stop all servers of both stores before.
 
     The source is not changed. Values that a kube-apiserver stored as protobuf become JSON, which it can read too.
-    Encrypted values are decrypted with the configuration of the source, and all are encrypted with that of the target.
+    Without --keep-encrypted, encrypted values are decrypted with the configuration of the source, and all values are
+    encrypted with that of the target.
     """
     source, target = store_of("from", values), store_of("to", values)
     if keep_encrypted and (source.encryption or target.encryption):

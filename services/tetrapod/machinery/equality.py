@@ -19,8 +19,8 @@ def identical(a: Any, b: Any) -> bool:
 def same(a: Any, b: Any) -> bool:
     """Return whether two parts of built-in objects are equal as Go structs.
 
-    Null and an empty list equal a missing value. Values of different JSON types differ. An empty string differs from a
-    missing one, because decoding keeps empty strings only for pointers.
+    Null and an empty list equal a missing value. Values of different JSON types differ. An empty object and an empty
+    string differ from a missing one; decoding keeps an empty string only for pointers.
 
     Upstream: Semantic.DeepEqual.
     """

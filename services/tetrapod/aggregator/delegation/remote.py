@@ -43,7 +43,10 @@ class RemoteDelegation:
         self.director: Handler = server.director
 
     async def handle(self, request: Request) -> Response:
-        """Pass a request to the service of its group and return the response. OpenID discovery is forwarded to auth.
+        """Pass a request to the peer service (core, auth or extensions) of its API group and return the response.
+
+        Groups that are not built in go to extensions, which responds with 404 if it does not serve them. The aggregator
+        itself serves its own group and paths without a group, except OpenID discovery, which goes to auth.
 
         Raises:
             StatusError: 503, the group is not built in, and the APIServices have not been read yet.

@@ -81,7 +81,10 @@ class StorageOverrides:
         return self.by_resource.get(_SERVER_LEASES, default)
 
     def component_probes(self) -> dict[str, Check]:
-        """Return the probes of componentstatuses: one for each resource with a store of its own, as upstream."""
+        """Return the probes of componentstatuses by the component's name: "etcd-1", "etcd-2" and so on.
+
+        As upstream, there is one for each resource that has a setting, even if several share a store.
+        """
         return {f"etcd-{number}": probe_of(store) for number, store in enumerate(self.by_resource.values(), start=1)}
 
     async def close(self) -> None:

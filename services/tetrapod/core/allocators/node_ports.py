@@ -29,7 +29,7 @@ class NodePorts:
 
     Args:
         ports: the range, such as "30000-32767".
-        storages: the storage of the RangeAllocation.
+        storages: the factory that creates the storage of the RangeAllocation.
     """
 
     def __init__(self, ports: str, storages: StorageFactory) -> None:

@@ -73,7 +73,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def _report(report: Object, path: str) -> list[FieldError]:
-    """Validate the report of one server at `path`: its id, and that its versions include each other."""
+    """Validate the report of one server at `path`: its id and the form of its versions.
+
+    decodableVersions must include encodingVersion and all servedVersions.
+    """
     encoding, decodable = report.get("encodingVersion") or "", report.get("decodableVersions") or []
     errors = dns_subdomain(report.get("apiServerID") or "", f"{path}.apiServerID")
     errors += _api_version(encoding, f"{path}.encodingVersion")

@@ -53,7 +53,11 @@ class RevisionStrategy(KindStrategy):
 
 
 def _text(obj: Object) -> str:
-    """Return the text of the data as it was sent, or "" if it equals Go's encoding of the data."""
+    """Return the JSON text of the data in a decoded request body, or "" if it equals Go's encoding of the data.
+
+    The decoder keeps a different text with the data (`Verbatim`). A stored object has it in `dataText`; this returns ""
+    for it.
+    """
     data = obj.get("data")
     return data.text if isinstance(data, Verbatim) else ""
 

@@ -271,6 +271,10 @@ class DocumentPatching(Patching):
         """Return the texts for duplicate and unknown fields, in the order in which upstream's decoder reports them.
 
         For a custom object, the order is: duplicate fields, unknown fields of metadata, other unknown fields.
+
+        Args:
+            unknown: the paths of the unknown fields. Duplicates are found in the text of the patched object.
+            current: the object before the patch.
         """
         text = self._text(current)
         if not self.scope.decoder.custom:

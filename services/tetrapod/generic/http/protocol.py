@@ -304,7 +304,11 @@ class HttpProtocol(HttpToolsProtocol):
             exchange.mark_body_malformed()
 
     def _feed_unknown_method(self, data: bytes) -> None:
-        """Parse a request whose method llhttp does not know, or reject it. `data` must begin with the request."""
+        """Parse a request whose method llhttp does not know, with GET in its place; `method` keeps the real one.
+
+        It is rejected (`reject`, 400) if the method is not a token, if a request is being handled, or if parts of the
+        head came earlier. `data` begins with the request; the rest may follow later.
+        """
         replaced = replace_method(data)
         if replaced is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
@@ -313,7 +317,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._feed_instead(data)
 
     def _feed_raw_target(self, data: bytes) -> None:
-        """Parse a request whose target llhttp rejects, or reject it. `data` must begin with the request."""
+        """Parse a request whose target has bytes beyond ASCII, which llhttp rejects, after percent-encoding them.
+
+        It is rejected (`reject`, 400) if its first line is ASCII or incomplete, if a request is being handled, or if
+        parts of the head came earlier. `data` begins with the request.
+        """
         escaped = escape_target(data)
         if escaped is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")

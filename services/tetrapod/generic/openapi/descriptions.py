@@ -59,7 +59,8 @@ def query_text(name: str, context: Container[str]) -> str:
 
     Args:
         name: the name of the parameter.
-        context: the segments of the path and the method, because the meaning of a name may depend on them.
+        context: the segments of the path, such as "pods" and "log", and the HTTP method in lower case. Some names have
+            another description for certain resources, subresources or PATCH.
     """
     description = _texts().get(name, "")
     return (

@@ -167,9 +167,10 @@ class FairScheduler:
         asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """End one step of the loop and begin the next: let waiting requests run, one of each flow in turn.
+        """End one step of the loop and begin the next, in which a limited number of waiting requests run.
 
-        It is called once in each step while there are requests.
+        `_adapt` sets that number. The flows are served round robin, one request at a time, until it is reached or none
+        waits. It is called once in each step while there are requests.
         """
         self._adapt(self._clock() - self._step_began)
         self._starts = 0

@@ -37,7 +37,10 @@ _COMPARABLE: Final = (
 
 
 def cost_of(function: str, overload: str) -> Cost:
-    """Return the cost of a call without its arguments.
+    """Return the cost of a call, to which the caller adds that of evaluating its arguments.
+
+    It is a number, or a function that computes it from the values of the arguments and the result. It is 1 for a
+    function that has no entry in the tables.
 
     Args:
         function: the name of the function.

@@ -139,8 +139,8 @@ def _bound(
 ) -> tuple[float, bool]:
     """Return the limit to compare a value with, and whether the comparison is between integers.
 
-    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is
-    appended to `errors`.
+    An integer value is compared with the limit truncated to an integer. If the limit does not fit the type and format
+    of the schema, an error is appended, and the value is compared all the same, with the limit as a float.
 
     Args:
         node: the schema.

@@ -99,7 +99,10 @@ class ConsistencyChecker:
             self.schedule()
 
     async def check(self) -> None:
-        """Compare the cache with the store once: set `Cache.consistent`, count the result and log a difference.
+        """Compare the cache with the store once, count the result and log a difference.
+
+        `Cache.consistent` becomes True if they are equal, else False: lists at an exact revision are then read from
+        the store. If the comparison itself fails, that is logged and not raised, and the attribute is not changed.
 
         Nothing is compared if the store's progress notifications are unreliable. The cache may then never learn that
         it has all events up to the revision of a page (`Freshness.at_least`).

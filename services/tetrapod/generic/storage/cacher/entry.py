@@ -175,10 +175,10 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
 
 class _RecentlyUsed:
-    """The entries that have derived data (a parsed object or other encodings), oldest first.
+    """The entries that have derived data (a parsed object or other encodings), in the order in which they got it.
 
-    The derived data of the oldest entries is dropped when the entries exceed `DERIVED_BYTES` in total. Otherwise it is
-    dropped after one to two times `DERIVED_SECONDS`, even if it has been used since.
+    A later use does not move an entry. The derived data of the first entries is dropped when the entries' own JSON
+    exceeds `DERIVED_BYTES` in total. Otherwise it is dropped after one to two times `DERIVED_SECONDS`.
     """
 
     def __init__(self) -> None:

@@ -44,11 +44,17 @@ class Transformer(Protocol):
     """
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
-        """Decrypt a stored value, from which the caller has removed the prefix that names the provider."""
+        """Decrypt a stored value, from which the caller has removed the prefix that names the provider.
+
+        `context` is the full key of the value in the store, as at its encryption.
+        """
         ...
 
     async def to_storage(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt a value for storage. The caller then puts the prefix that names the provider before it."""
+        """Encrypt a value for storage. The caller then puts the prefix that names the provider before it.
+
+        `context` is the full key of the value in the store; decryption needs the same key.
+        """
         ...
 
 
