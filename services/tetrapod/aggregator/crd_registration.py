@@ -20,6 +20,12 @@ CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresource
 _PAGE: Final = 100
 
 
+def declared_versions(crd: Object) -> set[GroupVersion]:
+    """Return the group-versions of a CustomResourceDefinition, served or not."""
+    spec = crd["spec"]
+    return {GroupVersion(spec["group"], v["name"]) for v in spec.get("versions") or []}
+
+
 def served_versions(crd: Object) -> set[GroupVersion]:
     """Return the group-versions that a CustomResourceDefinition serves."""
     spec = crd["spec"]

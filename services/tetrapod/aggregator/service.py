@@ -16,7 +16,7 @@ from tetrapod.aggregator.apiservice import APISERVICES, GROUP, group_version
 from tetrapod.aggregator.autoregister import AutoRegistration
 from tetrapod.aggregator.availability import AvailabilityController
 from tetrapod.aggregator.backends import Backends, ProxyCertificate
-from tetrapod.aggregator.crd_registration import CRDRegistration, served_versions
+from tetrapod.aggregator.crd_registration import CRDRegistration, declared_versions
 from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.external_proxy import ExternalProxy
 from tetrapod.aggregator.openapi import ExternalOpenAPI
@@ -116,7 +116,7 @@ class AggregatorService:
         def shared() -> Iterator[GroupVersion]:
             yield from (GroupVersion(group, version) for group, version in self.records.external)
             for crd in self._crds.informer.objects.values():
-                yield from served_versions(crd)
+                yield from declared_versions(crd)
 
         exclusion = Exclusion(shared)
         self.records.on_change(exclusion.changed)

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.aggregator.peers.exclusion import Exclusion
 from tetrapod.aggregator.peers.merging import merge_groups
-from tetrapod.machinery.gvk import GroupVersion
 
 
 def group(name: str, **versions: list[dict[str, Any]]) -> dict[str, Any]:
@@ -43,13 +41,3 @@ def test_versions_resources_and_verbs_are_united() -> None:
     assert [version["version"] for version in merged["versions"]] == ["v1", "v1beta1"]
     assert merged["versions"][0]["resources"] == [resource("r", "get", "list", "watch"), resource("s", "get")]
     assert local[0]["versions"][0]["resources"] == [resource("r", "list", "get")]
-
-
-async def test_a_deleted_version_stays_excluded() -> None:
-    active = [GroupVersion("g", "v1")]
-    exclusion = Exclusion(lambda: active)
-    exclusion.changed()
-    assert exclusion.generation == 1
-    active.clear()
-    exclusion.changed()
-    assert exclusion.versions == {GroupVersion("g", "v1")}

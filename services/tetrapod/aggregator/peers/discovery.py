@@ -83,6 +83,7 @@ class PeerDiscovery:
         self._exclusion = exclusion
         self._fetched = 0
         self._versions: dict[str, Versions] = {}  # by the name of the identity Lease
+        exclusion.expired = self._expired
         self.leases = Informer(client, LEASES, NAMESPACE, label_selector=f"{LABEL}={SERVER}")
         self.leases.handlers.append(self._lease_changed)
         self.queue: WorkQueue[str] = WorkQueue("peer-discovery-cache-sync", self._sync)
@@ -92,11 +93,15 @@ class PeerDiscovery:
         """A number that grows with every change of the documents."""
         return self._fetched + self._exclusion.generation
 
+    def excludes(self, gvr: GroupVersionResource) -> bool:
+        """Return whether the group-version of a resource is never taken from peers."""
+        return GroupVersion(gvr.group, gvr.version) in self._exclusion.versions
+
     def serving(self, gvr: GroupVersionResource) -> list[str]:
         """Return the IDs of the peers that serve a resource."""
-        gv = GroupVersion(gvr.group, gvr.version)
-        if gv in self._exclusion.versions:
+        if self.excludes(gvr):
             return []
+        gv = GroupVersion(gvr.group, gvr.version)
         return [
             server
             for server, versions in self._versions.items()
@@ -133,8 +138,19 @@ class PeerDiscovery:
 
     def _lease_changed(self, old: Object | None, new: Object | None) -> None:
         name = (new or old or {})["metadata"]["name"]
-        if name != self._config.server_id and (old is None or new is None or _holder(old) != _holder(new)):
+        if name == self._config.server_id:
+            return
+        if old is None or new is None or _holder(old) != _holder(new):
             self.queue.add(name)
+
+    def _expired(self, gv: GroupVersion) -> None:
+        """Drop a deleted group-version from the documents, and fetch them again: a peer may serve it as its own."""
+        for server, versions in list(self._versions.items()):
+            if gv in versions:
+                self._keep(server, {other: version for other, version in versions.items() if other != gv})
+        for _, name in self.leases.objects:
+            if name != self._config.server_id:
+                self.queue.add(name)
 
     async def _sync(self, server: str) -> None:
         """Fetch the documents of a peer, or drop them if its identity Lease is gone.
