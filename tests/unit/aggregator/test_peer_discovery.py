@@ -1,4 +1,4 @@
-"""Tests of the group-versions that are not taken from them."""
+"""Tests of the choice of peers, and of the group-versions that are not taken from them."""
 
 from __future__ import annotations
 
@@ -135,3 +135,30 @@ def test_versions_that_are_not_served_are_declared() -> None:
     declared = declared_versions({"spec": {"group": "example.com", "versions": versions}})
     assert declared == {CUSTOM, GroupVersion("example.com", "v2")}
     assert declared_versions({"spec": {"group": "example.com", "versions": None}}) == set()
+
+
+# --- peers
+
+
+@pytest.mark.parametrize("address", ["[10.0.0.1:6443", "10.0.0.1:port", "10.0.0.1", "", None])
+def test_a_peer_with_an_invalid_address_has_no_endpoint(address: Any) -> None:
+    peers = discovery()
+    add(peers, lease("a", address=address))
+    assert peers.endpoint("a") is None
+
+
+def test_the_endpoint_is_the_address_in_the_annotation() -> None:
+    peers = discovery()
+    add(peers, lease("a", address="[fd00::1]:6443"))
+    endpoint = peers.endpoint("a")
+    assert endpoint is not None
+    assert (endpoint.host, endpoint.port) == ("fd00::1", 6443)
+
+
+def test_a_lease_without_annotations_has_no_endpoint() -> None:
+    peers = discovery()
+    add(peers, lease("a", annotations=None))
+    assert peers.endpoint("a") is None
+    peers.leases.objects[NAMESPACE, "b"] = {"metadata": None}
+    assert peers.endpoint("b") is None
+    assert peers.endpoint("c") is None

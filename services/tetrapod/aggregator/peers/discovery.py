@@ -110,12 +110,13 @@ class PeerDiscovery:
 
     def endpoint(self, server: str) -> Endpoint | None:
         """Return the endpoint of a peer by the address in its identity Lease, or None if it has none."""
-        lease = self.leases.get(NAMESPACE, server)
-        address = urlsplit(f"//{((lease or {}).get('metadata', {}).get('annotations') or {}).get(PEER_ADDRESS, '')}")
+        lease = self.leases.get(NAMESPACE, server) or {}
+        annotations = (lease.get("metadata") or {}).get("annotations") or {}
         try:
+            address = urlsplit(f"//{annotations.get(PEER_ADDRESS, '')}")
             if address.hostname and address.port:
                 return Endpoint(address.hostname, address.port, self._config.tls)
-        except ValueError:  # the port is invalid
+        except ValueError:  # the address or its port is invalid
             pass
         return None
 
