@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, cast
 
 import pytest
@@ -138,6 +139,27 @@ def test_versions_that_are_not_served_are_declared() -> None:
 
 
 # --- peers
+
+
+def test_peers_that_renewed_their_leases_are_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    peers = discovery()
+    add(peers, lease("a"))
+    add(peers, lease("b"))
+    assert peers.live(["a", "b"]) == ["a", "b"]
+    now += 20
+    add(peers, lease("b", "2"))
+    now += 15
+    add(peers, lease("a", resourceVersion="3"))  # another change than a renewal
+    assert peers.live(["a", "b"]) == ["b"]
+    assert peers.live(["a"]) == ["a"]
+    now += 20
+    assert peers.live(["a", "b"]) == ["a", "b"]  # none has renewed its Lease
+    add(peers, lease("a", "4"))
+    assert peers.live(["a", "b"]) == ["a"]
+    peers.leases._remove((NAMESPACE, "a"), None)
+    assert peers.live(["a", "b"]) == ["a", "b"]
 
 
 @pytest.mark.parametrize("address", ["[10.0.0.1:6443", "10.0.0.1:port", "10.0.0.1", "", None])

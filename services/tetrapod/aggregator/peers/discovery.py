@@ -6,6 +6,8 @@ Upstream: staging/src/k8s.io/apiserver/pkg/util/peerproxy/peer_discovery.go.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,6 +47,8 @@ _ACCEPT: Final = (
 )
 _APISERVER: Final = UserInfo("system:apiserver", uid="system:apiserver", groups=("system:authenticated",))
 _TIMEOUT: Final = 10.0
+_LIVE: Final = 30.0
+"""Seconds after the last renewal of its identity Lease for which a peer counts as live: three renewals."""
 
 
 class PeerConfig(NamedTuple):
@@ -83,6 +87,7 @@ class PeerDiscovery:
         self._exclusion = exclusion
         self._fetched = 0
         self._versions: dict[str, Versions] = {}  # by the name of the identity Lease
+        self._renewed: dict[str, float] = {}  # by the same name, when the last renewal was observed
         exclusion.expired = self._expired
         self.leases = Informer(client, LEASES, NAMESPACE, label_selector=f"{LABEL}={SERVER}")
         self.leases.handlers.append(self._lease_changed)
@@ -107,6 +112,11 @@ class PeerDiscovery:
             for server, versions in self._versions.items()
             if any(resource["resource"] == gvr.resource for resource in versions.get(gv, {}).get("resources") or ())
         ]
+
+    def live(self, servers: Sequence[str]) -> Sequence[str]:
+        """Return those of the peers that renewed their identity Leases in the last 30 seconds, or all if none did."""
+        since = time.monotonic() - _LIVE
+        return [server for server in servers if self._renewed.get(server, since) > since] or servers
 
     def endpoint(self, server: str) -> Endpoint | None:
         """Return the endpoint of a peer by the address in its identity Lease, or None if it has none."""
@@ -141,6 +151,10 @@ class PeerDiscovery:
         name = (new or old or {})["metadata"]["name"]
         if name == self._config.server_id:
             return
+        if new is None:
+            self._renewed.pop(name, None)
+        elif old is None or _renew_time(old) != _renew_time(new):
+            self._renewed[name] = time.monotonic()
         if old is None or new is None or _holder(old) != _holder(new):
             self.queue.add(name)
 
@@ -204,3 +218,7 @@ class PeerDiscovery:
 
 def _holder(lease: Object) -> str | None:
     return (lease.get("spec") or {}).get("holderIdentity")
+
+
+def _renew_time(lease: Object) -> str | None:
+    return (lease.get("spec") or {}).get("renewTime")

@@ -60,11 +60,11 @@ class PeerProxy:
         servers = self.peers.serving(gvr)
         if not servers:
             return None
-        endpoints = [endpoint for server in servers if (endpoint := self.peers.endpoint(server)) is not None]
+        endpoints = {server: endpoint for server in servers if (endpoint := self.peers.endpoint(server)) is not None}
         if not endpoints:
             _ERRORS.add(("endpoint_resolution", *gvr))
             raise _no_address()
-        endpoint = random.choice(endpoints)
+        endpoint = endpoints[random.choice(self.peers.live(list(endpoints)))]
         response = await forward_request(self._pool, endpoint, request, redirects=True, added=PROXIED)
         REROUTED.add((str(response.status), *gvr))
         return response
