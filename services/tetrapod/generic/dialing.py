@@ -11,7 +11,7 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 _P = TypeVar("_P", bound=asyncio.BaseProtocol)
 _REASONS: Final = {
@@ -41,8 +41,8 @@ class Dialer(Protocol):
         ...
 
 
-async def connect_through(
-    dialer: Dialer,
+async def connect(
+    dialer: Dialer | None,
     protocol: Callable[[], _P],
     host: str,
     port: int,
@@ -50,10 +50,10 @@ async def connect_through(
     tls: ssl.SSLContext | None,
     server_name: str | None,
 ) -> _P:
-    """Connect to a server with a dialer, and return the protocol of the connection.
+    """Connect to a server, and return the protocol of the connection.
 
     Args:
-        dialer: connects to the server.
+        dialer: connects by way of a proxy; None to connect directly.
         protocol: creates the protocol.
         host: the name or address of the server.
         port: its port.
@@ -61,19 +61,20 @@ async def connect_through(
         server_name: the name that the server's certificate must have; None without TLS.
 
     Raises:
-        DialError: the server cannot be reached.
-        OSError: the TLS handshake failed (ssl.SSLError is one of them).
+        DialError: the dialer failed.
+        OSError: connecting or the TLS handshake failed (ssl.SSLError is one of them).
     """
     loop = asyncio.get_running_loop()
+    if dialer is None:
+        _, made = await loop.create_connection(protocol, host, port, ssl=tls, server_hostname=server_name)
+        return made
     connected = await dialer(host, port)
     try:
-        connect: Any = loop.create_unix_connection if connected.family == socket.AF_UNIX else loop.create_connection
-        _, made = await connect(protocol, sock=connected, ssl=tls, server_hostname=server_name)
+        _, made = await loop.create_connection(protocol, sock=connected, ssl=tls, server_hostname=server_name)
     except BaseException:
         connected.close()
         raise
-    result: _P = made
-    return result
+    return made
 
 
 def failure_reason(error: Exception) -> str:

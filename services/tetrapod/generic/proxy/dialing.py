@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tetrapod.generic.dialing import Dialer, DialError, connect_through, failure_reason
+from tetrapod.generic.dialing import Dialer, DialError, connect, failure_reason
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.http.unix_sockets import is_same_user
 from tetrapod.generic.proxy.connection import BackendConnection
@@ -93,23 +93,13 @@ async def dial(
         async with asyncio.timeout(endpoint.dial_timeout):
             if endpoint.is_unix:
                 return await _dial_unix(endpoint, http1, http2)
-            if dialer is not None:
-                made = await connect_through(
-                    dialer,
-                    lambda: _Negotiated(http1, http2, prior_knowledge=False),
-                    endpoint.host,
-                    endpoint.port,
-                    tls=context,
-                    server_name=server_name(endpoint),
-                )
-                assert made.connection is not None
-                return made.connection
-            _, negotiated = await asyncio.get_running_loop().create_connection(
+            negotiated = await connect(
+                dialer,
                 lambda: _Negotiated(http1, http2, prior_knowledge=False),
                 endpoint.host,
                 endpoint.port,
-                ssl=context,
-                server_hostname=server_name(endpoint),
+                tls=context,
+                server_name=server_name(endpoint),
             )
             assert negotiated.connection is not None
             return negotiated.connection

@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from tetrapod.generic.dialing import Dialer, connect_through
+from tetrapod.generic.dialing import Dialer, connect
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.rpc.connection import Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
@@ -91,20 +91,12 @@ class Channel:
         self._connection = connection
 
     async def _open_transport(self, connection: Http2Connection) -> None:
-        loop = asyncio.get_running_loop()
         tls = None if self._tls is None else self._tls()
         name = self._host if tls is not None else None
         if self._path:
             await self._open_unix_socket(connection, tls, name)
             return
-        if self._dialer is not None:
-            await connect_through(
-                self._dialer, lambda: Buffered(connection), self._host, self._port, tls=tls, server_name=name
-            )
-            return
-        await loop.create_connection(
-            lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name
-        )
+        await connect(self._dialer, lambda: Buffered(connection), self._host, self._port, tls=tls, server_name=name)
 
     async def _open_unix_socket(
         self, connection: Http2Connection, tls: ssl.SSLContext | None, name: str | None
