@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,7 +30,7 @@ def unix_dialer(path: str) -> Dialer:
     """Return a dialer over the proxy at a Unix socket."""
 
     async def connect() -> socket.socket:
-        return await connect_unix(path)
+        return await _connect_unix(path)
 
     async def request(proxy: socket.socket, address: str) -> socket.socket:
         return await _request(proxy, path, address)
@@ -69,12 +71,9 @@ def tcp_dialer(url: str, tls: ClientTLS | None) -> Dialer:
     async def request(proxy: tuple[asyncio.StreamReader, asyncio.StreamWriter], target: str) -> socket.socket:
         reader, writer = proxy
         try:
-            writer.write(_head(target))
-            response = await reader.readuntil(_END)
-            _check(response, address, target)
-        except (OSError, EOFError, asyncio.LimitOverrunError) as error:
-            writer.transport.abort()
-            raise _failure(error, address, target) from error
+            with _as_dial_error(address, target):
+                writer.write(_head(target))
+                _check(await reader.readuntil(_END), address, target)
         except BaseException:
             writer.transport.abort()
             raise
@@ -83,7 +82,7 @@ def tcp_dialer(url: str, tls: ClientTLS | None) -> Dialer:
     return MeasuredDialer((_PROTOCOL, "tcp"), connect, request)
 
 
-async def connect_unix(path: str) -> socket.socket:
+async def _connect_unix(path: str) -> socket.socket:
     """Connect to a Unix socket.
 
     Raises:
@@ -105,15 +104,13 @@ async def connect_unix(path: str) -> socket.socket:
 async def _request(proxy: socket.socket, proxy_address: str, target: str) -> socket.socket:
     loop, response = asyncio.get_running_loop(), b""
     try:
-        await loop.sock_sendall(proxy, _head(target))
-        while _END not in response:
-            if len(response) > _LARGEST_HEAD or not (data := await loop.sock_recv(proxy, 4096)):
-                raise EOFError
-            response += data
-        _check(response, proxy_address, target)
-    except (OSError, EOFError) as error:
-        proxy.close()
-        raise _failure(error, proxy_address, target) from error
+        with _as_dial_error(proxy_address, target):
+            await loop.sock_sendall(proxy, _head(target))
+            while _END not in response:
+                if len(response) > _LARGEST_HEAD or not (data := await loop.sock_recv(proxy, 4096)):
+                    raise EOFError
+                response += data
+            _check(response, proxy_address, target)
     except BaseException:
         proxy.close()
         raise
@@ -129,19 +126,27 @@ def _check(response: bytes, proxy_address: str, target: str) -> None:
 
     Raises:
         DialError: the response is not 200, or data of the server follows its head.
+        OSError: the response is malformed.
     """
     head, _, rest = response.partition(_END)
     version, _, status = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
     if not version.startswith("HTTP/") or not status[:3].isdigit():
-        raise EOFError(f'malformed HTTP response "{version}"')
+        raise OSError(f'malformed HTTP response "{version}"')
     if status[:3] != "200":
         raise DialError(f"proxy error from {proxy_address} while dialing {target}, code {status[:3]}: {status}")
     if rest:
         raise DialError(f'unexpected {len(rest)} bytes of buffered data from CONNECT proxy "{proxy_address}"')
 
 
-def _failure(error: Exception, proxy_address: str, target: str) -> DialError:
-    if isinstance(error, DialError):
-        return error
-    reason = str(error) if isinstance(error, OSError) or str(error).startswith("malformed") else "unexpected EOF"
-    return DialError(f"reading HTTP response from CONNECT to {target} via proxy {proxy_address} failed: {reason}")
+@contextmanager
+def _as_dial_error(proxy_address: str, target: str) -> Iterator[None]:
+    """Raise errors of the exchange with a proxy as a DialError with upstream's text."""
+    try:
+        yield
+    except DialError:
+        raise
+    except (OSError, EOFError, asyncio.LimitOverrunError) as error:
+        reason = str(error) if isinstance(error, OSError) else "unexpected EOF"
+        raise DialError(
+            f"reading HTTP response from CONNECT to {target} via proxy {proxy_address} failed: {reason}"
+        ) from error
