@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from tetrapod.aggregator.discovery import NotDiscovered
 from tetrapod.aggregator.external_documents import Versions, read_aggregated
 from tetrapod.aggregator.peers.exclusion import Exclusion
 from tetrapod.aggregator.peers.merging import merge_groups
@@ -61,10 +62,6 @@ class PeerConfig(NamedTuple):
 
     server_id: str
     tls: ClientTLS
-
-
-class NotDiscovered(Exception):
-    """The error for a peer that did not return its discovery documents. The work queue retries."""
 
 
 class PeerDiscovery:

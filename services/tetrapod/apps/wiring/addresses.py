@@ -38,8 +38,7 @@ def peer_address(options: Options) -> str:
     """Return the host:port at which peer API servers reach this one: that of the flags, or that of the server."""
     flags = options.aggregation
     if flags.peer_advertise_ip and flags.peer_advertise_port:
-        host = flags.peer_advertise_ip
-        return f"[{host}]:{flags.peer_advertise_port}" if ":" in host else f"{host}:{flags.peer_advertise_port}"
+        return join_host_port(flags.peer_advertise_ip, flags.peer_advertise_port)
     return join_host_port(reachable_address(options), options.serving.secure_port)
 
 
