@@ -118,7 +118,11 @@ class ExternalOpenAPI(SinglePartSource):
         return cached[1]
 
     async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
-        """Read the index of a server. If it has none, list its Swagger 2.0 document for its group-version, as upstream.
+        """Read the index of a server, and return the entries of its group-version and its group, by document name.
+
+        If the server responds with 404, as it has no OpenAPI v3, the only entry is its Swagger 2.0 document under the
+        name of the group-version, as upstream. The result is empty if the server cannot be reached, responds with
+        another error or sends a malformed index.
 
         Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go, updateAPIServiceSpecLocked
         """

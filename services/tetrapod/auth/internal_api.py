@@ -36,7 +36,11 @@ _BODY_LIMIT: Final = 3 * 1024 * 1024
 
 
 class InternalAuthorizer:
-    """The authorizer of the internal paths, and of the reviews that aggregator, core and extensions create."""
+    """The authorizer of the internal paths, and of the reviews that aggregator, core and extensions create.
+
+    It allows these services both, except that only core may use the paths that sign tokens. It denies the internal
+    paths to all other users, and has no opinion on other requests.
+    """
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Allow the peer services to use the internal paths, and to create TokenReviews and SubjectAccessReviews.

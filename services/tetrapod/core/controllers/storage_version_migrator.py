@@ -123,10 +123,12 @@ class StorageVersionMigrator:
     async def _migrate(self, resource: DiscoveredResource, migration: Object) -> None:
         """Write an empty patch to each object up to the recorded resource version, then set the condition Succeeded.
 
-        Objects that other clients change or delete during the migration need no patch.
+        Objects that other clients change or delete during the migration need no patch. A permanent error of a patch
+        sets the condition Failed, and the method returns.
 
         Raises:
-            StatusError: a temporary error; the migration continues with the next attempt.
+            StatusError: a temporary error of a patch, or any error of a list or of the status update (except 404). The
+                work queue then tries again, beginning with the list.
         """
         last_revision = int(migration["status"]["resourceVersion"])
         total, candidates = 0, []

@@ -73,6 +73,8 @@ def _converted(
 def _replace(parent: Object, path: tuple[str, ...], convert: Callable[[Object], Object]) -> None:
     """Convert the elements of the list at `path`, copying only the objects on the way.
 
+    Nothing is converted if the list, or an object on the way, is missing or null.
+
     Args:
         parent: an object that may be modified.
         path: the keys from it to the list.

@@ -227,7 +227,9 @@ class Patching(PatchMechanism):
 class DocumentPatching(Patching):
     """A patch that upstream applies to the JSON text of an object (JSON patch, merge patch).
 
-    Error messages quote that text. The order of members in it depends on the objects that the patch traversed.
+    Error messages quote the text of the patched object, which `quoted` computes. As upstream, members are sorted in the
+    objects that the patch traversed. In other objects of a built-in kind they are in the order of the Go structs, and
+    those of a custom object are all sorted. Values that the patch inserted keep the order in which they were sent.
     """
 
     def touched(self) -> Touched | None:

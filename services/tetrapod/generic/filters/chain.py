@@ -95,7 +95,7 @@ class ChainConfig:
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
     """Return a handler that passes requests through every filter to `handler`, which routes them to the endpoints.
 
-    Traced requests pass a second chain with the same filters.
+    Traced requests pass a second chain, with the same filters and two for tracing itself.
     """
     filters = _filters(config)
 
@@ -117,7 +117,8 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
 def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     """Return the filters from the outermost to the innermost, each with its name in traces (upstream's, if it has one).
 
-    Filters with the name "" are used only for traced requests.
+    The filters with the name "" are part of tracing itself: one permits the trace in the response, the other creates
+    the server span. They have no spans of their own, and are only in the chain for traced requests.
     """
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [

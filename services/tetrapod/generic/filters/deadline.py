@@ -52,7 +52,8 @@ def with_request_deadline(
     Args:
         handler: the next handler.
         request_timeout: the default and the maximum of `?timeout`, in seconds.
-        min_watch_seconds: the minimum duration of watches without `timeoutSeconds`.
+        min_watch_seconds: only stored in `request.min_watch_seconds` of long-running requests. The watch handler
+            computes the duration of watches without `timeoutSeconds` from it.
     """
     timeouts = SharedTimeout(request_timeout)
 

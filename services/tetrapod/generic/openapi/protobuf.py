@@ -55,7 +55,13 @@ def many(element: Value) -> Value:
 
 
 def _element(element: Value, field: int, value: Any) -> bytes:
-    """Return an element of a repeated field. Unlike a single field, an empty one is not omitted."""
+    """Return the encoding of one element of a repeated field. Unlike a single field, an empty one is not omitted.
+
+    Args:
+        element: encodes the element as a whole field, with its tag.
+        field: the number of the repeated field.
+        value: the element.
+    """
     return element(field, value) or delimited(field, b"")
 
 

@@ -221,7 +221,7 @@ def _again(meta: Object, options: Object) -> Grace:
 
     Args:
         meta: the object's metadata, in which a shorter period is set.
-        options: the DeleteOptions; if they have no period, the remaining one is set.
+        options: the DeleteOptions; if they have no period, the object's deletionGracePeriodSeconds is set.
     """
     remaining: int | None = meta.get("deletionGracePeriodSeconds")
     if not remaining:

@@ -74,7 +74,10 @@ class Rest:
             options: the UpdateOptions object.
 
         Returns:
-            the object of the response, and whether it was created.
+            the object of the response, and whether it was created. The one implementation, `scale`, creates none.
+
+        Raises:
+            StatusError: the update failed; 404, before `transform` is called, if the object does not exist.
         """
         raise NotImplementedError
 

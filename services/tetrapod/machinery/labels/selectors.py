@@ -260,7 +260,7 @@ def requirement(key: str, op: str, values: list[str], path: str = "", *, key_is_
 
     Args:
         key: the label's name.
-        op: the operator.
+        op: the operator in lower case, as Go's package selection spells it: in, notin, =, ==, !=, gt, lt, exists or !.
         values: the values that the operator compares with.
         path: the field's path for errors; "" for a selector in text form.
         key_is_valid: whether the caller has validated the key.

@@ -61,7 +61,7 @@ class JobStrategy(KindStrategy):
         drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
-        """Set missing labels of the Job to those of its pod template, in place.
+        """If the Job has no labels at all, copy those of its pod template to it, in place.
 
         Upstream does this on every decode, so also after validation.
         """

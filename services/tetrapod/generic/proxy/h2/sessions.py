@@ -35,7 +35,10 @@ class Http2Sessions:
         return bool(self._only_http1.recall((endpoint.host, endpoint.port)))
 
     def take(self, endpoint: Endpoint) -> Http2Connection | None:
-        """Return a connection to the endpoint that has room for another exchange, or None."""
+        """Return a connection to the endpoint that has room for another exchange, or None.
+
+        The room is not reserved: until the caller begins the exchange, other callers may get the same connection.
+        """
         for connection in self._open.get(endpoint, ()):
             if connection.has_room:
                 return connection

@@ -251,7 +251,11 @@ class Endpoints:
         raise failure.error()
 
     async def check(self) -> None:
-        """Connect to each endpoint, and raise CannotOpen if those that answer belong to different clusters."""
+        """Connect to each endpoint. Ignore those that do not answer, even if none does.
+
+        Raises:
+            CannotOpen: the endpoints that answer belong to different clusters.
+        """
         for url in self._urls:
             connection = self._open(url)
             with contextlib.suppress(Unavailable):
