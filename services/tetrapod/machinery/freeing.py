@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 
 def _own_references() -> int:
@@ -41,6 +44,22 @@ def free_large(values: list[Any]) -> None:
             values.extend([item for item in value if type(item) is dict or type(item) is list])
             free_members(value)
             value.clear()
+
+
+def use_large(make: Callable[[], Any], use: Callable[[Any], T]) -> T:
+    """Return `use(make())`, and deallocate the large object that `make` returns part by part (`free_large`).
+
+    Call it in a worker thread.
+
+    Args:
+        make: returns a new object. Parts of it that are also referenced elsewhere stay as they are.
+        use: called with the object, of which it must not keep a reference.
+    """
+    values = [make()]
+    try:
+        return use(values[0])
+    finally:
+        free_large(values)
 
 
 def free_members(container: list[Any] | dict[Any, Any] | set[Any]) -> None:

@@ -10,6 +10,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import orjson
 
@@ -19,7 +20,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery import protobuf
-from tetrapod.machinery.freeing import free_large
+from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 
 _PARTIAL_MESSAGE = protobuf.message_of(f"{META_GROUP}/v1", PARTIAL)
@@ -65,11 +66,8 @@ class Messages:
             self._message = protobuf.message_of(self._api_version, self._kind)
         if entry.size < LARGE:
             return protobuf.item(self._message, self._conversion.peek(entry))
-        objects = [self._conversion.object(entry)]  # not kept, because its deallocation would block the event loop
-        try:
-            return protobuf.item(self._message, objects[0])
-        finally:
-            free_large(objects)
+        # the object is not kept in the entry, because its deallocation would block the event loop
+        return use_large(partial(self._conversion.object, entry), partial(protobuf.item, self._message))
 
     def to_form(self, obj: Object, accepted: Accepted) -> Object:
         """Return `obj`, which is not a stored object, or its PartialObjectMetadata if that was negotiated."""

@@ -44,7 +44,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
-from tetrapod.machinery.freeing import free_large
+from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
@@ -323,11 +323,7 @@ def _nothing(_: Sequence[Entry]) -> bytes:
 
 
 def _write(body: bytes, accepted: Accepted) -> Response:
-    values = [loads(body)]
-    try:
-        return document(values[0], accepted)
-    finally:
-        free_large(values)
+    return use_large(lambda: loads(body), lambda value: document(value, accepted))
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:

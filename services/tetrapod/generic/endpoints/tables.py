@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.http.negotiation.accept import PARTIAL
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry
-from tetrapod.machinery.freeing import free_large
+from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.table import DEFAULT_TABLE, TableConvertor
@@ -99,11 +100,8 @@ class Tables:
         raw = conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry)
         if keep or entry.size < LARGE:
             return self.row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), raw)
-        objects = [conversion.object(entry) if conversion.definition.custom else entry.object()]
-        try:
-            return self.row(objects[0], raw)
-        finally:
-            free_large(objects)
+        make = partial(conversion.object, entry) if conversion.definition.custom else entry.object
+        return use_large(make, lambda obj: self.row(obj, raw))
 
     def _object(self, raw: bytes) -> bytes:
         match self._include:
