@@ -14,7 +14,7 @@ import orjson
 from tetrapod.generic.admission.configuration import PluginConfiguration, Unconfigurable
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, load
-from tetrapod.generic.configuration.schemas import POINTER, kind, list_of, raw, string, struct
+from tetrapod.generic.configuration.schemas import kind, list_of, pointer, raw, string, struct
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
@@ -71,8 +71,7 @@ def _unreadable(reason: str) -> Unconfigurable:
 
 
 def _kinds() -> Kinds:
-    anything = raw()
-    anything.presence = POINTER
+    anything = pointer(raw())
     shape: dict[tuple[str, str], SchemaNode] = {}
     for api_version in _VERSIONS:
         version = api_version.rpartition("/")[2]

@@ -85,6 +85,12 @@ def raw() -> SchemaNode:
     return node
 
 
+def pointer(node: SchemaNode) -> SchemaNode:
+    """Return the schema, changed to that of a Go pointer: the field is kept as given, even if empty."""
+    node.presence = POINTER
+    return node
+
+
 def _scalar(type_: str, presence: str) -> SchemaNode:
     node = SchemaNode(type_)
     node.presence = presence

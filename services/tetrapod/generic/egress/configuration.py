@@ -10,11 +10,10 @@ from typing import Final
 
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, load
-from tetrapod.generic.configuration.schemas import POINTER, kind, list_of, string, struct
+from tetrapod.generic.configuration.schemas import kind, list_of, pointer, string, struct
 from tetrapod.machinery.field import FieldError, child, duplicate, index, invalid, not_supported, required
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema_node import SchemaNode
 
 DIRECT: Final = "Direct"
 HTTP_CONNECT: Final = "HTTPConnect"
@@ -39,25 +38,20 @@ def read_configuration(path: str) -> Object:
 
 
 def _kinds() -> Kinds:
-    tls = _pointer(
+    tls = pointer(
         struct("v1beta1.TLSConfig", caBundle=string(), clientKey=string(), clientCert=string(), tlsServerName=string())
     )
-    transport = _pointer(
+    transport = pointer(
         struct(
             "v1beta1.Transport",
-            tcp=_pointer(struct("v1beta1.TCPTransport", url=string(), tlsConfig=tls)),
-            uds=_pointer(struct("v1beta1.UDSTransport", udsName=string())),
+            tcp=pointer(struct("v1beta1.TCPTransport", url=string(), tlsConfig=tls)),
+            uds=pointer(struct("v1beta1.UDSTransport", udsName=string())),
         )
     )
     connection = struct("v1beta1.Connection", proxyProtocol=string(), transport=transport)
     selection = struct("v1beta1.EgressSelection", name=string(), connection=connection)
     shape = kind(f"v1beta1.{_KIND}", egressSelections=list_of(selection))
     return {(f"apiserver.k8s.io/{version}", _KIND): shape for version in ("v1beta1", "v1alpha1")}
-
-
-def _pointer(node: SchemaNode) -> SchemaNode:
-    node.presence = POINTER
-    return node
 
 
 def validation_errors(config: Object) -> list[FieldError]:

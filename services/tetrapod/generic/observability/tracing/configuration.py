@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, load
-from tetrapod.generic.configuration.schemas import POINTER, kind, string
+from tetrapod.generic.configuration.schemas import POINTER, integer, kind, pointer, string
 from tetrapod.machinery.field import FieldError, aggregate, invalid
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.schema_node import SchemaNode
 
 DEFAULT_ENDPOINT: Final = "localhost:4317"
 _GROUP: Final = "apiserver.config.k8s.io"
@@ -66,9 +65,7 @@ def read_configuration(path: str) -> TracingConfiguration:
 
 
 def _kinds() -> Kinds:
-    rate = SchemaNode("integer")
-    rate.format, rate.presence = "int32", POINTER
-    fields = {"endpoint": string(POINTER), "samplingRatePerMillion": rate}
+    fields = {"endpoint": string(POINTER), "samplingRatePerMillion": pointer(integer("int32"))}
     shape = kind(f"v1.{_KIND}", **fields)
     return {(f"{_GROUP}/{version}", _KIND): shape for version in ("v1", "v1beta1", "v1alpha1")}
 

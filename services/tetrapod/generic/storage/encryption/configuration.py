@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.schemas import POINTER, duration, kind, list_of, string, strings, struct
+from tetrapod.generic.configuration.schemas import duration, integer, kind, list_of, pointer, string, strings, struct
 from tetrapod.generic.storage.encryption.validation import validate
 from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.golang.quoting import go_quote
@@ -80,8 +80,7 @@ def _default(config: Object) -> None:
 
 def _shape() -> SchemaNode:
     keys = list_of(struct("v1.Key", name=string(), secret=string()))
-    cache_size = SchemaNode("integer")
-    cache_size.presence, cache_size.format = POINTER, "int32"
+    cache_size = pointer(integer("int32"))
     kms = struct(
         "v1.KMSConfiguration",
         apiVersion=string(),
@@ -92,17 +91,12 @@ def _shape() -> SchemaNode:
     )
     provider = struct(
         "v1.ProviderConfiguration",
-        aesgcm=_pointer(struct("v1.AESConfiguration", keys=keys)),
-        aescbc=_pointer(struct("v1.AESConfiguration", keys=keys)),
-        secretbox=_pointer(struct("v1.SecretboxConfiguration", keys=keys)),
-        identity=_pointer(struct("v1.IdentityConfiguration")),
-        kms=_pointer(kms),
+        aesgcm=pointer(struct("v1.AESConfiguration", keys=keys)),
+        aescbc=pointer(struct("v1.AESConfiguration", keys=keys)),
+        secretbox=pointer(struct("v1.SecretboxConfiguration", keys=keys)),
+        identity=pointer(struct("v1.IdentityConfiguration")),
+        kms=pointer(kms),
     )
     return kind(
         KIND, resources=list_of(struct("v1.ResourceConfiguration", resources=strings(), providers=list_of(provider)))
     )
-
-
-def _pointer(node: SchemaNode) -> SchemaNode:
-    node.presence = POINTER
-    return node
