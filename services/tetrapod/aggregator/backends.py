@@ -183,14 +183,22 @@ class Backends:
             Unresolvable: the Service has no usable address.
             BackendError: the request failed, or the body of the response is larger than 64 MiB.
         """
-        connection = await self.ask(obj, target, accept, etag)
-        try:
-            first_headers = dict(reversed(connection.headers))  # the first value of each name wins
-            etag, media_type = (first_headers.get(name, b"").decode("latin-1") for name in (b"etag", b"content-type"))
-            return Document(connection.status, etag, media_type, await connection.read(64 << 20))
-        except BaseException:
-            connection.close()
-            raise
+        return await read_document(await self.ask(obj, target, accept, etag))
 
 
-__all__ = ["AGGREGATOR", "BackendError", "Backends", "Document", "ProxyCertificate"]
+async def read_document(connection: Exchange) -> Document:
+    """Read a response to the end and return it. If that fails, close the connection.
+
+    Raises:
+        BackendError: the connection failed, or the body is larger than 64 MiB.
+    """
+    try:
+        first_headers = dict(reversed(connection.headers))  # the first value of each name wins
+        etag, media_type = (first_headers.get(name, b"").decode("latin-1") for name in (b"etag", b"content-type"))
+        return Document(connection.status, etag, media_type, await connection.read(64 << 20))
+    except BaseException:
+        connection.close()
+        raise
+
+
+__all__ = ["AGGREGATOR", "BackendError", "Backends", "Document", "ProxyCertificate", "read_document"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from tetrapod.aggregator.backends import read_document
 from tetrapod.aggregator.discovery import NotDiscovered
 from tetrapod.aggregator.external_documents import Versions, read_aggregated
 from tetrapod.aggregator.peers.exclusion import Exclusion
@@ -201,16 +202,11 @@ class PeerDiscovery:
     async def _fetch(self, endpoint: Endpoint, path: str) -> Versions:
         headers = [*identity_headers(_APISERVER), (b"accept", _ACCEPT.encode()), *PROXIED]
         connection = await self._pool.exchange(endpoint, "GET", path, headers)
-        try:
-            REROUTED.add((str(connection.status), "", "", ""))
-            media_type = dict(reversed(connection.headers)).get(b"content-type", b"").decode("latin-1")
-            body = await connection.read(64 << 20)
-        except BaseException:
-            connection.close()
-            raise
-        if connection.status != 200 or not is_aggregated(media_type):
-            raise ValueError(f"status {connection.status}, {media_type}")
-        return read_aggregated(body)
+        REROUTED.add((str(connection.status), "", "", ""))
+        document = await read_document(connection)
+        if document.status != 200 or not is_aggregated(document.media_type):
+            raise ValueError(f"status {document.status}, {document.media_type}")
+        return read_aggregated(document.body)
 
 
 def _holder(lease: Object) -> str | None:
