@@ -34,7 +34,8 @@ def aggregated_media_type(request: Request) -> str | None:
 def wants_no_peers(request: Request) -> bool:
     """Return whether the client requests the aggregated format without the resources of peers, `profile=nopeer`."""
     header = request.header(b"accept")
-    return "nopeer" in header and (_clause((header, names_cbor(header))) or _NO_CLAUSE).profile == "nopeer"
+    clause = _clause((header, names_cbor(header))) if "nopeer" in header else None
+    return clause is not None and clause.profile == "nopeer"
 
 
 class _Clause(NamedTuple):
@@ -42,9 +43,6 @@ class _Clause(NamedTuple):
 
     media_type: str
     profile: str
-
-
-_NO_CLAUSE: Final = _Clause("", "")
 
 
 def _aggregated(key: tuple[str, bool]) -> str | None:
