@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from support.server import Server
+from support.waiting import until
 from support.wire import Answer, Client, is_accidental_error
 
 SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45")) / 2
@@ -181,12 +182,18 @@ def quick(server: Server, http2: bool) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def resources(quick: Client) -> list[Resource]:
+    def read() -> dict[str, Answer]:
+        groups = quick("GET", "/apis").json["groups"]
+        roots = ["/api/v1", *(f"/apis/{version['groupVersion']}" for group in groups for version in group["versions"])]
+        return {root: quick("GET", root) for root in roots}
+
+    def are_served(answers: dict[str, Answer]) -> bool:
+        """Return False while a group that another test has just deleted is still listed."""
+        return all(answer.status == 200 for answer in answers.values())
+
     found = []
-    roots = ["/api/v1"] + [
-        f"/apis/{v['groupVersion']}" for g in quick("GET", "/apis").json["groups"] for v in g["versions"]
-    ]
-    for root in roots:
-        listed = quick("GET", root).json["resources"]
+    for root, answer in until(read, are_served, description="all listed group-versions are served").items():
+        listed = answer.json["resources"]
         for entry in listed:
             name = entry["name"]
             if "/" in name:
