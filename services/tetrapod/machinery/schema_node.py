@@ -35,9 +35,9 @@ class SchemaNode:
         map_type: "atomic", "granular" or "".
         patch_merge_key: the field that identifies the elements of a list, such as "name".
         patch_strategy: any of "merge", "replace" and "retainKeys".
-        presence: how Go encodes the field of a built-in type: "" omits an empty or zero value, "*" (pointer) writes it
-            if it was given, "=" always writes it, "0" omits a struct with no field set, "n" writes null for an empty
-            list, map or pointer.
+        presence: when Go writes the field of a built-in type. "" means unless it is empty or zero. "*" (a pointer)
+            means if it was given. "=" means always. "0" means unless it is a struct in which no field is set. "n" means
+            always, with null for an empty list, map or pointer.
         preserve_unknown: x-kubernetes-preserve-unknown-fields.
         validations: the keywords of a CRD schema that validate values (minimum, pattern, anyOf,
             x-kubernetes-validations).

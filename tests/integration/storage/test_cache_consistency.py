@@ -97,7 +97,7 @@ async def test_a_cache_under_writes_equals_the_store(with_history: Backend, root
         await create(storage, *(f"a/{number}-{n}" for n in range(5)))
         await storage.guaranteed_update(f"a/{number}-1", setting(n="1"))
         await storage.delete(f"a/{number}-3")
-    await with_history.put_if(f"{root}/nodes/a", b"{}", 0)  # the last write of the store is no pod
+    await with_history.put_if(f"{root}/nodes/a", b"{}", 0)  # the last write changes another resource
     await counted("success")
     assert (checks("failure"), checks("error")) == (failed, errors)
     await storage.close()

@@ -283,12 +283,12 @@ class _RuleRights:
         """Precompute the data with which `_count` avoids visiting each combination of values.
 
         The lists are those of the granted rule, such as its verbs and its resources. Each value in a list has the set
-        of the held rules that cover it, an integer with a bit for each rule. The results are:
+        of the held rules that cover it, an integer with a bit for each rule. This is computed:
 
-        - for each list, the distinct sets of its values, each with the number of values that have it;
-        - for each list, the union of these sets;
-        - for each list, the intersection of the sets of all values in it and in the lists after it;
-        - for each list, the number of combinations of one value from it and from each list after it.
+        - For each list, the distinct sets of its values, each with the number of values that have it.
+        - For each list, the union of these sets.
+        - For each list, the intersection of the sets of all values in it and in the lists after it.
+        - For each list, the number of combinations of one value from it and from each list after it.
         """
         self._kinds = [
             list(Counter(map(covering.__getitem__, listed)).items())

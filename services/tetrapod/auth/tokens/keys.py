@@ -83,7 +83,7 @@ class KeySource(Protocol):
         ...
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
-        """Return the keys with an ID, or () if there are none; all keys for ""."""
+        """Return the keys with this ID, or () if no key has it. For "" return all keys."""
         ...
 
 
@@ -98,7 +98,7 @@ class StaticKeys:
         self._by_id = {key.id: key for key in keys}
 
     async def find(self, key_id: str) -> Sequence[VerificationKey]:
-        """Return a tuple with the key that has this ID, or () if there is none; all keys for ""."""
+        """Return a tuple of the only key with this ID, or () if no key has it. For "" return all keys."""
         if not key_id:
             return self.keys
         key = self._by_id.get(key_id)

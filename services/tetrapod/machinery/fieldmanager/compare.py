@@ -68,8 +68,8 @@ def same(left: Any, right: Any) -> bool:
 def whole(value: Any, of: Type) -> Branch:
     """Return a field set with a value itself and everything in it; its paths begin at the value.
 
-    It is for a value that only one of the two compared objects has. Of a value that is owned as a whole (atomic) or
-    empty, only the value itself is a member: the result is {}.
+    It is for a value that only one of the two compared objects has. If the value is empty or owned as a whole (atomic),
+    the result is {}: the set has no member but the value itself.
 
     Raises:
         SchemaError: the value has an undeclared field, or a list element without a key.

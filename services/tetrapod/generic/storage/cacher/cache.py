@@ -147,14 +147,14 @@ class Cache:
         undo = self.window.undo(revision)
         if undo is None:
             return None
-        found = self.entries.revisions(first, last)
+        versions = self.entries.revisions(first, last)
         for key, entry in undo.items():
             if first <= key and (last is None or key <= last):
                 if entry is None:
-                    found.pop(key, None)
+                    versions.pop(key, None)
                 else:
-                    found[key] = entry.revision
-        return found
+                    versions[key] = entry.revision
+        return versions
 
     def advance(self, revision: int) -> None:
         """Record that every change up to `revision` has been applied, and wake the waiters for it."""

@@ -34,8 +34,8 @@ class CachingStorageFactory:
         encryption: encryption at rest; None stores plain values.
         scheduling: the limit of events that a watch cache applies in one step of the event loop.
         cached: returns whether reads of a resource are answered by its watch cache; None for all resources.
-        overrides: the stores of built-in resources that are not kept in `backend`, by resource. The resource name `*`
-            stands for all resources of the group that have no store of their own.
+        overrides: the stores of built-in resources that are not kept in `backend`, by resource. A store with the
+            resource name `*` has those resources of the group that are not named individually.
     """
 
     def __init__(
