@@ -157,8 +157,11 @@ class AggregatorService:
     async def _apis(self, request: Request, parts: list[str]) -> Response:
         """Handle `/apis`, `/apis/GROUP`, and paths below a version that are not resources.
 
+        The response is a discovery document for the first two. Paths below a version go to the API server of its
+        APIService, or to the local services, which respond with 404 to unknown ones.
+
         Args:
-            parts: the path, split at slashes.
+            parts: the path, split at slashes; the first part is empty.
         """
         version = parts[3] if len(parts) > 3 else ""
         if version and not parts[2]:  # /apis//apps
@@ -180,7 +183,11 @@ class AggregatorService:
     # --- controllers
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hooks and checks, with upstream's names and in its order, and a shutdown hook."""
+        """Register the post-start hooks that start the controllers, a health check, and hooks that close connections.
+
+        The hooks have upstream's names and order. The check fails until the APIServices that were wanted at the start
+        have been available.
+        """
         lifecycle.paths_known.append(self._informer.synced)
         if self._peers is not None:
             self._peers.register(lifecycle)

@@ -97,6 +97,8 @@ class PeerChecks:
     async def result(self, endpoint: str, name: str) -> str | None:
         """Run one of the service's checks, and return the reason of its failure, or None if it passed.
 
+        If the service cannot be reached or has no such check, the result is a reason too; nothing is raised.
+
         Args:
             endpoint: `healthz`, `livez` or `readyz`.
             name: the name of the check.

@@ -101,7 +101,7 @@ class PeerDiscovery:
         return GroupVersion(gvr.group, gvr.version) in self._exclusion.versions
 
     def serving(self, gvr: GroupVersionResource) -> list[str]:
-        """Return the IDs of the peers that serve a resource."""
+        """Return the IDs of the peers that serve a resource; [] if none does, or if its group-version is excluded."""
         if self.excludes(gvr):
             return []
         gv = GroupVersion(gvr.group, gvr.version)

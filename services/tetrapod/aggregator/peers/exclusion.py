@@ -21,7 +21,9 @@ _DELAY: Final = 0.1
 
 
 class Exclusion:
-    """The excluded group-versions.
+    """Keeps the set of group-versions that are not taken from peers: those of CRDs and of external APIServices.
+
+    A group-version stays in the set for five minutes after its last definition was deleted.
 
     Attributes:
         versions: the group-versions. A change replaces the set.

@@ -54,7 +54,10 @@ def _merge_version(first: Object, second: Object) -> Object:
 
 
 def _merge_resource(first: Object, second: Object) -> Object:
-    """Return the first resource with the verbs and subresources of both, sorted by name."""
+    """Return a copy of the first resource with the verbs and the subresources of both, each sorted by name.
+
+    A subresource that both have is that of the second resource.
+    """
     verbs = sorted({*(first.get("verbs") or ()), *(second.get("verbs") or ())})
     subresources = {
         subresource["subresource"]: subresource

@@ -70,7 +70,10 @@ class PeerProxy:
         return response
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hooks, with upstream's names."""
+        """Register the post-start hooks that follow the identity Leases of peers and fetch their discovery documents.
+
+        The hooks have upstream's names.
+        """
 
         async def start() -> None:
             lifecycle.follow("identity leases of peers", self.peers.leases)

@@ -121,6 +121,10 @@ def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
     Args:
         selector: the label selector, parsed or as text in `rawSelector`; None for no requirements.
         path: the field of the selector, for the error text.
+
+    Returns:
+        the valid requirements, and an error text if others were ignored. A malformed `rawSelector` gives no
+        requirements and an error text; nothing is raised.
     """
     if not selector:
         return ParsedSelector()

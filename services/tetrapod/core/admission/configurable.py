@@ -11,14 +11,22 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 
 
 def event_rate_limit(dependencies: PluginDependencies) -> Plugin:
-    """Create EventRateLimit with the limits of its configuration file."""
+    """Create EventRateLimit with the limits of its configuration file; without a file it limits nothing.
+
+    Raises:
+        ValueError: the file cannot be read or is invalid.
+    """
     from tetrapod.core.admission.event_rate_limit import EventRateLimit, read_limits
 
     return EventRateLimit(read_limits(dependencies.configuration.for_plugin("EventRateLimit")))
 
 
 def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
-    """Create ImagePolicyWebhook, which requires a configuration file."""
+    """Create ImagePolicyWebhook, which requires a configuration file.
+
+    Raises:
+        ValueError: the file is missing, cannot be read or is invalid.
+    """
     from tetrapod.core.admission.image_policy import ImagePolicyWebhook, read_policy
 
     return ImagePolicyWebhook(
@@ -36,7 +44,11 @@ def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
 
 
 def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:
-    """Create PodTolerationRestriction with the tolerations of its configuration file, if there is one."""
+    """Create PodTolerationRestriction with the tolerations of its configuration file, if there is one.
+
+    Raises:
+        ValueError: the file cannot be read or is invalid.
+    """
     from tetrapod.core.admission.pod_toleration_restriction import PodTolerationRestriction, read_tolerations
 
     configured = dependencies.configuration.for_plugin("PodTolerationRestriction")
@@ -47,6 +59,9 @@ def pod_security(dependencies: PluginDependencies) -> Plugin:
     """Create PodSecurity with the defaults and exemptions of its configuration file, if there is one.
 
     Most servers have no such file, so the module that reads it is imported only if needed.
+
+    Raises:
+        ValueError: the file cannot be read or is invalid.
     """
     from tetrapod.core.admission.pod_security import PodSecurity
 
@@ -62,6 +77,9 @@ def resource_quota(dependencies: PluginDependencies) -> Plugin:
     """Create ResourceQuota with the limited resources of its configuration file, if there is one.
 
     Most servers have no such file, so the module that reads it is imported only if needed.
+
+    Raises:
+        ValueError: the file cannot be read or is invalid.
     """
     from tetrapod.core.admission.quota_evaluator import CoreEvaluator
     from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota

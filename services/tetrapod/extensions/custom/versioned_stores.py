@@ -60,7 +60,10 @@ class ByVersion:
         self._versions: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
-        """Return the definition and the store for requests of one version; later calls return the same objects."""
+        """Return the definition and the store for requests of one version; later calls return the same objects.
+
+        The definition must declare the version.
+        """
         served = self._versions.get(version)
         if served is None:
             convert = None if self._converter is None else self._converter.convert

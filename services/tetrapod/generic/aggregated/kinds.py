@@ -60,7 +60,7 @@ class KindStrategy(Strategy):
         self.node: SchemaNode | None = None
 
     def bind(self, kind: Kind) -> None:
-        """Take the schema, the scope and the status subresource from the kind.
+        """Set the schema, the scope and the status subresource of the strategy to those of the kind.
 
         The server calls it once for each kind.
         """

@@ -30,13 +30,17 @@ class EgressSelector:
     """The dialers by type of traffic.
 
     Attributes:
-        dialers: the dialer of each configured type, None for Direct; None as a whole if nothing is configured.
+        dialers: the dialer of each configured type ("cluster", "controlplane" or "etcd"), None for Direct. None as a
+            whole if nothing is configured.
     """
 
     dialers: Mapping[str, Dialer | None] | None = None
 
     def lookup(self, name: str) -> Dialer | None:
-        """Return the dialer for a type of traffic; None to connect directly."""
+        """Return the dialer for a type of traffic ("cluster", "controlplane" or "etcd"), or None to connect directly.
+
+        A type that is not configured is connected directly.
+        """
         return self.dialers.get(name) if self.dialers is not None else None
 
 

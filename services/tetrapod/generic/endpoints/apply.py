@@ -23,7 +23,7 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class ApplyPatching(PatchMechanism):
-    """The patch mechanism of server-side apply.
+    """Computes the new object of a server-side apply request: merges the apply configuration and tracks field managers.
 
     Args:
         scope: the endpoint.
@@ -39,7 +39,11 @@ class ApplyPatching(PatchMechanism):
         self.config, self.duplicates = self._decoded(body)
 
     def _decoded(self, body: bytes) -> tuple[Object, list[str]]:
-        """Return the apply configuration in a body, and the texts of its duplicate fields."""
+        """Return the apply configuration in a body ({} for an empty document), and the texts of its duplicate fields.
+
+        Raises:
+            StatusError: 400, the body cannot be decoded, or is not a map.
+        """
         try:
             decoded = yaml.decode(body)
         except DecodeError as error:

@@ -93,7 +93,12 @@ def _kind_of(obj: Mapping[str, Any], default: GroupVersionKind) -> GroupVersionK
 
 
 def _check_kind(obj: Object, body: bytes) -> None:
-    """Check that a custom object has a kind and an apiVersion."""
+    """Check that a custom object has a kind and an apiVersion.
+
+    Raises:
+        DecodeError: the kind is missing.
+        UnfitBodyError: the apiVersion is missing.
+    """
     api_version, kind = _type_meta(obj)
     if not kind:
         raise DecodeError(f"Object 'Kind' is missing in '{diagnose(body)}'")
@@ -102,7 +107,11 @@ def _check_kind(obj: Object, body: bytes) -> None:
 
 
 def _check_type_meta(obj: Object, body: bytes) -> None:
-    """Check that the apiVersion and the kind of a built-in object are strings, in the order of the body."""
+    """Check that the apiVersion and the kind of a built-in object are strings or null.
+
+    Raises:
+        DecodeError: one is not; if both are not, the text is about the first in the body.
+    """
     for name, value in obj.items():
         if name in _TYPE_META and not isinstance(value, str | None):
             found = _type_name(value, body)

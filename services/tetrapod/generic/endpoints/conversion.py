@@ -67,6 +67,9 @@ class Conversion:
 
         Entries that have been converted before are skipped. If the resource has no conversion webhook, do nothing.
         Afterwards `bytes`, `object` and `peek` work without waiting.
+
+        Raises:
+            StatusError: 500, the webhook failed; no result is cached.
         """
         if self._convert_many is None:
             return
@@ -138,13 +141,21 @@ class Conversion:
         return obj
 
     async def from_stored(self, obj: Object) -> Object:
-        """Convert an object from the storage version to this version. The argument may be modified."""
+        """Convert an object from the storage version to this version. The argument may be modified.
+
+        Raises:
+            StatusError: 500, the resource has a conversion webhook, and it failed.
+        """
         if self._convert_many is not None:
             return (await self._convert_many([obj], self.version))[0]
         return self._convert_object(obj)
 
     async def to_stored(self, obj: Object) -> Object:
-        """Convert an object from this version to the storage version. The argument may be modified."""
+        """Convert an object from this version to the storage version. The argument may be modified.
+
+        Raises:
+            StatusError: 500, the resource has a conversion webhook, and it failed.
+        """
         if self.identity:
             return obj
         if self._convert_many is not None:

@@ -201,11 +201,13 @@ def of_resource(
 def _converter(
     definition: ResourceDefinition, version: str, versions: Mapping[str, str]
 ) -> Callable[[Object, str], Object]:
-    """Return a function that returns a copy of an object in another served apiVersion.
+    """Return a function that copies an object and converts the copy to another served apiVersion, its second argument.
+
+    The function raises KeyError for an apiVersion that is not served, and StatusError if a conversion webhook fails.
 
     Args:
         version: the version of the endpoint's requests.
-        versions: the served versions by apiVersion.
+        versions: the name of each served version (`v1`) by its apiVersion (`apps/v1`).
     """
     stored = Conversion(definition, version).stored
 

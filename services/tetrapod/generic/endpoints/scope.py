@@ -70,7 +70,7 @@ class Scope:
 
     @property
     def store(self) -> Store:
-        """The store of the resource. Only for endpoints whose resource has storage."""
+        """The store of the resource. It must not be read for a resource without storage: that is an AssertionError."""
         assert self.installed_store is not None  # handlers of a Rest do not use the store
         return self.installed_store
 

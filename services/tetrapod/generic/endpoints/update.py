@@ -115,11 +115,16 @@ class Writing:
         apply.
 
         Args:
-            revise: computes the new object; called again if another write came first.
+            revise: computes the object to store from the stored one (None: it does not exist), both in the request's
+                version; called again if another write came first.
             accepted: the media type and the form of the response.
             preconditions: the uid and resourceVersion that the stored object must have.
             force_create: create the object if it does not exist, regardless of the strategy.
             applies: whether this is server-side apply.
+
+        Raises:
+            StatusError: the object does not exist (404), was changed (409), is rejected by admission, is invalid (422),
+                or is too large for the store (500).
         """
         scope = self.scope
         if scope.rest is not None:

@@ -251,7 +251,8 @@ class _Serving:
     async def _send(self, frames: list[bytes]) -> bool:
         """Write frames (encoded events), compressing them only for this watch.
 
-        Return False if the watch must end: the frames contain an error instead of an event that could not be encoded.
+        Return False if the watch must end, because events cannot be encoded in the form that the client accepts; else
+        True.
         """
         return self._write(
             frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames
@@ -265,7 +266,8 @@ class _Serving:
             written: the bytes to send: the frames, or their compressed blocks.
 
         Returns:
-            False if the watch must end: the frames contain an error instead of an event that could not be encoded.
+            False if the watch must end, because events cannot be encoded in the form that the client accepts; else
+            True.
         """
         if self._separate:
             return self._write_separately(frames)
@@ -297,8 +299,8 @@ _HEADS: Final = {
 class Frames:
     """Encodes the events of one watch as JSON lines, in the accepted form (the object, Table or PartialObjectMetadata).
 
-    An encoded event is called a frame. `impossible` is True if events cannot be encoded in that form. `asynchronous` is
-    True if a webhook converts the objects.
+    An encoded event is called a frame. `impossible` is True if the accepted form is that of a list, in which no object
+    can be encoded: the watch then ends at its first event. `asynchronous` is True if a webhook converts the objects.
 
     Args:
         scope: the endpoint.

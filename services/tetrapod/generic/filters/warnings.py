@@ -38,7 +38,11 @@ def with_warnings(handler: Handler) -> Handler:
 
 
 def warning_headers(texts: list[str]) -> HeaderList:
-    """Return the Warning headers for these texts, distinct and truncated as the module describes."""
+    """Return a Warning header for each distinct text, in order. Texts with control characters are left out.
+
+    If the texts have more than 4,096 characters together, each is truncated to 256 characters, and those beyond the
+    limit are left out.
+    """
     distinct = list(dict.fromkeys(text for text in texts if text))
     total = 0
     for index, text in enumerate(distinct):

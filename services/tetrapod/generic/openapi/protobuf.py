@@ -110,7 +110,8 @@ def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
     """Return the encoder of a message, which omits members that are not in the table.
 
     Args:
-        table: the fields; a function that returns them if the message contains itself.
+        table: the number and the encoder of each field, by the name of its JSON member; a function that returns them if
+            the message contains itself.
         extension: the number of the field for `x-…` members; 0 omits them.
     """
 
@@ -123,7 +124,10 @@ def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
 def body(table: Table, extension: int, value: Any) -> bytes:
     """Return the fields of a message, without the field number and length of the message itself.
 
-    `table` and `extension` are as for `message`.
+    Args:
+        table: the number and the encoder of each field, by the name of its JSON member.
+        extension: the number of the field for `x-…` members; 0 omits them.
+        value: the message as a JSON object.
     """
     return b"".join(_fields(table, extension, value))
 

@@ -91,7 +91,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def end_request(self) -> None:
-        """Mark the request as completely sent."""
+        """Send the end of the request, after its last part was passed to `send`."""
 
     @abstractmethod
     def fail_request_body(self, error: Exception) -> None:

@@ -41,7 +41,11 @@ class Rest:
         """
 
     async def get(self, ctx: Context, name: str) -> Object:
-        """Return the object with this name, in the version of the request."""
+        """Return the object with this name, in the version of the request.
+
+        Raises:
+            StatusError: 404, it does not exist.
+        """
         raise NotImplementedError
 
     async def list(self, ctx: Context, options: Any) -> Object:

@@ -138,7 +138,7 @@ class BackendWatch(Protocol):
     async def __anext__(self) -> WatchBatch: ...
 
     def next_if_ready(self) -> WatchBatch | None:
-        """Return and consume the next batch if it is available without waiting, else None."""
+        """Return and consume the next batch if it is available without waiting, else None. It raises no errors."""
         ...
 
     @property

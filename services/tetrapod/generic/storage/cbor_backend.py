@@ -15,7 +15,11 @@ from tetrapod.machinery.json_pieces import loads
 
 
 class CborBackend(TransformingBackend):
-    """A wrapper of the store that stores the objects of one resource as CBOR; implements `Backend`."""
+    """A `Backend` that stores the objects of one resource as CBOR in another one, and returns them as JSON.
+
+    A stored value that is not CBOR is returned unchanged, as a `StaleKeyValue`. CBOR that cannot be decoded is returned
+    unchanged, as an ordinary `KeyValue`.
+    """
 
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         if not kv.value.startswith(cbor.MAGIC):

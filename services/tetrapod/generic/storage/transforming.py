@@ -33,11 +33,19 @@ class TransformingBackend(ForwardingBackend):
         self.history = self._transformed_history
 
     async def _from_store(self, kv: KeyValue) -> KeyValue:
-        """Return a stored key with the value that callers see, a `StaleKeyValue` if it must be rewritten."""
+        """Return a stored key with the value that callers see, a `StaleKeyValue` if it must be rewritten.
+
+        Raises:
+            NotTransformable: the value cannot be decrypted.
+        """
         raise NotImplementedError
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
-        """Return the value to store for one that a caller writes."""
+        """Return the value to store for one that a caller writes.
+
+        Raises:
+            CannotEncrypt: the value cannot be encrypted.
+        """
         raise NotImplementedError
 
     async def close(self) -> None:

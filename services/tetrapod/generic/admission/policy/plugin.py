@@ -57,10 +57,12 @@ class Invocation(NamedTuple, Generic[E]):
 
 
 class PolicyPlugin(Plugin, Generic[E]):
-    """The base class of both policy plugins. `E` is the type of a compiled policy.
+    """The base class of both policy plugins: finds the policies, bindings and parameters for a request.
+
+    `E` is the type of a compiled policy. A subclass defines `admit` or `validate`, which evaluates `invocations`.
 
     Args:
-        dependencies: the objects that plugins use.
+        dependencies: the storages, the client, the authorizer and the configuration that the plugin uses.
         source: the policies of the API.
     """
 

@@ -60,7 +60,9 @@ def _hooks_in(manifests: Manifests) -> list[Hook]:
 
 
 class WebhookPlugin(Plugin):
-    """The base class of the two webhook plugins.
+    """The base class of the two webhook plugins: finds the webhooks for a request and calls them.
+
+    A subclass defines `admit` or `validate`, which uses the responses.
 
     Attributes:
         phase: the label in upstream's metrics: "admit" or "validating".

@@ -19,7 +19,7 @@ C = TypeVar("C")
 
 
 class Http2Sessions:
-    """The HTTP/2 connections of one pool."""
+    """Keeps the HTTP/2 connections of one pool, so that requests to an endpoint share them."""
 
     def __init__(self) -> None:
         self._open: dict[Endpoint, list[Http2Connection]] = {}

@@ -273,10 +273,14 @@ class Lister:
         return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
-        """Read the query's keys from `start` on, in pages at one revision. At least one page is returned.
+        """Yield the query's keys from `start` on, in pages at one revision; at least one page, which may be empty.
 
         The first page has the size of the query's limit. Later ones are larger, because a selector may match little (as
         upstream).
+
+        Raises:
+            TooOldResourceVersion: the revision has been compacted.
+            TooLargeResourceVersion: the store has not reached the revision.
         """
         low = self._prefix + max(query.prefix, start)
         high = self._prefix + query.prefix + "\0" if query.single else prefix_end(self._prefix + query.prefix)

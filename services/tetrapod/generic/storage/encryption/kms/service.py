@@ -48,7 +48,7 @@ class KmsService:
         self._channel = WaitingChannel(socket_path(endpoint))
 
     async def status(self) -> pb.StatusResponse:
-        """Return the plugin's health, version and current key ID."""
+        """Return the plugin's health, version and current key ID. Raises TransformError if the call fails."""
         return await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
 
     async def encrypt(self, uid: str, plaintext: bytes) -> pb.EncryptResponse:
@@ -56,6 +56,10 @@ class KmsService:
 
         Args:
             uid: identifies the call in the plugin's logs.
+            plaintext: the seed.
+
+        Raises:
+            TransformError: the call failed.
         """
         return await self._call("Encrypt", pb.EncryptRequest(plaintext=plaintext, uid=uid), pb.EncryptResponse)
 
@@ -65,6 +69,9 @@ class KmsService:
         Args:
             uid: identifies the call in the plugin's logs.
             encrypted: the stored message, whose data is not used.
+
+        Raises:
+            TransformError: the call failed.
         """
         request = pb.DecryptRequest(
             ciphertext=encrypted.encryptedDEKSource, uid=uid, key_id=encrypted.keyID, annotations=encrypted.annotations
