@@ -108,7 +108,8 @@ class PeerService:
         The spans that the service returns in a header of its response are added to the trace, as children of that span.
 
         Raises:
-            BackendError, Unsendable: see `forward`.
+            BackendError: the service cannot be reached, or its response is malformed.
+            Unsendable: the identity of the user contains characters that headers cannot contain.
         """
         from tetrapod.generic.audit import peer_audit
 

@@ -116,7 +116,9 @@ async def check_early(backend: Backend, overrides: StorageOverrides) -> None:
 
 
 async def check_stores(backend: Backend, overrides: StorageOverrides) -> None:
-    """Check, before anything is written, that this server can use its stores.
+    """Check, before anything is written, that each etcd store of this server has the members of one cluster only.
+
+    Members that do not respond are ignored.
 
     Args:
         backend: the default store.
@@ -124,7 +126,6 @@ async def check_stores(backend: Backend, overrides: StorageOverrides) -> None:
 
     Raises:
         CannotOpen: the etcd members belong to several clusters.
-        Unavailable: the store does not respond.
     """
     await _check_store(backend, "--etcd-servers")
     for store in overrides.stores:
@@ -132,7 +133,11 @@ async def check_stores(backend: Backend, overrides: StorageOverrides) -> None:
 
 
 async def _check_store(backend: Backend, flag: str) -> None:
-    """Check that this server can use a store. `flag` names the store in errors; see `check_stores`."""
+    """Check that the members of a store belong to one etcd cluster; a store without members passes.
+
+    Raises:
+        CannotOpen: they belong to several clusters. The text begins with `flag`, which names the store.
+    """
     if isinstance(backend, _Checked):
         try:
             await backend.check()

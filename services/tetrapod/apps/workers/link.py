@@ -56,7 +56,7 @@ class WorkerLink:
 
     @property
     def address(self) -> tuple[Any, ...]:
-        """The address of the listening socket."""
+        """The address of the listening socket, as `getsockname` returns it."""
         return self._address
 
     def started(self, stop: Callable[[], None]) -> None:

@@ -65,7 +65,7 @@ def compile_claims(text: str, about: str = "", *, rule: bool = False) -> Express
 
     Args:
         text: the expression.
-        about: see `Expression`.
+        about: the message of a validation rule, or the key of an extra mapping; "" for other expressions.
         rule: whether it must return a bool.
 
     Raises:

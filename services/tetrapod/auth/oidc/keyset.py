@@ -83,7 +83,7 @@ class RemoteKeySet:
     Args:
         fetcher: fetches the keys.
         url: the JWKS URL.
-        report: called after every fetch; see `ReportKeySet`.
+        report: called after every fetch with the body, or with None if no valid key set was received.
         clock: returns seconds since the epoch, because the issuer's Cache-Control headers give the expiry.
     """
 

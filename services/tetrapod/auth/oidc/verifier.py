@@ -157,7 +157,7 @@ async def discover(
         issuer: the URL of the issuer.
         fetcher: sends the requests.
         expected: the audiences and algorithms that the tokens must have.
-        report: called after each fetch of the keys; see `ReportKeySet`.
+        report: called after each fetch of the keys with the body, or with None if no valid key set was received.
 
     Raises:
         FetchError: the document cannot be fetched, names another issuer, or has no JWKS URL.

@@ -234,7 +234,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
-        """Check token requests; see `NodeTokens.check`. Other writes of service accounts pass.
+        """Check that a token request is for a pod of the node and an audience that is allowed. Other writes pass.
 
         Args:
             attributes: the write.
@@ -247,26 +247,28 @@ class NodeRestriction(Plugin):
             await self._tokens.check(attributes, node)
 
     async def certificate_request(self, attributes: Attributes, node: str) -> None:
-        """Check writes of PodCertificateRequests; see `NodeCertificateRequests.check`.
+        """Check that a PodCertificateRequest is for a pod of the node and for a signer that the pod may use.
 
         Args:
             attributes: the write.
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write; 500, an object is missing or its UID differs.
         """
         await self._certificate_requests.check(attributes, node)
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:
-        """Check writes of CertificateSigningRequests; see `check_signing_request`.
+        """Check that a new CertificateSigningRequest for a kubelet signer has the node's user name as common name.
+
+        Requests for other signers and operations other than create pass.
 
         Args:
             attributes: the write.
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         check_signing_request(attributes)
 

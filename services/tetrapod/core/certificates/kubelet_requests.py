@@ -65,7 +65,10 @@ def common_name(request: CertificateSigningRequest) -> str:
 
 
 def alternative_names(request: CertificateSigningRequest) -> dict[str, list[GeneralName]]:
-    """Return the alternative names of a request of the kinds that Go keeps: DNS, Email, IP and URI, in Go's order."""
+    """Return the alternative names of a request by kind: "DNS", "Email", "IP" and "URI", the kinds that Go keeps.
+
+    The dictionary always has all four, in Go's order; a kind without names has [].
+    """
     from cryptography import x509
 
     kinds: dict[str, type[GeneralName]] = {

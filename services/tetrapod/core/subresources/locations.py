@@ -96,13 +96,17 @@ def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = Tr
 async def kubelet_of(
     stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True
 ) -> Endpoint:
-    """Read the node and return the endpoint of its kubelet; see `node_status` and `kubelet_at`.
+    """Read the node and return the endpoint of its kubelet: its first address of the most preferred type, and its port.
 
     Args:
         stores: the stores by resource, among them that of nodes.
+        backends: has the preferred types of addresses, and the TLS configuration for kubelets.
         node: the name of the node.
         asked: the resource of the request, which errors name.
         verify: whether to verify the kubelet's certificate.
+
+    Raises:
+        StatusError: 404, the node does not exist; 500, it has no address of a preferred type.
     """
     return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
 

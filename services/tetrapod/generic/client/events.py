@@ -46,7 +46,16 @@ class EventRecorder:
         await self._record("Warning", regarding, reason, action, note)
 
     async def record_normal(self, regarding: Object, reason: str, action: str, note: str) -> None:
-        """Create a Normal event. All else is as in `record_warning`."""
+        """Create a Normal event about an object.
+
+        If an event with the same reason and note about the object was recorded before, its series is updated instead.
+
+        Args:
+            regarding: the object, with its metadata.
+            reason: why the action was taken.
+            action: what was done.
+            note: the text for people.
+        """
         await self._record("Normal", regarding, reason, action, note)
 
     async def _record(self, kind: str, regarding: Object, reason: str, action: str, note: str) -> None:

@@ -125,5 +125,16 @@ def http_client(
     token: str = "",
     user: UserInfo | None = None,
 ) -> RestClient:
-    """Return a client over HTTPS. The arguments are those of `HttpTransport`; it does not connect yet."""
+    """Return a client over HTTPS. It does not connect yet.
+
+    Args:
+        pool: the connections.
+        url: the base URL of the server.
+        tls: the TLS configuration; None means plain HTTP.
+        user_agent: the User-Agent header of all requests.
+        token_file: a file with the bearer token, which is read again every minute; "" for none.
+        token: the bearer token if `token_file` is empty; "" for none.
+        user: the user for the identity headers, for a server that trusts this process as a front proxy; None for no
+            such headers.
+    """
     return RestClient(HttpTransport(pool, url, tls, token_file=token_file, token=token, user=user), user_agent)

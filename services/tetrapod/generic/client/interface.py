@@ -68,7 +68,15 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        """Yield the events of a watch until the server ends it. The arguments are those of `list`."""
+        """Yield the events of a watch until the server ends it.
+
+        Args:
+            gvr: the resource.
+            namespace: the namespace; "" for all.
+            metadata_only: request PartialObjectMetadata instead of whole objects.
+            only: the fields of each object to decode; the events have no others. None decodes all.
+            query: query parameters, such as `resourceVersion`.
+        """
         ...
 
     async def create(

@@ -54,7 +54,11 @@ class MeasuredDialer(Generic[_C]):
         self._labels, self._connect, self._request = labels, connect, request
 
     async def __call__(self, host: str, port: int) -> socket.socket:
-        """Connect to a server by way of the proxy; see `Dialer`."""
+        """Return a socket that is connected to a server by way of the proxy. The caller closes it.
+
+        Raises:
+            DialError: the proxy or the server cannot be reached.
+        """
         protocol, transport = self._labels
         began, stage = time.perf_counter(), "connect"
         STARTS.add(self._labels)

@@ -75,8 +75,13 @@ class RequestAdmission:
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:
         """Run the mutating plugins and return the resulting object. They may modify `obj`.
 
-        See `attributes` for the arguments. If a plugin makes managedFields invalid, they are restored, with a warning
-        to the client.
+        If a plugin makes managedFields invalid, they are restored, with a warning to the client.
+
+        Args:
+            operation: "CREATE", "UPDATE" or "CONNECT".
+            obj: the new object, or for CONNECT the options object of the connection.
+            old: the stored object; None for CREATE and CONNECT.
+            options: the options object of the request (CreateOptions, …); {} for CONNECT.
 
         Raises:
             StatusError: a plugin rejects the request.
@@ -113,9 +118,16 @@ class RequestAdmission:
             self._request.warnings.append(f"{_UNREADABLE}: {error}")
 
     async def validate(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> None:
-        """Run the validating plugins. See `attributes` for the arguments.
+        """Run the validating plugins.
 
-        Raises StatusError if one rejects the request.
+        Args:
+            operation: "CREATE", "UPDATE", "DELETE" or "CONNECT".
+            obj: the new object, or for CONNECT the options object of the connection; None for a deletion.
+            old: the stored object; None for CREATE and CONNECT.
+            options: the options object of the request (CreateOptions, …); {} for CONNECT.
+
+        Raises:
+            StatusError: a plugin rejects the request.
         """
         chain = self._scope.admission
         if not chain.handles(operation):

@@ -99,7 +99,18 @@ class Decoder:
         return self._schema()
 
     async def decode_any(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-        """Return the object in a body, decoding it in a thread if it is large. See `decode`."""
+        """Return the object in a body, normalized and with defaults, decoding it in a thread if it is large.
+
+        Args:
+            body: the request body.
+            media_type: JSON, YAML, protobuf or CBOR, without parameters.
+            validation: "Ignore", "Warn" (texts about unknown and duplicate fields are added to `warnings`) or "Strict"
+                (they are errors).
+            warnings: receives the texts for Warning headers.
+
+        Raises:
+            StatusError: 400; 422 for a custom object of another kind.
+        """
         return await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:

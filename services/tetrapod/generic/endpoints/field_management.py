@@ -238,7 +238,12 @@ class _CustomScaleFieldManager(EndpointFieldManager):
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
         """Return the merged Scale with updated managedFields, if nothing else changes; otherwise raise an error.
 
-        The arguments are those of `EndpointFieldManager.apply`.
+        Args:
+            live: the stored Scale; None if there is none.
+            config: the apply configuration.
+            manager: the name of the field manager.
+            force: take over fields of other managers instead of raising a conflict.
+            finish: converts the merged Scale to its final form; called with it and whether the apply changed anything.
 
         Raises:
             StatusError: 500 with the text of upstream's converter, before anything is merged if `live` is None or has

@@ -137,7 +137,12 @@ class Tables:
         )
 
     def head(self, metadata: Mapping[str, Any], *, columns: bool = True) -> bytes:
-        """Return the JSON of a Table up to its rows, which the caller appends. See `table` for the arguments."""
+        """Return the JSON of a Table up to its rows, which the caller appends.
+
+        Args:
+            metadata: the metadata of the list.
+            columns: include the column definitions; in a watch only the first Table has them.
+        """
         return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":' % (
             self._version.encode(),
             orjson.dumps(metadata),

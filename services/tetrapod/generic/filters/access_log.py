@@ -45,7 +45,7 @@ def add_duration(request: Request, name: str, seconds: float) -> None:
 
 
 def request_fields(request: Request) -> dict[str, Any]:
-    """Return the fields of the request's access log line; `log` adds the status and the latency."""
+    """Return the fields of the request's access log line, by name; `log` adds the status and the latency."""
     verb = verb_of(request)
     fields: dict[str, Any] = {
         "verb": verb if verb != "other" else request.method,  # "other" is only for metric labels

@@ -101,7 +101,7 @@ class Level:
         return nominal
 
     def update_demand(self) -> None:
-        """Update `highest`, `smoothed` and the metrics from the demand for seats since the last call."""
+        """Compute `highest` and `smoothed` from the demand for seats since the last call, and set their metrics."""
         demand = self.queues.results()
         self.highest = round_seats(demand.highest)
         if demand.duration > 0:

@@ -461,7 +461,7 @@ class QueueSet:
             self._bound(queue)
 
     def _account_departure(self, queue: Queue, ticket: Ticket) -> None:
-        """Update the counts for a ticket that the caller has removed from its queue."""
+        """Reduce the counts of waiting requests and their work by a ticket that the caller has removed from `queue`."""
         queue.remove(ticket)
         if not queue.waiting:
             self._nonempty.discard(queue)

@@ -22,7 +22,7 @@ from typing import Final
 
 
 class ConnectionState(Enum):
-    """The state of a client connection (`HttpProtocol`). The table of the module says when each one ends.
+    """The state of a client connection (`HttpProtocol`), which decides what happens to the bytes that it receives.
 
     Attributes:
         OPEN: received bytes are parsed as requests.

@@ -275,7 +275,7 @@ class _Warnings:
 
 
 def _description(request: Request) -> dict[str, object]:
-    """Return the log fields that name a request, with long texts cut off."""
+    """Return the fields, by name, with which log lines describe a request; long texts are cut off."""
     fields: dict[str, object] = {
         "method": request.method[:SHOWN],
         "path": request.raw_path[:SHOWN],

@@ -134,7 +134,14 @@ class Metric:
 
 
 class Counter(Metric):
-    """A counter: a number for each set of label values. The arguments are those of `Metric`."""
+    """A counter: a number for each set of label values, which only increases.
+
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        among: the list to which the counter is added; None for that of /metrics.
+    """
 
     kind = "counter"
     shows_zero = False

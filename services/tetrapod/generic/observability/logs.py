@@ -27,7 +27,7 @@ _STANDARD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "
 
 
 def extras(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the fields of a log record beyond the standard ones.
+    """Return the fields of a log record beyond the standard ones, by name.
 
     The audit ID and the trace ID of the current request are included.
     """
@@ -114,7 +114,10 @@ def configure(log_format: str, verbosity: int) -> None:
 
 
 def set_verbosity(verbosity: int) -> None:
-    """Set the levels of the loggers to klog's -v, also at run time. See `configure` for the numbers."""
+    """Set the levels of the loggers to klog's -v, also at run time.
+
+    Below 2 only warnings are logged; 2 adds information, 3 the access log, 4 debug messages.
+    """
     level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING
     logging.getLogger().setLevel(level)
     logging.getLogger(ACCESS).setLevel(logging.INFO if verbosity >= 3 else logging.ERROR)

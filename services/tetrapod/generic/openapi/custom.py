@@ -94,7 +94,10 @@ def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> It
 
 @cache
 def _texts(definition: str) -> Mapping[str, str]:
-    """Return the descriptions of apiVersion, kind and metadata of a built-in definition, as far as it has them."""
+    """Return the descriptions of apiVersion, kind and metadata of a built-in definition, by the name of the field.
+
+    A field without a description is left out.
+    """
     return {
         name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")
     }

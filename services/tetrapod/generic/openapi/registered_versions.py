@@ -48,7 +48,10 @@ _OF_SERVERS: Final = {
 
 @cache
 def registered_versions() -> Mapping[str, Sequence[str]]:
-    """Return the versions of each group in the scheme of the server. Do not modify the result."""
+    """Return the versions of each group in the scheme of the server, by the name of the group.
+
+    Do not modify the result.
+    """
     return {group: versions.split() for group, versions in (_VERSIONS | _OF_SERVERS).items()}
 
 

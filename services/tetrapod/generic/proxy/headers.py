@@ -132,7 +132,12 @@ def forwarded_headers(
 def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
     """Return the request headers for a backend that gets no identity headers, in a new list.
 
-    All else is as in `forwarded_headers`.
+    Hop-by-hop headers, Host, framing, and the client's Authorization and identity headers are left out.
+
+    Args:
+        headers: the headers of the client.
+        remote: the client's address, which is appended to X-Forwarded-For; "" for none.
+        audit_id: the Audit-ID header; "" for none.
     """
     return _without(headers, _REPLACED, remote, audit_id)
 

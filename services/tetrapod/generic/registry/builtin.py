@@ -109,7 +109,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
 
 
 def _warnings(group: str, kind: str, versions: Sequence[str]) -> dict[str, str]:
-    """Return the text of the Warning header for each deprecated version of a kind."""
+    """Return the text of the Warning header for each deprecated version of a kind, by the name of the version."""
     texts = {v: deprecation_warning(str(GroupVersion(group, v)), kind, RELEASE) for v in versions}
     return {version: text for version, text in texts.items() if text}
 

@@ -21,7 +21,15 @@ from tetrapod.generic.storage.interface import (
 async def guaranteed_update(
     storage: ResourceStorage, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
 ) -> Entry:
-    """Return the entry that an update would store. See `ResourceStorage.guaranteed_update` for the arguments.
+    """Return the entry that an update would store. Nothing is written.
+
+    Args:
+        storage: the storage of the resource.
+        key: the key of the object.
+        try_update: called with a copy of the stored object and its entry; both are None if the object is absent. It
+            returns the new object, or None to leave the stored one unchanged.
+        preconditions: the uid and resource version that the object must have.
+        allow_absent: whether to call `try_update` if the key does not exist.
 
     Raises:
         KeyNotFound: the key does not exist, and `allow_absent` is not set.

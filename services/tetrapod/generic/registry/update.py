@@ -75,7 +75,21 @@ class _DeletionReady(Exception):
 async def update(
     store: BaseStore, ctx: Context, name: str, transform: Transform, options: UpdateOptions
 ) -> tuple[Entry, bool]:
-    """Update an object. Return the stored entry, and whether it was created. See `Store.update` for the errors."""
+    """Update an object. Return the stored entry, and whether it was created.
+
+    If the update removes the last finalizer of an object that is being deleted, the object is removed.
+
+    Args:
+        store: the store of the resource.
+        ctx: the context of the request.
+        name: the name of the object.
+        transform: returns the object to store; called with a copy of the stored object, or None if it is absent, and
+            again if another write came first.
+        options: the validating admission, preconditions and rules of this update.
+
+    Raises:
+        StatusError: the object is invalid (422), does not exist (404), or was changed in between (409).
+    """
     attempt = _Update(store, ctx, name, transform, options)
     try:
         entry = await attempt.run()
@@ -87,7 +101,9 @@ async def update(
 
 
 class _Update:
-    """One update, with all its attempts. The arguments are those of `update`.
+    """One update with all its attempts: computes and validates the new object from each state that it finds.
+
+    The arguments are those of the function `update`.
 
     Attributes:
         created: whether the last attempt creates the object.

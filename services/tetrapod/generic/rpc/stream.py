@@ -27,7 +27,10 @@ class Carrier(Protocol):
     response_timeout: float
 
     def check_alive(self) -> None:
-        """Check whether the server responds, because a call has waited for `response_timeout` seconds."""
+        """Send a ping if no data has arrived for `response_timeout` seconds, in which a call has waited.
+
+        If it is not answered, the connection ends its repeatable calls.
+        """
         ...
 
     def write(self, data: bytes) -> None:

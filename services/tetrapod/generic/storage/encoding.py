@@ -92,7 +92,9 @@ def respliced(raw: bytes, old: int, new: int) -> bytes:
 
 
 def as_json(stored: bytes) -> bytes:
-    """Return the JSON bytes to store for a stored object in any encoding (JSON, CBOR or protobuf); see `encode`.
+    """Return the JSON bytes to store for a stored object in any encoding: JSON, CBOR or protobuf.
+
+    They lack metadata.resourceVersion and selfLink, as all stored objects.
 
     Raises:
         ValueError: the value cannot be decoded.

@@ -102,7 +102,11 @@ class TransformingBackend(ForwardingBackend):
     async def _transformed_history(
         self, start: str, end: str, first: int, last: int
     ) -> AsyncGenerator[Sequence[BackendEvent], None]:
-        """Yield the transformed history. See `Backend.history`, which this implements."""
+        """Yield the transformed events of [start, end), of the revisions `first` to `last`, inclusive, in batches.
+
+        Raises:
+            Compacted: `first` is older than the history.
+        """
         async for events in self._inner.history(start, end, first, last):
             yield [await self._event(event) for event in events]
 

@@ -200,9 +200,10 @@ class Checker:
         node.name = f".{bare}" if self._local(bare) is not None else bare
 
     def _select(self, node: Select) -> None:
-        """Check the selection of a field.
+        """Set the type of the selection of a field, and check its operand.
 
-        A dotted name of a variable or type is a selection too, and is resolved here.
+        A dotted name of a variable or type is a selection too, and is resolved here. An undeclared field is reported in
+        `problems`.
         """
         name = None if node.test_only else _qualified(node)
         if name is not None and self._local(name.partition(".")[0]) is None:
@@ -252,7 +253,11 @@ class Checker:
         return field_type
 
     def _call(self, node: Call) -> None:
-        """Check a call, whose function may have a dotted name (`optional.of`) that was parsed as a receiver."""
+        """Set the type of a call and check its operands.
+
+        The function may have a dotted name that was parsed as a receiver (`optional.of`). An unknown function, or
+        arguments that match no overload, are reported in `problems`.
+        """
         if node.function == "_?._":
             operand, field = node.args
             assert isinstance(field, Literal)

@@ -102,7 +102,10 @@ class Query:
 
     @property
     def lists(self) -> dict[str, list[str]]:
-        """All values of each parameter, in order. The dictionary is built at first use and must not be modified."""
+        """All values of each parameter, in order, by the decoded name of the parameter.
+
+        The dictionary is built at first use and must not be modified.
+        """
         lists = self._lists
         if lists is None:
             lists = self._lists = {}

@@ -110,7 +110,7 @@ def parse(text: str) -> GoUrl:
 
 
 def query_values(query: str) -> dict[str, list[str]]:
-    """Return all values of each parameter of a raw query, decoded, as URL.Query does.
+    """Return all values of each parameter of a raw query, decoded, by the decoded name, as URL.Query does.
 
     Invalid parameters are ignored.
     """

@@ -83,8 +83,8 @@ def apply(document: Any, operations: Any) -> Any:
         operations: the decoded body of the request.
 
     Raises:
-        StatusError: 400 and 413 as in `parse`; 422 if an operation fails. Like upstream, that error does not tell the
-            cause.
+        StatusError: 400 if the body is not a list of operations, 413 if it has too many, 422 if one fails. Like
+            upstream, the 422 does not tell the cause.
     """
     try:
         return apply_operations(document, parse(operations))

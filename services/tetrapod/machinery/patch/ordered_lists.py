@@ -25,7 +25,7 @@ def identity(value: Any) -> Hashable:
 
 
 def keys_of(values: Iterable[Any]) -> set[Hashable]:
-    """Return the set of the comparison keys of values (see `identity`)."""
+    """Return the set of the keys by which values are compared: 1, 1.0 and true have different keys."""
     return {identity(v) for v in values}
 
 

@@ -159,7 +159,7 @@ class RuleErrors:
         return min(program.cost_estimate().max * times, _MAX)
 
     def _observe(self, at: str, name: str, cost: int) -> None:
-        """Add a cost to the total, and report it if it exceeds the limit of one expression.
+        """Add a cost to the total, and append an error to `errors` if it exceeds the limit of one expression.
 
         The four highest costs of at least 1% of the total limit are kept for `total_errors`.
 

@@ -74,7 +74,8 @@ class Allocation:
         Those that the new object no longer uses are released by `commit`.
 
         Raises:
-            StatusError: as for `create`. A repeated pair of protocol and node port is rejected too.
+            StatusError: an address or port is not available, or a pair of protocol and node port is repeated. The
+                caller must `revert` what was allocated until then.
         """
         spec, old_spec = new["spec"], old.get("spec") or {}
         if not is_unchanged_dual_stack(spec, old_spec):
@@ -102,7 +103,8 @@ class Allocation:
         """Allocate and release cluster IPs for a change of the type or of the number of IP families.
 
         Raises:
-            StatusError: as for `_take_addresses`.
+            StatusError: 422, a requested address is not available or its IPAddress is rejected; 500, no address is
+                free.
 
         Upstream: updateClusterIPs
         """

@@ -39,7 +39,7 @@ def with_read_defaults(obj: Object, default_family: str) -> Object:
 
 
 def _missing(spec: Object, default_family: str) -> dict[str, Any]:
-    """Return the fields that the spec lacks, with their defaults."""
+    """Return the fields clusterIPs, ipFamilies and ipFamilyPolicy that the spec lacks, by name, with their defaults."""
     missing: dict[str, Any] = {}
     ip, ips = spec.get("clusterIP"), spec.get("clusterIPs") or []
     if ip and isinstance(ip, str) and not ips:

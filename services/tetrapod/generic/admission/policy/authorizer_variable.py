@@ -43,7 +43,7 @@ class AuthorizerVariables:
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
-        """The CEL values of the variables `authorizer` and `authorizer.requestResource`."""
+        """The CEL values of the variables `authorizer` and `authorizer.requestResource`, by these names."""
         attributes = self._attributes
         value = AuthorizerValue(self._decide, attributes.user, _service_account)
         group, _, resource = attributes.resource

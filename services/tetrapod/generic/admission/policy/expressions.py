@@ -106,8 +106,8 @@ class Composer:
 
         Args:
             returns: the types that it may evaluate to.
-            authorizer: see `admission_environment`.
-            patch_types: see `admission_environment`.
+            authorizer: whether it may use the variable `authorizer`; message expressions may not.
+            patch_types: whether it may construct `Object` and `JSONPatch`, as mutations do.
         """
         return compile_expression(self._environment(authorizer, patch_types), expression, returns)
 

@@ -50,7 +50,10 @@ class Sender(Protocol):
         ...
 
     def blocked(self, now: float) -> None:
-        """Record that the pending data cannot be sent now. `now` is the time of the event loop in seconds."""
+        """Note that the pending data cannot be sent now: a client that reads nothing for long may be disconnected.
+
+        `now` is the time of the event loop in seconds.
+        """
         ...
 
 

@@ -24,12 +24,12 @@ from typing import Final
 
 
 class SessionState(Enum):
-    """The state of an HTTP/2 connection. The table of the module says when each one ends.
+    """The state of an HTTP/2 connection, which decides what happens to the frames that it receives.
 
     Attributes:
         PREFACE: the first bytes must be the client's preface and its SETTINGS.
         SERVING: received frames are processed.
-        DRAINING: GOAWAY was sent: frames are processed, but new streams are ignored.
+        DRAINING: GOAWAY was sent: frames are processed, but new streams are ignored. It ends with the last stream.
         CLOSED: received frames are dropped, and nothing more is written.
     """
 
@@ -40,7 +40,7 @@ class SessionState(Enum):
 
 
 class StreamState(Enum):
-    """The state of a stream. The table of the module says when each one ends.
+    """The state of an HTTP/2 stream: which of the client and the server may still send on it.
 
     Attributes:
         OPEN: the client may send the body of its request.

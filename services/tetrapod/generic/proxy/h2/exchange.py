@@ -118,7 +118,15 @@ class Http2Exchange(Exchange):
     # --- the response
 
     def on_headers(self, fields: HeaderList, *, last: bool) -> None:
-        """Handle a header list of the server: of an informational response, of the response, or its trailers."""
+        """Handle a header list of the server: of an informational response, of the response, or its trailers.
+
+        Informational responses are ignored. For the response, `status` and `headers` are set. A malformed list ends the
+        exchange with an error.
+
+        Args:
+            fields: the decoded header list.
+            last: whether the stream ends with it.
+        """
         try:
             if self.status:
                 if not last:

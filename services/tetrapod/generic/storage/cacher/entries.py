@@ -81,7 +81,7 @@ class Entries:
         return low, bisect_left(self._keys, prefix_end(prefix)) if prefix else len(self._keys)
 
     def revisions(self, first: str, last: str | None) -> dict[str, int]:
-        """Return the resource versions of the entries from key `first` to `last` (included; None: to the end)."""
+        """Return the resource versions, by key, of the entries from key `first` to `last` (included; None: the end)."""
         keys = self._keys
         high = len(keys) if last is None else bisect_right(keys, last)
         return {key: self._by_key[key].revision for key in keys[bisect_left(keys, first) : high]}

@@ -78,7 +78,14 @@ class Lister:
         self._freshness = freshness
 
     async def list(self, query: ListQuery) -> ListPage:
-        """Return one page of a list. See `ResourceStorage.list` for the errors."""
+        """Return one page of a list.
+
+        Raises:
+            TooOldResourceVersion: the version or continue token has been compacted.
+            TooLargeResourceVersion: the version was not reached in time.
+            ValueError: the version or token is malformed.
+            Unavailable: the store does not answer.
+        """
         if query.continue_token:
             continuation = continue_token.decode(query.continue_token)
             if not query.single:  # for a single object there is nothing to continue

@@ -71,7 +71,17 @@ class Writer:
         self._writes_in_progress: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
     async def create(self, key: str, obj: Object, ttl: int, *, large: bool = False) -> Entry:
-        """Store a new object and return its entry. Raises KeyExists if the key exists. See `ResourceStorage.create`."""
+        """Store a new object and return its entry. `obj` is not modified.
+
+        Args:
+            key: the key, relative to the resource's prefix.
+            obj: the object.
+            ttl: seconds after which the store deletes the object; 0 means never.
+            large: whether to encode the object in a thread, because encoding it would block the event loop.
+
+        Raises:
+            KeyExists: the key exists.
+        """
         value = await in_thread(self._encode, obj, dumps) if large else self._encode(obj)
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
@@ -89,7 +99,17 @@ class Writer:
     ) -> Entry:
         """Apply `try_update` to the stored object and write the result, retrying on conflicts. Return the stored entry.
 
-        See `ResourceStorage.guaranteed_update` for the arguments and errors.
+        Args:
+            key: the key, relative to the resource's prefix.
+            try_update: called with a copy of the stored object and its entry; both are None if the object is absent. It
+                returns the new object, or None to leave the stored one unchanged.
+            preconditions: checked against each state before `try_update` is called.
+            allow_absent: whether to call `try_update` if the key does not exist, in order to create it.
+
+        Raises:
+            KeyNotFound: the key does not exist, and `allow_absent` is not set or `try_update` returned None.
+            PreconditionFailed: a precondition does not hold.
+            Exception: an exception of `try_update` for the current state.
         """
         state = await self._base_state(key)
         while True:
@@ -193,7 +213,15 @@ class Writer:
     ) -> Entry:
         """Delete an object and return its last state with the resource version of its deletion.
 
-        See `ResourceStorage.delete` for the arguments and errors.
+        Args:
+            key: the key, relative to the resource's prefix.
+            preconditions: the uid and resource version that the object must have.
+            validate: called with the object before the deletion, again if it changes; it may raise to reject the
+                deletion. None for no check.
+
+        Raises:
+            KeyNotFound: the key does not exist.
+            PreconditionFailed: a precondition does not hold.
         """
         state = await self._base_state(key)
         while True:

@@ -171,7 +171,13 @@ class Stream:
     def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
         """Request a watch on this stream and return it at once; `EtcdWatch.created` is its confirmation.
 
-        The arguments are those of `Backend.watch`. The caller ends the watch by `cancel`.
+        The caller ends the watch by `cancel`.
+
+        Args:
+            start: the first key of the range.
+            end: the key after the range.
+            from_revision: the first revision to return; 0 means from now on.
+            previous: whether events include the previous value.
         """
         watch = EtcdWatch(self, next(self._ids), from_revision)
         self.watches[watch.id] = watch
@@ -263,7 +269,11 @@ class WatchStream:
     async def watch(self, start: str, end: str, from_revision: int, *, previous: bool) -> AsyncIterator[EtcdWatch]:
         """Open a watch on the shared stream for the duration of the context.
 
-        The arguments are those of `Backend.watch`.
+        Args:
+            start: the first key of the range.
+            end: the key after the range.
+            from_revision: the first revision to return; 0 means from now on.
+            previous: whether events include the previous value.
 
         Raises:
             Unavailable: etcd did not confirm the watch in time.

@@ -72,7 +72,12 @@ class Housekeeping:
             self.schedule_expiry(following)
 
     async def compact(self, revision: int) -> None:
-        """Discard the history before `revision`, in several transactions. See `Backend.compact` for the errors."""
+        """Discard the history before `revision`, in several transactions.
+
+        Raises:
+            Compacted: this or a later revision has been compacted before.
+            FutureRevision: `revision` has not been reached.
+        """
         while await self._writer.submit(lambda t: t.compact(revision, SWEEP)):
             pass
 

@@ -47,7 +47,15 @@ class Transaction:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
-        """Write the value if the key's revision is `expected` (0: the key is absent). See `Backend.put_if`.
+        """Write the value if the key's revision is `expected` (0: the key is absent).
+
+        Otherwise nothing is written, and the result has the stored value.
+
+        Args:
+            key: the key.
+            value: the new value.
+            expected: the revision of the last write of the key.
+            lease: the ID of the lease at whose end the key is deleted; 0 for none.
 
         Raises:
             LeaseNotFound: `lease` is not 0 and does not exist.
@@ -68,7 +76,10 @@ class Transaction:
         return WriteResult(True, revision, None)
 
     def delete(self, key: str, expected: int) -> WriteResult:
-        """Delete the key if it exists and its revision is `expected`. See `Backend.delete_if`."""
+        """Delete the key if it exists and its revision is `expected`. Otherwise return a failed result.
+
+        A failed result has the stored value, or None for an absent key.
+        """
         current_revision, created, lease = self._current(key)
         if current_revision != expected or not current_revision:
             return WriteResult(False, self.revision, reading.get(self._connection, key))

@@ -135,7 +135,13 @@ class WatchHub:
         self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
-        """Open a watch of the keys in `span` (start, end), which the caller ends by `remove`. See `Backend.watch`."""
+        """Open a watch of the keys in `span` (start, end), which the caller ends by `remove`.
+
+        Args:
+            span: the first key of the range, and the key after it.
+            from_revision: the first revision to return; 0 means from now on.
+            previous: whether events include the previous value.
+        """
         watch = SqliteWatch(self, span, from_revision, previous)
         self._watches_like(watch).append(watch)
         self._want_previous += previous
