@@ -99,7 +99,12 @@ class AvailabilityController:
             self.remote.add(key)
 
     async def reconcile_local(self, name: str) -> None:
-        """Set the condition Available of a local APIService. An unknown or external one is ignored."""
+        """Set the condition Available of a local APIService. An unknown or external one is ignored.
+
+        Raises:
+            StatusError: the write failed. A concurrent change or deletion is ignored.
+            Unavailable: the API server cannot be reached.
+        """
         obj = self._records.get(name)
         if obj is not None and service_of(obj) is None:
             await self._write(obj, local_condition())

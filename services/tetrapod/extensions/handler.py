@@ -78,6 +78,10 @@ class CustomResourceHandler:
         """Return the definition that serves the path of a request, or None.
 
         If the local copy does not have it, the storage is read, because another replica may have created it.
+
+        Raises:
+            Unavailable: the storage does not answer.
+            ValueError, KeyError: the stored object is not a definition.
         """
         name = f"{info.resource}.{info.api_group}"
         crd = self._crds.get(name)

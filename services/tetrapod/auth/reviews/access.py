@@ -97,9 +97,14 @@ class SelfSubjectAccessReviews(Rest):
 async def with_status(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
     """Ask the authorizer about the review, and return a copy of the review with its status.
 
+    Errors of the evaluation, and selectors that could not be parsed, are in `status.evaluationError`.
+
     Args:
         obj: the validated review.
         user: the user to ask about.
+
+    Raises:
+        StatusError: 503, a service that the decision depends on is unavailable.
     """
     attributes, errors = await offloaded(ctx.large, attributes_of, obj["spec"], user)
     result = await authorizer.authorize(attributes)

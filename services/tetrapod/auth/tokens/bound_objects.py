@@ -39,6 +39,9 @@ class Objects:
             namespace: the namespace; ignored for cluster-scoped kinds.
             name: the name.
             uid: if not "", a cached object with another uid counts as stale, and storage is read.
+
+        Raises:
+            Unavailable: the storage does not answer.
         """
         storage = self._storage.resource(config)
         key = f"{namespace}/{name}" if config.namespaced else name

@@ -50,7 +50,11 @@ class _Cleaner:
         await every(self._period, self.name, self.clean)
 
     async def clean(self) -> None:
-        """List all requests once and delete those for which `is_over` returns True."""
+        """List all requests once and delete those for which `is_over` returns True.
+
+        Raises:
+            StatusError, Unavailable: the requests cannot be listed. An error response to a deletion is logged instead.
+        """
         page = await self._client.list(self.gvr)
         for request in page.get("items") or ():
             if self.is_over(request, self._clock()):

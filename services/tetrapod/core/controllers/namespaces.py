@@ -78,7 +78,13 @@ class NamespaceController:
         await self._finalize(name)
 
     async def _empty(self, name: str, namespace: Object) -> DeletionOutcome:
-        """Try once to delete all objects of the namespace, pods first, and return what remains."""
+        """Try once to delete all objects of the namespace, pods first, and return what remains.
+
+        Error responses to deletions are in the result.
+
+        Raises:
+            Unavailable: the server did not respond.
+        """
         discovered = await discover(self._client)
         outcome = DeletionOutcome(discovered)
         # Pods first: the objects that they use should outlive them.

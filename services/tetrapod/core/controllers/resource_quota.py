@@ -101,6 +101,9 @@ class ResourceQuotaController:
 
         Returns:
             None if no server serves it in namespaces; the next call looks again.
+
+        Raises:
+            Unavailable: discovery did not respond.
         """
         if self._watched.get(resource) is None:
             discovered = await discover(self._client)

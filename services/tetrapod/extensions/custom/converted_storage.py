@@ -150,6 +150,9 @@ class ConvertedStorage(ForwardingStorage):
         Args:
             obj: the object, in the version of the request.
             large: whether to encode and prune the object in a thread, because that would block the event loop.
+
+        Raises:
+            StatusError: 500, the webhook failed, or it returned an embedded resource with malformed metadata.
         """
         converted = await self._convert([obj], self._stored, large=large)
         await offloaded(large, _settle, converted, self._codec.prune_for_storage)
@@ -177,6 +180,9 @@ class ConvertedStorage(ForwardingStorage):
         """Return the entries in the version of the requests, with None for those that do not match the predicate.
 
         The predicate applies to the converted object, because a webhook may change labels too.
+
+        Raises:
+            StatusError: 500, an object could not be converted.
         """
         candidates = (
             entries

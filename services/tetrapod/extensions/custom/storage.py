@@ -205,6 +205,6 @@ class CurrentStorage(ForwardingStorage):
 
 
 async def revision_now(storage: ResourceStorage) -> int:
-    """Return the current revision of the storage, by listing a prefix without objects."""
+    """Return the current revision of the storage, by listing a prefix without objects. Raises Unavailable."""
     page = await storage.list(ListQuery(prefix=_NOWHERE))
     return int(page.resource_version)

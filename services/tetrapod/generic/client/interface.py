@@ -56,6 +56,10 @@ class Client(Protocol):
             metadata_only: request a PartialObjectMetadataList instead.
             only: the fields of each object to decode; the result has no others. None decodes all.
             query: query parameters, such as `labelSelector`.
+
+        Raises:
+            StatusError: the server returned an error.
+            Unavailable: the server cannot be reached.
         """
         ...
 
@@ -76,6 +80,10 @@ class Client(Protocol):
             metadata_only: request PartialObjectMetadata instead of whole objects.
             only: the fields of each object to decode; the events have no others. None decodes all.
             query: query parameters, such as `resourceVersion`.
+
+        Raises:
+            StatusError: the server rejected the watch. An error in a watch that has begun is an event of type ERROR.
+            Unavailable: the server cannot be reached, or the connection broke.
         """
         ...
 
@@ -115,6 +123,10 @@ class Client(Protocol):
             type: merge, json, strategic or apply.
             subresource: the subresource; "" for the object itself.
             query: query parameters, such as `fieldManager`.
+
+        Raises:
+            StatusError: the server returned an error, such as a 404 or 409.
+            Unavailable: the server cannot be reached.
         """
         ...
 

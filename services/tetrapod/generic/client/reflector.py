@@ -142,6 +142,10 @@ class Reflector(ABC):
 
         Returns:
             The resource version of the list.
+
+        Raises:
+            StatusError: the server returned an error; objects that were stored before remain.
+            Unavailable: the server cannot be reached.
         """
         missing, version = set(self._stored_keys()), ""
         async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):

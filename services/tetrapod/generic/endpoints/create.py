@@ -83,7 +83,12 @@ class _Creation:
     accepted: Accepted
 
     async def store(self, obj: Object) -> Response:
-        """Run admission for the object, store it, and return the response."""
+        """Run admission for the object, store it, and return the response.
+
+        Raises:
+            StatusError: the object is rejected by admission (403), invalid (422) or too large, or its name exists
+                (409).
+        """
         scope = self.scope
         admission = RequestAdmission(scope, self.request, self.context, obj["metadata"].get("name") or "")
         obj = await self._admit(admission, await scope.representation.conversion.to_stored(obj))
@@ -99,6 +104,9 @@ class _Creation:
         """Store the object.
 
         If it exceeds the store's size limit, try again without managed fields, which can be large.
+
+        Raises:
+            StatusError: the object is invalid (422), its name exists (409), or it is too large even then (500).
         """
         try:
             return await self.scope.store.create(self.context, obj, validate=validate)
@@ -111,6 +119,9 @@ class _Creation:
 
         The handler is that of a review or of a subresource; for a subresource, the name in the path is that of its
         parent.
+
+        Raises:
+            StatusError: the rejection of a plugin or of the handler.
         """
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None

@@ -155,10 +155,10 @@ class SubresourceHandler:
 
 @traced(span_of, span_attributes)
 async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
-    """Call `verb`, the function of the verb, and return its response.
+    """Call `verb`, the function of the verb, and return its response. Errors of `verb` are passed on.
 
     If the request is audited, record the object in the response. Objects that `Context.discard` collected are
-    deallocated afterwards.
+    deallocated afterwards, also after an error.
     """
     try:
         response = await verb(scope, request)

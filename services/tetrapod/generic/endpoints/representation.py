@@ -90,7 +90,11 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
-        """Return the response with one stored object, encoded as negotiated."""
+        """Return the response with one stored object, encoded as negotiated.
+
+        Raises:
+            StatusError: 406, the negotiated form does not suit one object; 500, the conversion webhook failed.
+        """
         conversion = self.conversion
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
             return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
@@ -173,7 +177,11 @@ class Representation:
 
     @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
-        """Return the response with a page of a list, encoded as negotiated; from 128 KiB on it is streamed."""
+        """Return the response with a page of a list, encoded as negotiated; from 128 KiB on it is streamed.
+
+        Raises:
+            StatusError: 406, the negotiated form does not suit a list; 500, the conversion webhook failed.
+        """
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
         if page.continue_token:

@@ -176,6 +176,9 @@ class _Checks:
 
         A service account without requested groups gets those of service accounts. A node gets system:nodes, but not in
         the legacy mode.
+
+        Raises:
+            StatusError: 403, the requestor may not impersonate the name.
         """
         account = split_username(target.name)
         if account is not None:

@@ -150,7 +150,7 @@ class HttpServer:
         task.add_done_callback(self._accepting.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
-        """Start the protocol of a connection. A failed handshake is reported as for a listening socket."""
+        """Start the protocol of a connection. A failed TLS handshake closes the connection and is not raised."""
         ssl = self._server.config.ssl if connection.family != socket.AF_UNIX else None
         with contextlib.suppress(Exception):
             await asyncio.get_running_loop().connect_accepted_socket(self._make_connection, connection, ssl=ssl)

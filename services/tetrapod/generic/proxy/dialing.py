@@ -220,7 +220,11 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
 
 
 async def _fetch_certificate(endpoint: Endpoint, dialer: Dialer | None) -> bytes | None:
-    """Return the certificate of the backend as DER, without verifying it; None if the backend sent none."""
+    """Return the certificate of the backend as DER, without verifying it; None if the backend sent none.
+
+    Raises:
+        OSError: connecting or the handshake failed (TimeoutError and ssl.SSLError are such errors).
+    """
     context = client_context(
         ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else "")
     )

@@ -238,6 +238,9 @@ class BackendPool:
             endpoint: the endpoint.
             new: whether to make a new connection in any case. Otherwise an existing HTTP/2 connection may be returned.
             shared: whether to offer HTTP/2 to the server.
+
+        Raises:
+            BackendError: connecting failed.
         """
         if not shared or not endpoint.permits_http2:
             return await self._dial(endpoint, endpoint)
@@ -251,6 +254,9 @@ class BackendPool:
             key: the endpoint under which an idle HTTP/1.1 connection is pooled: the one that callers use, which offers
                 no HTTP/2.
             endpoint: the same endpoint with the versions of HTTP to offer.
+
+        Raises:
+            BackendError: connecting failed.
         """
         connection = await dial(
             endpoint,

@@ -48,13 +48,21 @@ class Allocation:
         self._held: Any = None
 
     async def begin_create(self, obj: Object) -> None:
-        """Let the strategy allocate what a new object needs (`Strategy.begin_create`), which may change the object."""
+        """Let the strategy allocate what a new object needs (`Strategy.begin_create`), which may change the object.
+
+        Raises:
+            StatusError: nothing can be allocated.
+        """
         await self.end(False)
         self._held = await self._strategy.begin_create(self._ctx, obj)
         self._open = self._created = True
 
     async def begin_update(self, new: Object, old: Object) -> None:
-        """Let the strategy allocate what an update needs (`Strategy.begin_update`), which may change `new`."""
+        """Let the strategy allocate what an update needs (`Strategy.begin_update`), which may change `new`.
+
+        Raises:
+            StatusError: nothing can be allocated.
+        """
         await self.end(False)
         self._held = await self._strategy.begin_update(self._ctx, new, old)
         self._open, self._created = True, False

@@ -53,6 +53,9 @@ class Rest:
 
         Args:
             options: the `ListOptions` of the request.
+
+        Raises:
+            StatusError: the request is rejected.
         """
         raise NotImplementedError
 

@@ -110,6 +110,9 @@ class Channel:
             connection: the protocol of the new connection.
             tls: the TLS context; None for no TLS.
             name: the name that the server's certificate must have; None without TLS.
+
+        Raises:
+            OSError: connecting or the TLS handshake failed.
         """
         loop = asyncio.get_running_loop()
         unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

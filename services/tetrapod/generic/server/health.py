@@ -78,11 +78,17 @@ class RemoteChecks(Protocol):
         ...
 
     async def results(self, endpoint: str) -> Mapping[str, str | None]:
-        """Run the checks of an endpoint, and return by name the reason of the failure, or None."""
+        """Run the checks of an endpoint, and return by name the reason of the failure, or None if the check passed.
+
+        A process that cannot be reached is a reason for the failure of its checks; nothing is raised.
+        """
         ...
 
     async def result(self, endpoint: str, name: str) -> str | None:
-        """Run a single check, and return the reason of the failure, or None."""
+        """Run a single check, and return the reason of the failure, or None if it passed.
+
+        A process that cannot be reached is such a reason; nothing is raised.
+        """
         ...
 
 

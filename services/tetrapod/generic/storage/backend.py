@@ -199,7 +199,10 @@ class Backend(Protocol):
         ...
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
-        """Delete the key if its mod revision is `expected`. A failed comparison raises no error."""
+        """Delete the key if its mod revision is `expected`. A failed comparison raises no error.
+
+        If it fails, nothing is deleted, and the result has the stored value, or None for an absent key.
+        """
         ...
 
     async def revision(self) -> int:

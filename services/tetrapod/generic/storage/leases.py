@@ -46,6 +46,9 @@ class LeaseManager:
 
         It lasts at most 5 % longer than `ttl`, and at most 60 seconds longer. The store is asked for a new lease if the
         last one does not fit or has 1000 objects.
+
+        Raises:
+            Unavailable: the store does not answer.
         """
         now = self._clock()
         spare = min(REUSE_SECONDS, int(ttl * REUSE_SHARE))

@@ -55,15 +55,22 @@ class SignerClient:
         Args:
             claims: the second part of the token.
             timeout: seconds.
+
+        Raises:
+            SignerError: the call failed, or the plugin did not become available in time.
         """
         return await self._call("Sign", pb.SignJWTRequest(claims=claims), pb.SignJWTResponse, timeout)
 
     async def fetch_keys(self, timeout: float) -> pb.FetchKeysResponse:
-        """Return the keys that verify tokens; `timeout` is in seconds."""
+        """Return the keys that verify tokens, waiting for the plugin for `timeout` seconds. Raises SignerError."""
         return await self._call("FetchKeys", pb.FetchKeysRequest(), pb.FetchKeysResponse, timeout)
 
     async def metadata(self, timeout: float) -> pb.MetadataResponse:
-        """Return the longest lifetime of tokens that the plugin supports; `timeout` is in seconds."""
+        """Return the longest lifetime of tokens that the plugin supports. Raises SignerError.
+
+        Args:
+            timeout: seconds for which to wait for the plugin and its response.
+        """
         return await self._call("Metadata", pb.MetadataRequest(), pb.MetadataResponse, timeout)
 
     async def close(self) -> None:

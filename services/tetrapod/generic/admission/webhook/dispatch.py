@@ -151,6 +151,9 @@ class WebhookPlugin(Plugin):
         """Return the new and the old object as the webhook's kind; they must not be modified.
 
         An object that does not exist (the old one on create, the new one on delete) is None.
+
+        Raises:
+            ValueError: an object cannot be converted to that kind.
         """
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:

@@ -150,7 +150,16 @@ class ConsistencyChecker:
             await asyncio.sleep(0)
 
     async def _compare(self, start: str, page: Range) -> Difference | None:
-        """Return the first difference between a page of the store, from the key `start` on, and the cache."""
+        """Return the first difference between a page of the store, from the key `start` on, and the cache.
+
+        Returns:
+            None if they are equal. Objects that cannot be decoded count as equal, because the cache skips them.
+
+        Raises:
+            Unavailable: the store does not answer, or the cache has not reached the revision of the page or is already
+                too far beyond it.
+            NotTransformable: an object that differs cannot be decrypted.
+        """
         if not await self._reflector.reach(page.revision, TIMEOUT) or not self._cache.filled:
             raise Unavailable("the cache is not ready")
         skipped = len(self._prefix)

@@ -249,7 +249,12 @@ class Writer:
     # Current state
 
     async def _base_state(self, key: str) -> BaseState:
-        """Return the state of a key from the cache if the cache has the key, else from the store."""
+        """Return the state of a key from the cache if the cache has the key, else from the store.
+
+        Raises:
+            Unavailable: the store does not answer.
+            CorruptObject, NotTransformable: the stored value is not a JSON object or cannot be decrypted.
+        """
         entry = self._cache.entries.get(key)
         return BaseState(entry, False) if entry is not None else await self._read(key)
 

@@ -138,7 +138,11 @@ class EtcdBackend:
         return lease
 
     async def time_to_live(self, lease: int) -> int:
-        """Return the remaining seconds of a lease, negative if it has expired or does not exist."""
+        """Return the remaining seconds of a lease, negative if it has expired or does not exist.
+
+        Raises:
+            Unavailable: etcd does not answer.
+        """
         return int((await self._read("time_to_live", pb.LeaseTimeToLiveRequest(ID=lease), self._timeout)).TTL)
 
     async def compact(self, revision: int) -> None:

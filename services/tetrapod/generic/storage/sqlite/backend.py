@@ -208,7 +208,11 @@ class SqliteBackend:
         await self._housekeeping.compact(revision)
 
     async def snapshot(self) -> snapshots.Snapshot:
-        """Return the current contents, without history, for `restore`."""
+        """Return the current contents, without history, for `restore`.
+
+        Raises:
+            Unavailable: SQLite reported an error.
+        """
         now = self._housekeeping.clock()
         return await self._read(lambda connection: snapshots.take(connection, now))
 
@@ -216,6 +220,9 @@ class SqliteBackend:
         """Make the store hold the contents of a snapshot, by one write transaction with new revisions.
 
         Return the number of keys that were put or deleted, because they differed.
+
+        Raises:
+            Unavailable: the store is closed or could not write.
         """
         self._use()
         now = self._housekeeping.clock()
