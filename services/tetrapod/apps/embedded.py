@@ -223,6 +223,9 @@ class Embedded(Program):
         """Write the renewed certificates to the files that contain copies of them.
 
         These are the administrator's kubeconfig, and the serving certificate in --cert-dir if that flag is used.
+
+        Raises:
+            OSError: a file cannot be written.
         """
         self._write_kubeconfig()
         self._serving_pair()

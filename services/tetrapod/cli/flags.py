@@ -50,7 +50,18 @@ class ProgramCommand(click.Command):
         self.params.extend(_option(flag, default) for flag, default in flags_of(program))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. pflag's `-v=2` is accepted, and ignored flags are stored in the context."""
+        """Parse the arguments into the context, and return those that click did not parse.
+
+        pflag's `-v=2` is accepted. The names of ignored flags are stored in `ctx.meta`.
+
+        Args:
+            ctx: the context of the command.
+            args: the command line without the name of the command.
+
+        Raises:
+            click.UsageError: a flag is unknown or its value is invalid, or an ignored flag would require another
+                server.
+        """
         args = [f"-{arg}" if arg.startswith("-v=") else arg.replace(*_RENAMED) for arg in args]
         known, ignored = split_ignored(args, self._flags)
         ctx.meta["tetrapod.ignored"] = ignored

@@ -187,7 +187,11 @@ class Lifecycle:
         await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
 
     async def _run_hook(self, name: str, hook: Hook) -> None:
-        """Run a post-start hook until it succeeds. `start` says which errors are retried."""
+        """Run a post-start hook until it succeeds, then add its name to `hooks_done`.
+
+        It runs again after a delay if it raised Unavailable or a StatusError with a code of 500 or more. Other
+        exceptions are passed on.
+        """
         wait = _FIRST_WAIT
         while True:
             try:

@@ -85,6 +85,9 @@ class StructTypes:
         Args:
             type_name: the name of the type in the table.
             wire: the JSON object. Parts of it may be shared with the result.
+
+        Raises:
+            KeyError: the table lacks the type, or the type of a field.
         """
         struct: Object = {}
         for go in self.fields(type_name):

@@ -66,7 +66,11 @@ def aggregator_config(
 
 
 def _peer_config(options: Options, certificate: ProxyCertificate, process_name: str) -> PeerConfig | None:
-    """Return how to find and trust peer API servers, or None without --peer-ca-file."""
+    """Return how to find and trust peer API servers, or None without --peer-ca-file.
+
+    Raises:
+        click.ClickException: the file cannot be read, or a flag for peers is used while their feature gate is off.
+    """
     flags = options.aggregation
     if not feature_gates.enabled(_PEERS):
         given = {

@@ -186,6 +186,9 @@ class _BoundToken:
 
         Args:
             key: the name of the claim, such as "pod".
+
+        Raises:
+            InvalidToken: the claim is not an object, or its name or uid is not a string.
         """
         ref = object_of(self._about, key)
         return (text_of(ref, "name"), text_of(ref, "uid")) if ref is not None else None

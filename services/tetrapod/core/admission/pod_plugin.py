@@ -30,7 +30,11 @@ def object_of(attributes: Attributes) -> Object:
 
 
 def spec_of(attributes: Attributes) -> Object:
-    """Return the object's spec (not a copy), after adding an empty one if it has none."""
+    """Return the object's spec (not a copy), after adding an empty one if it has none.
+
+    Raises:
+        ValueError: the request has no object, as a delete.
+    """
     spec: Object = object_of(attributes).setdefault("spec", {})
     return spec
 

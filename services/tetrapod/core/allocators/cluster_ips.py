@@ -160,6 +160,10 @@ class ClusterIPs:
         """Allocate an address of the network and return it; return "" if none is free.
 
         The static band, at the beginning of the network, is used only when the rest is allocated.
+
+        Raises:
+            AllocationError: the IPAddress is rejected, for example by an admission policy.
+            StatusError: the store is not available.
         """
         first, last = 1, hosts(network)
         static_size = min(max(16, network.num_addresses // 16), 256)

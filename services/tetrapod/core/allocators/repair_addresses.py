@@ -240,11 +240,21 @@ class AddressRepair:
         await self._events.record_warning({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
-        """Read the IPAddress from the API; return None if it does not exist."""
+        """Read the IPAddress from the API; return None if it does not exist.
+
+        Raises:
+            StatusError: the server returned an error other than 404.
+            Unavailable: the server cannot be reached.
+        """
         return await get_or_none(self._client, IP_ADDRESSES, "", address)
 
     async def _live_service(self, namespace: str, name: str) -> Object | None:
-        """Read the service from the API; return None if it does not exist."""
+        """Read the service from the API; return None if it does not exist, or if its name or namespace is "".
+
+        Raises:
+            StatusError: the server returned an error other than 404.
+            Unavailable: the server cannot be reached.
+        """
         return await get_or_none(self._client, SERVICES, namespace, name) if namespace and name else None
 
     async def _recreate(self, address: str, service: Object) -> None:

@@ -124,6 +124,10 @@ class Bootstrap:
         """Write the ConfigMap `extension-apiserver-authentication` if it is missing or differs from the configuration.
 
         Extension API servers read from it the CAs to trust.
+
+        Raises:
+            StatusError: the ConfigMap cannot be read or written.
+            Unavailable: the server cannot be reached.
         """
         name = "extension-apiserver-authentication"
         data = self._config.authentication()

@@ -247,6 +247,10 @@ class GarbageCollector:
     async def _attempt_to_delete(self, node: Node) -> None:
         """Delete the object if none of its owners exists, or drop its references to missing owners.
 
+        Raises:
+            StatusError: an object cannot be read or written, or it is unknown whether an owner exists.
+            Unavailable: the server cannot be reached.
+
         Upstream: attemptToDeleteItem.
         """
         live = await self._live(node)

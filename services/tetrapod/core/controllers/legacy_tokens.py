@@ -86,6 +86,10 @@ class LegacyTokenCleaner:
         """Return whether the token Secret was created automatically for an existing account, and no pod uses it.
 
         An account lists such Secrets in its `secrets`.
+
+        Raises:
+            StatusError: the server did not return the account or the pods.
+            Unavailable: the server cannot be reached.
         """
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}

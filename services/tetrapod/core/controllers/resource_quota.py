@@ -144,6 +144,10 @@ class ResourceQuotaController:
 
         Args:
             hard: spec.hard of the quota.
+
+        Raises:
+            StatusError: the server rejected to list objects.
+            Unavailable: the server cannot be reached.
         """
         totals: dict[str, Quantity] = {}
         lookups = _Lookups(self._client)

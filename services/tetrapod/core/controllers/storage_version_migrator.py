@@ -98,6 +98,10 @@ class StorageVersionMigrator:
         Args:
             resource: the resource to migrate.
             migration: the StorageVersionMigration, whose status is modified in step 2.
+
+        Raises:
+            StatusError: a request failed. The step is repeated when this method is called again.
+            Unavailable: the server cannot be reached, with the same consequence.
         """
         discovered = await self._find(resource)
         if discovered is None:

@@ -74,7 +74,11 @@ class PriorityClassStore(Store):
     async def delete_collection(
         self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
     ) -> ListPage:
-        """Delete a collection, with the system priority classes in it: as upstream, only DELETE of one is rejected."""
+        """Delete a collection, with the system priority classes in it: as upstream, only DELETE of one is rejected.
+
+        Raises:
+            StatusError: the first rejection; objects deleted before remain deleted.
+        """
         return await delete_collection(cast(Verbs, super()), ctx, options, query, validate)
 
 

@@ -162,6 +162,9 @@ class ConvertedStorage(ForwardingStorage):
         """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored.
 
         Implements `DryRunStorage.dry_run`.
+
+        Raises:
+            StatusError: 500, the conversion webhook failed or returned malformed metadata.
         """
         large = len(entry.raw) >= LARGE
         written = await self._written(await offloaded(large, entry.object), large)

@@ -98,7 +98,7 @@ class Serving:
         return CurrentStorage(self._stored, definition.group_resource, prefix, codec, self.currency)
 
     async def handle(self, request: Request, version: str) -> Response:
-        """Handle a request for objects in a version, which must exist."""
+        """Handle a request for objects in a version, which must exist. Exceptions of the handler are passed on."""
         self._active += 1
         self.idle.clear()
         try:

@@ -69,12 +69,22 @@ class VersionCodec:
         defaulting.drop_nulls(written.node, obj)
 
     def prune_for_request(self, obj: Object) -> None:
-        """Prune an object that was converted for a request, in place, by the version of the request."""
+        """Prune an object that was converted for a request, in place, by the version of the request.
+
+        Raises:
+            DecodeError: the metadata is malformed.
+            CoerceError: the metadata of an embedded resource is malformed.
+        """
         integral(obj)
         custom_resources.coerce(self._wanted.node, obj)
 
     def prune_for_storage(self, obj: Object) -> None:
-        """Prune an object that was converted for storage, in place, by the storage version."""
+        """Prune an object that was converted for storage, in place, by the storage version.
+
+        Raises:
+            DecodeError: the metadata is malformed.
+            CoerceError: the metadata of an embedded resource is malformed.
+        """
         integral(obj)
         custom_resources.coerce(self._stored.node, obj)
 
@@ -90,7 +100,12 @@ class VersionCodec:
             custom_resources.coerce(self._wanted.node, obj)
 
     def encode(self, obj: Object) -> Object:
-        """Return the object to store, with the conversion strategy None: itself, or a copy in the storage version."""
+        """Return the object to store, with the conversion strategy None: itself, or a copy in the storage version.
+
+        Raises:
+            DecodeError: the metadata is malformed.
+            CoerceError: the metadata of an embedded resource is malformed.
+        """
         if not self.versions_differ:
             return obj
         copy = copy_object(obj)

@@ -70,7 +70,8 @@ class SharedCache:
     async def put(self, purpose: str, request: bytes, value: Any, seconds: float) -> None:
         """Store `value`, which must be JSON, for `seconds`. Values valid for less than a millisecond are not stored.
 
-        `purpose` and `request` are those of `get`.
+        `purpose` and `request` are those of `get`. If redis cannot be reached, the value is not stored and nothing is
+        raised.
         """
         if (milliseconds := int(seconds * 1000)) > 0:
             key = self._seal.key(purpose, request)

@@ -24,7 +24,8 @@ class SharedTokens:
     async def get(self, token: str, audiences: tuple[str, ...]) -> tuple[Authenticated, float] | None:
         """Return the cached result for a token with these audiences and its remaining validity in seconds, or None.
 
-        The validity is at most the `seconds` of this replica, even if another replica stored the entry for longer.
+        The validity is at most the `seconds` of this replica, even if another replica stored the entry for longer. The
+        result is None too if redis cannot be reached.
         """
         cached = await self._cache.get("token", cache_key(self._source, token, audiences))
         if cached is None:
@@ -35,7 +36,10 @@ class SharedTokens:
         return result, min(cached.seconds, self._seconds)
 
     async def put(self, token: str, audiences: tuple[str, ...], authenticated: Authenticated) -> None:
-        """Store the result for an accepted token with these requested audiences."""
+        """Store the result for an accepted token with these requested audiences.
+
+        Nothing is stored if redis cannot be reached; no exception is raised.
+        """
         entry = {"user": user_to_wire(authenticated.user), "audiences": authenticated.audiences}
         if authenticated.annotations or authenticated.warnings:
             entry |= {"annotations": dict(authenticated.annotations), "warnings": authenticated.warnings}

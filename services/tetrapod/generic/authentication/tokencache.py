@@ -153,6 +153,9 @@ class CachedTokenAuthenticator:
             key: the cache key of the token and the audiences.
             token: the token.
             audiences: the requested audiences.
+
+        Raises:
+            Exception: whatever the inner authenticator raised.
         """
         task = self._in_flight.get(key)
         if task is None:

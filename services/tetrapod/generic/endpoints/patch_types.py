@@ -254,6 +254,9 @@ class DocumentPatching(Patching):
         """Return the patched object as upstream's JSON text, with members in upstream's order.
 
         Values that the patch inserted have the form in which they were sent.
+
+        Raises:
+            StatusError: the patch does not fit the object (400 or 422) or makes it too large (413).
         """
         document = (
             sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)

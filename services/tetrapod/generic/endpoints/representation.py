@@ -335,7 +335,11 @@ def _write(body: bytes, accepted: Accepted) -> Response:
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
-    """Return a response with any JSON value, encoded in the accepted media type."""
+    """Return a response with any JSON value, encoded in the accepted media type.
+
+    Raises:
+        StatusError: 406, the media type is protobuf and the kind has no message.
+    """
     return Response(
         status,
         [_CONTENT_TYPES[accepted.media_type]],

@@ -89,6 +89,9 @@ class Scope:
         """Return the registry context of a request.
 
         Warnings and audit annotations that are added to it reach the request.
+
+        Raises:
+            ValueError: the request has no request info, because it has not passed the filter that sets it.
         """
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""
@@ -117,6 +120,10 @@ def request_info(request: Request) -> RequestInfo:
 
 
 def request_name(request: Request) -> str:
-    """Return the name in the path, "" for a collection. A name in a field selector is ignored."""
+    """Return the name in the path, "" for a collection. A name in a field selector is ignored.
+
+    Raises:
+        ValueError: the request has no request info, because it has not passed the filter that sets it.
+    """
     parts = request_info(request).parts
     return parts[1] if len(parts) > 1 else ""

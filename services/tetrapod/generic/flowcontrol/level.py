@@ -64,7 +64,13 @@ class Level:
         return max(self.lower, min(self.nominal, self.highest))
 
     def apply_spec(self, obj: Object) -> None:
-        """Take over the settings of a PriorityLevelConfiguration. The limits change at the next `set_limits`."""
+        """Take over the type, shares, borrowing limits and queues of a PriorityLevelConfiguration.
+
+        The limits of concurrent requests change at the next `set_limits`.
+
+        Args:
+            obj: the PriorityLevelConfiguration.
+        """
         spec = obj["spec"]
         limits = spec.get("limited") or spec.get("exempt") or {}
         self.uid = obj["metadata"].get("uid", "")

@@ -60,7 +60,7 @@ others wait for takes four steps.
 class HttpProtocol(HttpToolsProtocol):
     """One client connection: parses requests and writes their responses in order, one request at a time.
 
-    The arguments are those of uvicorn's protocol.
+    uvicorn creates it with its configuration, its server state, the state of the ASGI lifespan, and the event loop.
 
     Attributes:
         state: the state of the server.

@@ -260,7 +260,7 @@ class GaugeFunction(Metric):
 
 
 class CounterFunction(GaugeFunction):
-    """A counter whose values are read when it is scraped, as for GaugeFunction."""
+    """A counter whose values are read when it is scraped. The arguments have the meanings of `GaugeFunction`'s."""
 
     kind = "counter"
 
@@ -276,8 +276,14 @@ class Histogram(Metric):
     """A histogram with fixed upper bounds, and native buckets once a scraper has requested them.
 
     Each series is a list (`row`): the count of each bucket, without those of the buckets below it; the count above all
-    bounds; and the sum of the values. `buckets` are the upper bounds in ascending order. The other arguments are those
-    of `Metric`.
+    bounds; and the sum of the values.
+
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        buckets: the upper bounds in ascending order.
+        among: the list to which the family is added; None for that of /metrics.
     """
 
     kind = "histogram"
@@ -426,9 +432,15 @@ def _of_row(
 
 
 class Summary(Metric):
-    """A summary: the quantiles of the latest 1000 values. The arguments are those of `Metric`.
+    """A summary: the quantiles of the latest 1000 values of each series.
 
     Upstream computes them with a streaming algorithm over five hours.
+
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        among: the list to which the family is added; None for that of /metrics.
     """
 
     kind = "summary"
@@ -473,8 +485,13 @@ class Summary(Metric):
 class SummaryFunction(Metric):
     """A summary that is kept elsewhere and read at each scrape.
 
-    `rows` is called at each scrape. It returns the label values, (quantile, value) pairs, total count and total sum of
-    each series. The other arguments are those of `Metric`.
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        rows: called at each scrape. It returns the label values, (quantile, value) pairs, total count and total sum of
+            each series.
+        among: the list to which the family is added; None for that of /metrics.
     """
 
     kind = "summary"

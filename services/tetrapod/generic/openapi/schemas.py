@@ -20,6 +20,9 @@ def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None =
         definitions: the names of the schemas.
         group_version: the group-version of the document, which is added to the kinds of DeleteOptions and WatchEvent;
             None to add nothing.
+
+    Raises:
+        KeyError: a name has no schema.
     """
     texts = Texts()
     schemas: dict[str, Object] = {}

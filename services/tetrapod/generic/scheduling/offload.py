@@ -148,7 +148,7 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call `work(*args, **kwargs)` and return its result.
+    """Call `work(*args, **kwargs)` and return its result. Exceptions of `work` are passed on.
 
     Args:
         large: whether to call it in a thread (`in_thread`), because it would block the event loop.

@@ -236,6 +236,10 @@ def _file(user: Object, name: str, directory: Path) -> str:
     """Return the path of a file with the data of `user`; "" if it has none.
 
     Inline data is written to a temporary file, because ssl loads certificates from files only. It is deleted at exit.
+
+    Raises:
+        ValueError: the inline data is not base64.
+        OSError: the temporary file cannot be written.
     """
     if not user.get(f"{name}-data"):
         return str(directory / user[name]) if user.get(name) else ""

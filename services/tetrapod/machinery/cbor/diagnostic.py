@@ -21,7 +21,7 @@ def diagnose(data: bytes) -> str:
 
 
 def _item(data: bytes, at: int) -> tuple[str, int]:
-    """Return the item that begins at a position, and the position after it."""
+    """Return the diagnostic notation of the item that begins at `at` in well-formed CBOR, and the position after it."""
     start = at
     major, info, argument, at = read_head(data, at)
     if argument is None:

@@ -50,7 +50,11 @@ def _head(major: int, argument: int) -> bytes:
 
 @bounded(count=4096, size=1 << 20, largest=1024)
 def _name(name: str) -> bytes:
-    """Return the name of an object's member as CBOR: a byte string, as upstream writes strings."""
+    """Return the name of an object's member as CBOR: a byte string, as upstream writes strings.
+
+    Raises:
+        UnicodeEncodeError: the name is not valid UTF-8.
+    """
     encoded = name.encode()
     return _head(_BYTES, len(encoded)) + encoded
 
@@ -93,7 +97,11 @@ def _float(value: float) -> bytes:
 
 
 def members(obj: Object) -> list[bytes]:
-    """Return the members of an object as CBOR, each its name followed by its value, sorted by their encoded names."""
+    """Return the members of an object as CBOR, each its name followed by its value, sorted by their encoded names.
+
+    Raises:
+        UnicodeEncodeError: a name or another string is not valid UTF-8.
+    """
     named = sorted([(_name(name), value) for name, value in obj.items()], key=_by_name)
     return [name + _item(value) for name, value in named]
 
@@ -103,7 +111,11 @@ def _by_name(member: tuple[bytes, Any]) -> bytes:
 
 
 def encode(value: Any) -> bytes:
-    """Return a JSON value as self-described CBOR, with sorted members: equal values give equal bytes."""
+    """Return a JSON value as self-described CBOR, with sorted members: equal values give equal bytes.
+
+    Raises:
+        UnicodeEncodeError: a string is not valid UTF-8.
+    """
     return MAGIC + _item(value)
 
 

@@ -280,7 +280,7 @@ class Estimator:
         return Operand(node, node.type, path, self._size(node))
 
     def _copy(self, target: Node, source: Node) -> None:
-        """Record for `target` the sizes of `source`, as far as they are known."""
+        """Record that `target` has the sizes of `source` and of its entries, as far as they are known."""
         size, entries = self._size(source), self._entries_of(source)
         if size is not None:
             self._sizes[id(target)] = size

@@ -165,6 +165,9 @@ def _inserting(at: int, target: Node | None, args: list[Node], inserted: Callabl
         args: the arguments of the macro: two variables, perhaps a filter, and the value.
         inserted: receives the name of the first variable and returns the arguments of `cel.@mapInsert` that follow the
             accumulator: a key and a value, or a map.
+
+    Raises:
+        MacroError: a variable is not an identifier or has the name of the accumulator, or both are equal.
     """
     names = _two(args)
     step: Node = Call(at, "cel.@mapInsert", [Ident(at, ACCU), *inserted(names[0])])

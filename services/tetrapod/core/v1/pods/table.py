@@ -108,7 +108,10 @@ class _PodState:
         return False
 
     def _read_containers(self, status: Object) -> None:
-        """Update the attributes from the containers, and drop the restarts of init containers that are not sidecars."""
+        """Add the states of the app containers to `reason`, `ready`, `restarts` and `last_restart`.
+
+        The restarts of init containers that are not sidecars are dropped.
+        """
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False
         first_error = ""

@@ -108,7 +108,11 @@ class PolicyPlugin(Plugin, Generic[E]):
         return [*manifests, *stored] if manifests else stored
 
     async def _api_hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """Return the policies of the API; none if the request bypasses them (--break-glass)."""
+        """Return the policies of the API; none if the request bypasses them (--break-glass).
+
+        Raises:
+            StatusError: 403, the policies could not be read within ten seconds.
+        """
         known = await self.source.ready()
         if break_glass.bypasses(self.dependencies, attributes):
             if any([await self._may_match(hook, attributes) for hook in self.source.hooks]):

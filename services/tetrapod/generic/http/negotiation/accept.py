@@ -42,12 +42,12 @@ def with_cbor(media_types: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def watch_types() -> tuple[str, ...]:
-    """Return the media types of watches."""
+    """Return the media types of watches: JSON and protobuf with `stream=watch`, and CBOR sequences if enabled."""
     return (*_WATCH_TYPES, CBOR_SEQUENCE) if serves_cbor() else _WATCH_TYPES
 
 
 def stream_types() -> tuple[str, ...]:
-    """Return the media types of a path whose GET may be a watch."""
+    """Return the media types of a path whose GET may be a watch: those of single objects and those of watches."""
     return with_cbor(MEDIA_TYPES) + watch_types()
 
 

@@ -29,7 +29,7 @@ async def index(request: Request) -> Response:
 async def verbosity(request: Request) -> Response:
     """Serve `PUT /debug/flags/v`: set the log verbosity to the number in the body.
 
-    Respond with 406 to other methods.
+    Respond with 400 if the body is not a valid verbosity, and with 406 to other methods.
     """
     if request.method != "PUT":
         return _plain(406, "unsupported http method")

@@ -141,6 +141,9 @@ class Writer:
 
         Args:
             updated: the new object; None leaves the object unchanged.
+
+        Raises:
+            KeyNotFound: `updated` is None and the key does not exist.
         """
         if updated is None:
             return await self._unchanged(key, state)
