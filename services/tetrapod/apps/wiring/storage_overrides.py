@@ -77,7 +77,7 @@ class StorageOverrides:
         self.by_resource: Mapping[GroupResource, Backend] = by_resource
 
     def server_leases(self, default: Backend) -> Backend:
-        """Return the store of the leases of API servers; `default` if the flag names none."""
+        """Return the store of the leases of API servers; `default` if --etcd-servers-overrides names none."""
         return self.by_resource.get(_SERVER_LEASES, default)
 
     def component_probes(self) -> dict[str, Check]:

@@ -54,7 +54,10 @@ def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str
 
 
 class AggregationController:
-    """The controller of the rules of aggregated ClusterRoles; `run` works until it is cancelled."""
+    """The controller that sets the rules of aggregated ClusterRoles to those of the roles that they select.
+
+    `run` works until it is cancelled.
+    """
 
     name = MANAGER
 

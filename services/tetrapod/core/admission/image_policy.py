@@ -152,9 +152,17 @@ class ImagePolicyWebhook(Plugin):
         return status
 
     def _failed(self, attributes: Attributes, error: ReviewFailed) -> None:
-        """Allow the pod with the audit annotation `failed-open` if the policy says so, else raise StatusError (403).
+        """Decide about a pod after the webhook failed: allow it with `defaultAllow`, and reject it otherwise.
 
-        Upstream also sets an annotation on the pod, which has no effect, because validating plugins get a copy.
+        An allowed pod gets the audit annotation `failed-open`. Upstream also sets an annotation on the pod, which has
+        no effect, because validating plugins get a copy.
+
+        Args:
+            attributes: the request, which gets the audit annotation.
+            error: the failure, whose text a rejection contains.
+
+        Raises:
+            StatusError: 403, the plugin's configuration does not have `defaultAllow`.
         """
         log.debug("error contacting webhook backend: %s", error)
         if not self._policy.default_allow:

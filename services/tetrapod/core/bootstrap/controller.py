@@ -148,7 +148,12 @@ class Bootstrap:
         """Create the service `kubernetes` if it is missing.
 
         The aggregators write its endpoints themselves (generic/server/kubernetes_service). While another replica is
-        creating it, the cluster IP can be allocated before the service exists. The create then fails and is retried.
+        creating it, the cluster IP can be allocated before the service exists. The create then fails with StatusError,
+        and the caller tries again.
+
+        Raises:
+            StatusError: the service cannot be read or created.
+            Unavailable: the server cannot be reached.
         """
         port: Object = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self._config.port}
         if self._config.node_port:
@@ -180,7 +185,12 @@ class Bootstrap:
         await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
 
     async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
-        """Create an object; do nothing if it exists."""
+        """Create an object; do nothing if it exists.
+
+        Raises:
+            StatusError: the server rejected the object for another reason.
+            Unavailable: the server cannot be reached.
+        """
         try:
             await self._client.create(gvr, namespace, obj)
         except StatusError as error:

@@ -55,7 +55,8 @@ class WebhookConverter:
             large: whether to encode and check the objects in a thread, because that would block the event loop.
 
         Raises:
-            StatusError: 500, with upstream's text and an empty reason.
+            StatusError: 500, the webhook cannot be called or its response is invalid; with upstream's text and an empty
+                reason.
         """
         target = GroupVersion(self._group, version)
         converted = list(objects)

@@ -142,7 +142,7 @@ class Policy:
         self._otherwise = otherwise
 
     def evaluate(self, user: UserInfo | None, info: RequestInfo) -> Auditing:
-        """Return the decision of the first rule that matches, or `otherwise`.
+        """Return the decision of the first rule that matches, or the policy's default if none matches.
 
         `user` is None if authentication failed.
         """

@@ -89,10 +89,10 @@ class Patching(PatchMechanism):
     """A patch with a JSON body. Subclasses parse and apply it.
 
     Args:
-        scope: as for `PatchMechanism`.
+        scope: the endpoint.
         body: the request body.
-        validation: as for `PatchMechanism`.
-        manager: as for `PatchMechanism`.
+        validation: fieldValidation ("Ignore", "Warn" or "Strict").
+        manager: the name of the field manager.
 
     Attributes:
         patch: the result of `parse`; None if `parse` failed. `revise` then raises its error.
@@ -150,7 +150,7 @@ class Patching(PatchMechanism):
             current: the object before the patch.
 
         Raises:
-            StatusError: as in `apply`.
+            StatusError: the patch does not fit the object (400 or 422) or makes it too large (413).
         """
         raise NotImplementedError
 

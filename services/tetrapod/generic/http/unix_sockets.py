@@ -77,7 +77,10 @@ def remove_socket(path: str) -> None:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket on which no process listens."""
+    """Remove the socket at `path` if no process listens on it.
+
+    Nothing happens if the path does not exist or is no socket.
+    """
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):
             return

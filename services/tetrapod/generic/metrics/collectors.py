@@ -373,9 +373,13 @@ class Histogram(Metric):
 class HistogramFunction(Metric):
     """A histogram that is kept elsewhere and read at each scrape.
 
-    `buckets` are the upper bounds in ascending order. `rows` is called at each scrape and returns pairs of label values
-    and counts: those of each bucket, without the buckets below it, the count above all bounds, and the sum. The other
-    arguments are those of `Metric`.
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        buckets: the upper bounds in ascending order.
+        rows: called at each scrape. It returns pairs of label values and counts: those of each bucket, without the
+            buckets below it, the count above all bounds, and the sum.
     """
 
     kind = "histogram"
@@ -412,8 +416,14 @@ class HistogramFunction(Metric):
 class TimingHistogram(HistogramFunction):
     """A histogram of a value over time: a bucket counts the nanoseconds for which the value was in its bounds.
 
-    The arguments are those of `HistogramFunction`. The counts in `rows` are nanoseconds, and the sum is that of each
-    value times its nanoseconds.
+    Args:
+        name: the name.
+        help_text: the HELP text, without the stability level.
+        labels: the names of the labels.
+        buckets: the upper bounds in ascending order.
+        rows: called at each scrape. It returns pairs of label values and nanoseconds: those of each bucket, without the
+            buckets below it, those above all bounds, and the sum of each value times its nanoseconds.
+
     Upstream: staging/src/k8s.io/component-base/metrics/timing_histogram.go
     """
 

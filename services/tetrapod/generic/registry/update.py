@@ -103,7 +103,12 @@ async def update(
 class _Update:
     """One update with all its attempts: computes and validates the new object from each state that it finds.
 
-    The arguments are those of the function `update`.
+    Args:
+        store: the store of the resource.
+        ctx: the context of the request.
+        name: the name of the object.
+        transform: returns the object to store; called with a copy of the stored object, or None if it is absent.
+        options: the validating admission, preconditions and rules of this update.
 
     Attributes:
         created: whether the last attempt creates the object.

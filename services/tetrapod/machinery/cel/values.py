@@ -97,7 +97,10 @@ class CorrelatedList(list[Any]):
         raise NotImplementedError
 
     def merged(self, other: list[Any]) -> list[Any]:
-        """Return the result of `+`: this list with the elements of the other merged into it."""
+        """Return the result of `+`: a new list with the elements of this one and those of `other` that it lacks.
+
+        In a list with keys, elements of `other` replace those with the same keys.
+        """
         raise NotImplementedError
 
 

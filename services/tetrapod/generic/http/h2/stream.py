@@ -246,7 +246,12 @@ class Stream(Exchange):
             self._write(body)
 
     def _write_headers(self, block: bytes, flags: int) -> None:
-        """Write the frames of a header block."""
+        """Write the frames of an encoded header block.
+
+        Args:
+            block: the header block.
+            flags: END_STREAM if nothing follows on the stream, else 0.
+        """
         outgoing = self.protocol.outgoing
         outgoing.write(frames.header_frames(block, flags, self.id, outgoing.largest_frame))
 

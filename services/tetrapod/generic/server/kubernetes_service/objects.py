@@ -46,7 +46,7 @@ class KubernetesEndpoints:
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
     async def put(self, current: Object | None, addresses: Sequence[str]) -> None:
-        """Make both objects contain exactly these addresses. Nothing is written if they do.
+        """Make the Endpoints and the EndpointSlice contain exactly these addresses. An object that does is not written.
 
         Args:
             current: the stored Endpoints; None if they do not exist.

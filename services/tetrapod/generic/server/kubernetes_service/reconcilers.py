@@ -19,7 +19,13 @@ class EndpointReconciler(Protocol):
     """
 
     async def reconcile(self) -> None:
-        """Add this server to the endpoints, and remove servers that no longer run."""
+        """Add this server to the endpoints, and remove servers that no longer run.
+
+        Raises:
+            StatusError: 409, another aggregator writes at the same time; others if the server rejected a request.
+            Unavailable: the API server or the store cannot be reached.
+            OSError: the store has no address at all.
+        """
         ...
 
     async def remove(self) -> None:
