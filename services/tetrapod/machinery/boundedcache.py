@@ -132,7 +132,7 @@ class _Results(BoundedCache[K, V]):
 
     Args:
         function: the function. Its exceptions reach the caller and are not cached.
-        bounds: the arguments of `BoundedCache`.
+        bounds: the limits `count`, `size`, `largest` and `weigh_entry`, which `bounded` describes.
     """
 
     __slots__ = ("_function",)

@@ -46,7 +46,11 @@ class PeerDocuments:
         return hashes
 
     def _serves(self, name: str) -> bool:
-        """Return whether the document with this name describes APIs of this service, not of another."""
+        """Return whether the OpenAPI document with this name describes APIs of this service, not of another.
+
+        Args:
+            name: the path of the document below `/openapi/v3/`, such as "api/v1" or "apis/apps/v1".
+        """
         parts = name.split("/")
         if parts[0] == "api":
             return self._connection.name == "core"

@@ -30,5 +30,8 @@ class Worker:
         return self.index == 0
 
     def share(self, limit: int) -> int:
-        """Return the part of a limit of the whole server that applies to this worker, at least 1; 0 for no limit."""
+        """Return the part of a limit of the whole server that applies to this worker; 0 for no limit.
+
+        The workers get equal parts of at least 1; the first ones get one more if the limit cannot be divided evenly.
+        """
         return limit and max(1, limit // self.count + (self.index < limit % self.count))

@@ -7,7 +7,7 @@ from tetrapod.generic.egress.selector import NO_EGRESS, EgressSelector, read_egr
 
 
 def egress_selector(options: Options) -> EgressSelector:
-    """Return the egress selector. Without the flag all connections are direct.
+    """Return the egress selector; without --egress-selector-config-file, all connections are direct.
 
     Raises:
         ValueError: the file is invalid; the text is upstream's.

@@ -131,7 +131,7 @@ def _goaway_chance(options: Options) -> float:
     It is 0 if HTTP/2 is disabled.
 
     Raises:
-        ValueError: the flag is out of this range, which is upstream's.
+        ValueError: --goaway-chance is out of this range, which is upstream's.
     """
     if not 0 <= options.generic.goaway_chance <= 0.02:
         raise ValueError("--goaway-chance can not be less than 0 or greater than 0.02")

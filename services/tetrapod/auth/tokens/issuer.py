@@ -50,18 +50,22 @@ class Signer(Protocol):
 
 
 class KeySigner:
-    """The signer of tokens with a private key."""
+    """The signer of tokens with a private key of this server, without a plugin.
+
+    Args:
+        key: the private key. The tokens name the ID of its public key.
+    """
 
     def __init__(self, key: PrivateKey) -> None:
         self._key = key
         self._public = verification_key(key.public_key())
 
     async def sign(self, claims: Mapping[str, Any]) -> str:
-        """Return the token with these claims."""
+        """Return the signed token with these claims, as text. It always succeeds."""
         return self.signed(claims)
 
     def signed(self, claims: Mapping[str, Any]) -> str:
-        """Return the token with these claims; the form of `sign` without await."""
+        """Return the signed token with these claims, as text; the form of `sign` without await."""
         return jwt.encode(dict(claims), self._key, self._public.algorithm, {"kid": self._public.id, "typ": ""})
 
 

@@ -38,8 +38,8 @@ _Check = Callable[["NodeRestriction", Attributes, str], Awaitable[None]]
 class NodeRestriction(Plugin):
     """The plugin that limits the writes of a kubelet to its own node and the objects of the pods bound to it.
 
-    Each public method except `handles` and `admit` checks writes of one resource by a node. It raises StatusError
-    (mostly 403) if the node may not make the write. The argument `node` is the node's name.
+    Each public method except `handles` and `admit` checks writes of one resource by a node. It raises StatusError (403,
+    or 404 or 500 for a missing object) if the node may not make the write. The argument `node` is the node's name.
     """
 
     name = "NodeRestriction"
@@ -71,7 +71,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write; 404, the pod or the node does not exist.
         """
         check = _POD_CHECKS.get(attributes.subresource)
         if check is None:
@@ -92,7 +92,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write; 404, the pod or the node does not exist.
         """
         if attributes.operation == "CREATE":
             if reason := await self._mirror_pods.error(attributes.object or {}, node):
@@ -120,7 +120,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
@@ -144,7 +144,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write; 404, the pod does not exist.
         """
         if attributes.operation != "CREATE":
             raise forbidden(attributes, f"unexpected operation {attributes.operation}")
@@ -171,7 +171,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
@@ -219,7 +219,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         if attributes.subresource != "status":
             raise forbidden(attributes, "may only update PVC status")
@@ -241,7 +241,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not request the token; 404, the pod does not exist.
         """
         if attributes.operation == "CREATE" and attributes.subresource == "token":
             await self._tokens.check(attributes, node)
@@ -282,7 +282,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         if attributes.namespace != _LEASES:
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
@@ -298,7 +298,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
@@ -314,7 +314,7 @@ class NodeRestriction(Plugin):
             node: the name of the node that makes it.
 
         Raises:
-            StatusError: mostly 403, the node may not make the write.
+            StatusError: 403, the node may not make the write.
         """
         obj = attributes.old_object if attributes.operation == "DELETE" else attributes.object
         if attributes.operation in ("CREATE", "DELETE") and ((obj or {}).get("spec") or {}).get("nodeName") != node:

@@ -71,7 +71,7 @@ class PodNodeSelector(PodPlugin):
         self._check_listed(attributes)
 
     async def _required_labels(self, attributes: Attributes) -> dict[str, str]:
-        """Return the labels that the namespace, or else the configuration's default, requires pods to select.
+        """Return the labels that the namespace, or else the configuration's default, requires pods to select, by key.
 
         Raises:
             StatusError: 403 if the pod selects another value of such a label; 500 if the namespace does not exist.
@@ -107,7 +107,7 @@ def labels_of(selector: str) -> dict[str, str]:
     """Parse a selector of the form `a=b,c=d` into labels; "" gives no labels.
 
     Raises:
-        StatusError: 500, which upstream returns for errors without a status.
+        StatusError: 500, the selector has another form, or a key or value that labels cannot have.
     """
     parsed: dict[str, str] = {}
     for requirement in selector.split(",") if selector else ():

@@ -96,9 +96,9 @@ class KindStrategy(Strategy):
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths of the fields that writes to the main resource ignore.
+        """Return the paths of the fields that writes to the main resource ignore, each as a tuple of names.
 
-        This is the status if there is a status subresource.
+        This is ("status",) if there is a status subresource.
         """
         return [("status",)] if self.has_status else []
 

@@ -212,7 +212,10 @@ class AuditContext:
         return document
 
     def annotations(self) -> dict[str, str]:
-        """Return the annotations of the event, sorted; those of level Request are included only from that level on."""
+        """Return the annotations of the event by key, sorted.
+
+        Those of level Request are included only from that level on.
+        """
         annotations = self.request.annotations
         if self.level >= Level.REQUEST and (detailed := self.request.state.get(DETAILED_ANNOTATIONS)):
             annotations = {**detailed, **annotations}

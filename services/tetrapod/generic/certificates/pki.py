@@ -176,7 +176,12 @@ class _Record:
         return list(self._read_entry(name).get("hosts", []))
 
     def authority(self, name: str) -> Authority:
-        """Load the CA of this name with its key."""
+        """Load the CA of this name with its key.
+
+        Raises:
+            OSError: the certificate or the key cannot be read.
+            ValueError: the certificate or the key is malformed.
+        """
         from tetrapod.generic.certificates.authority import Authority
 
         return Authority.load(self._pki.certificate(name).read_bytes(), self._pki.key(name).read_bytes())

@@ -150,7 +150,7 @@ class RequestAdmission:
         """Check that the user may create the object, for an update that creates it.
 
         Raises:
-            StatusError: 403.
+            StatusError: 403, the user may not.
         """
         scope = self._scope
         if scope.authorizer is None:

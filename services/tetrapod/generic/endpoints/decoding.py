@@ -212,7 +212,7 @@ class Decoder:
         """Check that the kind of the object, `gvk`, is in the expected version.
 
         Raises:
-            StatusError: 400.
+            StatusError: 400, it is in another group or version.
         """
         if gvk.group_version != self.kind.group_version:
             expected = self.kind.api_version

@@ -90,7 +90,8 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     They are decoded but not validated; an option that is not set is absent.
 
     Raises:
-        StatusError: 400, 413, 415.
+        StatusError: 400, the body or the query cannot be decoded; 413, the body is too large; 415, its media type is
+            not supported.
     """
     body = await read_body(request)
     if not body:

@@ -45,10 +45,14 @@ async def selection_of(scope: Scope, options: ListOptions, namespace: str, name:
     Unusually large selectors are parsed in a thread.
 
     Args:
+        scope: the endpoint.
+        options: the list options.
+        namespace: the namespace in the path; "" for all.
         name: the name in the path of a legacy watch of one object (`/api/v1/watch/…`); "" otherwise.
 
     Raises:
-        StatusError: 400, 422.
+        StatusError: 400, a selector is malformed, not supported or for another name; 422, options contradict each
+            other.
     """
     if len(options.label_selector) + len(options.field_selector) > _LARGE:
         return await asyncio.to_thread(_selection, scope, options, namespace, name)
@@ -68,7 +72,7 @@ def _check_selectors(options: ListOptions) -> None:
     """Check the syntax of the selectors. It precedes all other validation, because upstream parses them while decoding.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, a selector is malformed.
     """
     if not options.label_selector and not options.field_selector:
         return

@@ -146,7 +146,7 @@ def validate_list_options(options: ListOptions) -> None:
     """Check that list options do not contradict each other.
 
     Raises:
-        StatusError: 422.
+        StatusError: 422, they do, or an option has an unknown value.
     """
     if options is _NO_LIST_OPTIONS:
         return
@@ -199,10 +199,12 @@ def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None =
     """Decode and validate the options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions").
 
     Args:
+        parsed_query: the query of the request.
+        kind: the kind of the options.
         apply: for patches, whether it is server-side apply; else None.
 
     Raises:
-        StatusError: 422.
+        StatusError: 422, a value is invalid, or an option is missing or not allowed for this kind of patch.
     """
     query = parsed_query.values
     if not query and not apply:
@@ -317,10 +319,11 @@ def validate_delete_options(options: Object, *, collection: bool = False) -> Non
     """Check that DeleteOptions are valid and do not contradict each other.
 
     Args:
+        options: the DeleteOptions object.
         collection: whether a collection is deleted, for which unsafe deletion is not allowed.
 
     Raises:
-        StatusError: 422.
+        StatusError: 422, they are invalid or contradict each other.
     """
     if not options:
         return

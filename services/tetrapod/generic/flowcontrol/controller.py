@@ -225,6 +225,9 @@ class FlowControl:
         """Set the limits of the levels by their shares, and lend seats.
 
         Nominal limits are rounded up, so their sum may slightly exceed the server's limit.
+
+        Args:
+            levels: all priority levels by name.
         """
         shares = sum(level.shares for level in levels.values())
         self._seats_of_all = sum(level.set_limits(self.limit, shares) for level in levels.values())

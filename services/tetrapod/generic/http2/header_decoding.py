@@ -136,7 +136,11 @@ class HeaderDecoder:
         return decoded
 
     def _entry(self, index: int) -> tuple[bytes, bytes]:
-        """Return the entry of an index in the static table, or behind it in the dynamic one."""
+        """Return the name and value of the header with an index in the static table, or behind it in the dynamic one.
+
+        Raises:
+            ProtocolError: the index is 0, or greater than that of the last entry.
+        """
         if index > _STATIC:
             return self._table[len(self._table) - (index - _STATIC)] if index - _STATIC <= len(self._table) else _none()
         return STATIC_TABLE[index - 1] if index else _none()

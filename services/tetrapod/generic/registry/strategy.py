@@ -190,7 +190,7 @@ class Strategy:
         raise ValueError(f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths of fields that requests to this endpoint cannot change.
+        """Return the paths of fields that requests to this endpoint cannot change, such as ("metadata", "labels").
 
         Server-side apply assigns no manager to them.
         """

@@ -159,5 +159,8 @@ async def slis(request: Request) -> Response:
 
 
 def metrics_reset() -> Response:
-    """Return the response to a DELETE of metrics (upstream: component-base/metrics/http.go, HandlerWithReset)."""
+    """Return the 200 response to a DELETE of metrics, after the caller has reset them.
+
+    Upstream: component-base/metrics/http.go, HandlerWithReset
+    """
     return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")

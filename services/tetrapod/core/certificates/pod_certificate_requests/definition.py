@@ -74,9 +74,9 @@ class PodCertificateStrategy(KindStrategy):
     """The strategy of PodCertificateRequests, which does not support the field selector `metadata.namespace`."""
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        """Translate a field selector's label as the base class does, but reject `metadata.namespace`.
+        """Return label and value of a field selector's term, which must not be about `metadata.namespace`.
 
-        Upstream does not support it for this kind.
+        Upstream does not support that label for this kind.
 
         Raises:
             ValueError: the label is not supported.

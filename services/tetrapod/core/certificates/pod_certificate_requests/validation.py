@@ -98,9 +98,10 @@ def _stub(content: bytes) -> list[FieldError]:
 
 
 def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
-    """Return an error if the type, curve or size of a public key is not supported.
+    """Return an error if the type, curve or size of a public key is not supported, else [].
 
     Args:
+        key: the key, an object of the package cryptography.
         path: the field path of the error.
         curves: the supported curves, for the error text.
         shown: the value to print for an unknown key type; None omits it.

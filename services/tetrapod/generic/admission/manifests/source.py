@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Manifests(NamedTuple):
-    """The valid objects in a directory of manifest files, with defaults, each list by name.
+    """The valid objects in a directory of manifest files, with defaults, each list sorted by name.
 
     Attributes:
         objects: the webhook configurations or policies.

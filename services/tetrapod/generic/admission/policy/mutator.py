@@ -80,7 +80,8 @@ class Mutator:
             mutation: one of `mutations`.
             obj: the object as the kind under which the policy matched the request.
             schema: the schema of the object; None if it has none.
-            bindings: the values of the variables, as for `matches`.
+            bindings: the values of the variables `object`, `oldObject`, `request`, `params` and `namespaceObject`, by
+                name.
             authorizer_variables: the variables for authorization checks.
             large: whether to apply the result of the expression to `obj` in a thread, because that would block the
                 event loop.

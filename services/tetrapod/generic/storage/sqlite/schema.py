@@ -43,7 +43,14 @@ class UnsupportedDatabase(CannotOpen):
 
 
 def open_connection(path: str) -> sqlite3.Connection:
-    """Open a connection in autocommit mode, so that transactions are explicit. Any thread may use it, one at a time."""
+    """Open a connection in autocommit mode, so that transactions are explicit. Any thread may use it, one at a time.
+
+    Args:
+        path: the path of the database, which is created if it does not exist.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened.
+    """
     return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
