@@ -63,7 +63,10 @@ class ExternalOpenAPI(SinglePartSource):
         self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}
 
     async def index(self) -> Mapping[str, str]:
-        """Return the hashes of all documents by name, such as "apis/metrics.k8s.io/v1beta1"."""
+        """Return the hashes of all documents by name, such as "apis/metrics.k8s.io/v1beta1".
+
+        The documents of servers that are not available are left out.
+        """
         return {name: entry.digest for name, (_, entry) in (await self._documents()).items()}
 
     async def document(self, name: str) -> Object | None:

@@ -89,7 +89,7 @@ class StandaloneHost:
             self._heartbeats = asyncio.create_task(self._send_heartbeats(), name="systemd watchdog")
 
     async def stopping(self) -> None:
-        """Notify the service manager. Heartbeats continue until the event loop ends."""
+        """Tell the service manager that the process shuts down. Heartbeats continue until the event loop ends."""
         self._manager.stopping()
 
     async def _send_heartbeats(self) -> None:

@@ -51,7 +51,7 @@ class Objects:
         return entry.peek() if entry is not None else None
 
     async def get(self, config: StorageConfig, namespace: str, name: str) -> Object:
-        """Return the object, which is read in the same way as by `find`.
+        """Return the object, from the cache or, if the cache does not have it, from storage.
 
         Args:
             config: the storage configuration of the object's resource.
@@ -60,6 +60,7 @@ class Objects:
 
         Raises:
             StatusError: 404, the object does not exist.
+            Unavailable: the storage does not answer.
         """
         obj = await self.find(config, namespace, name)
         if obj is None:

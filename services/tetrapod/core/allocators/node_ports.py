@@ -101,19 +101,27 @@ class NodePorts:
         metrics.PORT_ALLOCATIONS.add((scope,))
 
     async def release(self, ports: list[int]) -> None:
-        """Release the ports. Those that are free or out of range are ignored."""
+        """Release the ports. Those that are free or out of range are ignored.
+
+        Raises:
+            Unavailable: the store does not answer.
+        """
         if mask := self._mask(ports):
             await self._change(lambda taken: taken & ~mask)
 
     async def taken(self) -> set[int]:
-        """Return the allocated ports, by a consistent read."""
+        """Return the allocated ports, by a consistent read.
+
+        Raises:
+            Unavailable: the store does not answer.
+        """
         entry = await self._storage.get(KEY)
         bits = self._bits(entry.peek() if entry else None)
         self._set_gauges(bits)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
     async def correct(self, add: set[int], remove: set[int]) -> None:
-        """Mark the ports in `add` as allocated and those in `remove` as free, in one write.
+        """Allocate the ports in `add` and release those in `remove`, in one write.
 
         Ports out of the range are ignored.
         """
@@ -131,6 +139,10 @@ class NodePorts:
         Args:
             change: gets the stored bitmap (0 before the first write) and returns the new one. It is called again after
                 a conflict, and may raise to cancel the write.
+
+        Raises:
+            Exception: whatever `change` raised.
+            Unavailable: the store does not answer.
         """
 
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:

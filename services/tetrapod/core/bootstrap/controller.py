@@ -178,6 +178,10 @@ class Bootstrap:
         """Create those of the cluster-scoped objects in `wanted` that do not exist; existing ones are not changed.
 
         They are created concurrently.
+
+        Raises:
+            StatusError: the server rejected a request.
+            Unavailable: the server cannot be reached.
         """
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}

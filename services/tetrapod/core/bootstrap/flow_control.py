@@ -68,6 +68,10 @@ class FlowControlObjects:
         - Objects that upstream no longer has are deleted while the annotation is true.
 
         Conflicts with other replicas are ignored; the next call checks the objects again.
+
+        Raises:
+            StatusError: the server rejected a request for another reason.
+            Unavailable: the server cannot be reached.
         """
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
 

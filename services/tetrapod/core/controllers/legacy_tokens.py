@@ -55,7 +55,9 @@ class LegacyTokenCleaner:
         Nothing happens until the use of tokens has been tracked for a year and a day.
 
         Raises:
-            StatusError: 404, the ConfigMap that records the start of tracking does not exist.
+            StatusError: 404, the ConfigMap that records the start of tracking does not exist; others if the server
+                rejected a request.
+            Unavailable: the server cannot be reached.
         """
         moment = self._clock()
         tracking = await self._client.get(

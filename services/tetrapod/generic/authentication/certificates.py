@@ -44,6 +44,9 @@ class CertificatePool:
 
     Args:
         pem: the CA certificates; empty for a pool that trusts none.
+
+    Raises:
+        ValueError: `pem` is not empty, and contains no certificate or a malformed one.
     """
 
     def __init__(self, pem: bytes) -> None:

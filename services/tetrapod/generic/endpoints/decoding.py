@@ -109,7 +109,8 @@ class Decoder:
             warnings: receives the texts for Warning headers.
 
         Raises:
-            StatusError: 400; 422 for a custom object of another kind.
+            StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
+                another kind.
         """
         return await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
 
@@ -117,13 +118,15 @@ class Decoder:
         """Return the object in a body, normalized and with defaults.
 
         Args:
+            body: the request body.
             media_type: JSON, YAML, protobuf or CBOR, without parameters.
             validation: "Ignore", "Warn" (texts about unknown and duplicate fields are added to `warnings`) or "Strict"
                 (they are errors).
             warnings: receives the texts for Warning headers.
 
         Raises:
-            StatusError: 400; 422 for a custom object of another kind.
+            StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
+                another kind.
         """
         decoded = self._parse(body, media_type)
         try:

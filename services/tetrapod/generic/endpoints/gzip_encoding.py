@@ -52,7 +52,7 @@ def block(data: bytes) -> bytes:
 
 
 async def block_of(data: bytes) -> bytes:
-    """Return `block(data)`. More than 256 KiB are compressed in a thread."""
+    """Return a part of a stream compressed as `block` does, but more than 256 KiB in a thread."""
     return await asyncio.to_thread(block, data) if len(data) > _OFFLOAD else block(data)
 
 

@@ -58,7 +58,10 @@ not have them.
 
 
 class Watches:
-    """The number of open watches by scope, because a write costs more if many watches receive its event."""
+    """The number of open watches of each object, namespace and resource.
+
+    A write costs more if many watches receive its event.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str, str]] = Counter()

@@ -181,7 +181,7 @@ async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
 async def _address(endpoint: Endpoint) -> str:
     """Return the address and port of the endpoint for an error text.
 
-    A name is looked up; its first IPv4 address is preferred.
+    A name is looked up; its first IPv4 address is preferred. If the lookup fails, the name itself is returned.
     """
     host: str = endpoint.host
     with suppress(ValueError):

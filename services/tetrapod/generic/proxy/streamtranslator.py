@@ -51,7 +51,14 @@ _LARGEST_STATUS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The streams that the client requests in the query of exec or attach."""
+    """The streams that the client requests in the query of exec or attach.
+
+    Attributes:
+        stdin: whether the client sends input.
+        stdout: whether the client receives the output.
+        stderr: whether the client receives the errors.
+        tty: whether there is a terminal. It can be resized, and its errors are part of the output.
+    """
 
     stdin: bool = False
     stdout: bool = False

@@ -72,5 +72,5 @@ class WaitingChannel:
                     await asyncio.sleep(_RETRY_SECONDS)
 
     async def close(self) -> None:
-        """Close the connection. Calls that wait for the server fail."""
+        """Close the connection. Calls that wait for the server fail with RpcError."""
         await self._channel.close()

@@ -200,7 +200,7 @@ class GenericAPIServer:
     def openapi(self) -> BuiltinSource:
         """Return a source of the OpenAPI documents of the installed resources, also of those installed later.
 
-        It also has those of `documents` at the time of the call.
+        It also has the documents that are in `documents` when this method is called.
         """
         return BuiltinSource(self.source, self.documents)
 

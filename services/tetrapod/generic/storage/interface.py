@@ -154,7 +154,9 @@ class ListPage(NamedTuple):
 class WatchQuery:
     """The parameters of a watch.
 
-    - `prefix` and `single` select keys as in `ListQuery`; `predicate` has the selectors.
+    - `prefix` is relative to the resource's prefix: "" (all objects), "ns/" (those of a namespace), or, if `single` is
+      set, the whole key of one object.
+    - `predicate` has the selectors.
     - `resource_version` and `match` (resourceVersionMatch) are the client's values, unparsed.
     - `bookmarks` is allowWatchBookmarks.
     - `initial_events` is sendInitialEvents; None if the client did not set it.
@@ -258,7 +260,7 @@ class Preconditions:
         """Check that a stored entry has the required uid and resourceVersion; None is an absent object.
 
         Raises:
-            PreconditionFailed: with upstream's text.
+            PreconditionFailed: one of them is required and differs, or the object is absent; with upstream's text.
         """
         if self.uid is not None:
             uid = entry.uid if entry is not None else ""

@@ -44,7 +44,9 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
 
 
 def coerce(node: SchemaNode, obj: Object) -> None:
-    """Convert a custom resource from storage or a conversion webhook in place: like `decode`, but without defaults.
+    """Convert a custom resource from storage or a conversion webhook in place, without setting defaults.
+
+    The metadata is decoded, and unknown fields and nulls that the schema forbids are removed.
 
     Args:
         node: the schema of the resource.

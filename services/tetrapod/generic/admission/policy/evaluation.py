@@ -140,7 +140,7 @@ class Activation:
 
         Raises:
             TakesTooLong: the evaluation costs more than may be spent on the event loop, on which it runs.
-            CelError: see `Program.evaluate`.
+            CelError: the value is an error, or the evaluation costs more than an expression may.
         """
         limit = PER_CALL_LIMIT if self._in_thread else min(self._quick, PER_CALL_LIMIT)
         try:

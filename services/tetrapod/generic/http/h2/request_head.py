@@ -59,7 +59,7 @@ def parse_request(fields: HeaderList, *, has_body: bool) -> RequestHead:
         has_body: whether the request goes on after its headers.
 
     Raises:
-        MalformedRequest: the stream must be reset.
+        MalformedRequest: the fields violate the rules of HTTP/2, so that the stream must be reset.
     """
     pseudo: dict[bytes, bytes] = {}
     headers: HeaderList = []
@@ -87,7 +87,7 @@ def parse_trailers(fields: HeaderList) -> None:
     """Validate trailers, which are then ignored, as in HTTP/1.1.
 
     Raises:
-        MalformedRequest: the stream must be reset.
+        MalformedRequest: the trailers violate the rules of HTTP/2, so that the stream must be reset.
     """
     for name, value in fields:
         _header(name, value)

@@ -34,7 +34,7 @@ async def handle(request: Request) -> Response:
 
 
 def _address(word: str) -> int:
-    """Return an address as a number; 0 if it is malformed."""
+    """Return an address, in Python's notation such as `0x7f00` or `123`, as a number; 0 if it is malformed."""
     try:
         return int(word.strip()[:20], 0)
     except ValueError:

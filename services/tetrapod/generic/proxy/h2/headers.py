@@ -75,7 +75,7 @@ def parse_response(fields: HeaderList) -> tuple[int, HeaderList]:
     Headers that concern an HTTP/1.1 connection are left in the list, as Go does: `returned_headers` removes them.
 
     Raises:
-        MalformedResponse: the stream must be reset.
+        MalformedResponse: the fields violate the rules of HTTP/2, so that the stream must be reset.
     """
     if not fields or fields[0][0] != b":status":
         raise MalformedResponse("malformed response from server: missing status pseudo header")
@@ -89,7 +89,7 @@ def parse_trailers(fields: HeaderList) -> HeaderList:
     """Validate the trailers of a response, and return them in a new list.
 
     Raises:
-        MalformedResponse: the stream must be reset.
+        MalformedResponse: the trailers violate the rules of HTTP/2, so that the stream must be reset.
     """
     return _validated(fields[:])
 

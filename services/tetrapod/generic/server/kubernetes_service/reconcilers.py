@@ -12,11 +12,7 @@ from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoin
 
 
 class EndpointReconciler(Protocol):
-    """An algorithm that maintains the endpoints of the Service `kubernetes`.
-
-    Both methods raise StatusError (409 if another aggregator writes at the same time) and Unavailable, and OSError if
-    the store has no address at all.
-    """
+    """An algorithm that maintains the endpoints of the Service `kubernetes`."""
 
     async def reconcile(self) -> None:
         """Add this server to the endpoints, and remove servers that no longer run.
@@ -29,7 +25,12 @@ class EndpointReconciler(Protocol):
         ...
 
     async def remove(self) -> None:
-        """Remove this server from the endpoints."""
+        """Remove this server from the endpoints.
+
+        Raises:
+            StatusError: 409, another aggregator writes at the same time; others if the server rejected a request.
+            Unavailable: the API server or the store cannot be reached.
+        """
         ...
 
 

@@ -81,7 +81,10 @@ class ConsistencyChecker:
         self._task: asyncio.Task[None] | None = None
 
     def schedule(self) -> None:
-        """Schedule the next comparison, if the feature gate or the environment variable of upstream enables it."""
+        """Schedule the next comparison, if upstream's feature gate or environment variable enables it.
+
+        They are DetectCacheInconsistency and KUBE_WATCHCACHE_CONSISTENCY_CHECKER.
+        """
         if enabled("DetectCacheInconsistency") or _panics():
             seconds = PERIOD * random.uniform(1.0, 1.5)
             self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)
