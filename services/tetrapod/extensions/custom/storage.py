@@ -2,8 +2,9 @@
 
 It is used without a conversion webhook. Objects stay stored as they were written. Since then the schema may have gained
 defaults and lost fields, or the storage version may have changed. An object that was written before the last such
-change, or in another version than the requested one, is converted when it is read, once per revision. All others pass
-through unchanged. Upstream decodes, defaults and prunes on every read.
+change, or in another version than the requested one, is converted when it is read, once per revision, and so is one
+without a uid, which was written past the API. All others pass through unchanged. Upstream decodes, defaults and prunes
+on every read.
 
 An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until
 the definition has the version again.
@@ -38,6 +39,10 @@ from tetrapod.machinery.status import StatusError, internal_error
 _AT_ONCE: Final = 100
 _NO_PRECONDITIONS: Final = Preconditions()
 _NOWHERE: Final = "-"
+_UID: Final = b'"uid":"'
+"""Bytes that every object has which was written by the API. One without them was written to the store by another
+program, so that it may have unknown fields. To search for them is cheaper than to decode metadata.uid.
+"""
 _ROOT: Final = "/registry"
 """The prefix of the keys in the errors of lists."""
 
@@ -91,6 +96,7 @@ class CurrentStorage(ForwardingStorage):
             and entry.revision > current_from
             and self._codec.defaulted
             and entry.head.startswith(self._prefix)
+            and _UID in entry.item
         ):
             return entry
         converted: Entry | None = entry.representations.get(self)

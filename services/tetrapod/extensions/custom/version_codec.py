@@ -17,7 +17,7 @@ from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.schema import custom_resources, defaulting, pruning
+from tetrapod.machinery.schema import custom_resources, defaulting
 
 
 class UnknownStoredVersion(Exception):
@@ -55,7 +55,7 @@ class VersionCodec:
         return same or not defaulting.has_defaults(self._stored.node)
 
     def decode(self, obj: Object) -> None:
-        """Prune a stored object and set its defaults, in place, by the current schema of its stored version.
+        """Prune a stored object, repair its metadata and set its defaults, in place, by its stored version's schema.
 
         Raises:
             UnknownStoredVersion: the definition no longer has that version.
@@ -64,9 +64,7 @@ class VersionCodec:
         written = self._versions.get(GroupVersion.parse(api_version).version)
         if written is None:
             raise UnknownStoredVersion(f"request to convert CR from an invalid group/version: {api_version}")
-        pruning.prune(written.node, obj)
-        custom_resources.set_defaults(written.node, obj)
-        defaulting.drop_nulls(written.node, obj)
+        custom_resources.decode_stored(written.node, obj)
 
     def prune_for_request(self, obj: Object) -> None:
         """Prune an object that was converted for a request, in place, by the version of the request.

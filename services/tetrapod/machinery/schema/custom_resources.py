@@ -62,6 +62,18 @@ def coerce(node: SchemaNode, obj: Object) -> None:
     objectmeta.coerce_embedded(node, obj)
 
 
+def decode_stored(node: SchemaNode, obj: Object) -> None:
+    """Convert a stored custom resource in place to the current schema: prune it, repair metadata and set defaults.
+
+    Malformed metadata is dropped instead of being an error, because a stored object must be readable.
+    """
+    objectmeta.repair_root(obj)
+    pruning.prune(node, obj)
+    objectmeta.repair_embedded(node, obj)
+    set_defaults(node, obj)
+    defaulting.drop_nulls(node, obj)
+
+
 def set_defaults(node: SchemaNode, obj: Object) -> None:
     """Set the defaults of a valid custom resource in place, without unknown metadata fields of embedded resources.
 

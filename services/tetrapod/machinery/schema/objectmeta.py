@@ -7,6 +7,7 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta (coerce
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -46,6 +47,62 @@ def coerce_root(obj: Object) -> list[str]:
         obj.pop("metadata", None)
         return []
     return [f"metadata.{path}" for path in decode(load(OBJECT_META), obj["metadata"])]
+
+
+def repair_root(obj: Object) -> None:
+    """Drop the unknown and malformed fields of `metadata` of a stored custom resource, in place.
+
+    A generation that is missing, malformed or 0 becomes 1. Metadata that is no object is kept.
+    """
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    repaired = _without_malformed(metadata)
+    repaired["generation"] = repaired.get("generation") or 1
+    obj["metadata"] = repaired
+
+
+def repair_embedded(node: SchemaNode, value: Any) -> None:
+    """Drop the malformed parts of embedded resources of a stored object at any depth, in place.
+
+    These are unknown and malformed fields of the metadata, and an apiVersion or kind that is no string.
+    """
+    if _has_embedded(node):
+        _repair(node, value)
+
+
+def _repair(node: SchemaNode, value: Any) -> None:
+    if isinstance(value, dict):
+        if node.embedded_resource:
+            for key in ("apiVersion", "kind"):
+                if key in value and not isinstance(value[key], str):
+                    del value[key]
+            if isinstance(value.get("metadata"), dict):
+                value["metadata"] = _without_malformed(value["metadata"])
+        for key, item in value.items():
+            if key in node.properties:
+                _repair(node.properties[key], item)
+            elif node.additional_properties is not None:
+                _repair(node.additional_properties, item)
+    elif isinstance(value, list) and node.items is not None:
+        for item in value:
+            _repair(node.items, item)
+
+
+def _without_malformed(metadata: Object) -> Object:
+    """Return the decoded fields of an ObjectMeta, without those that are unknown or malformed.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go, GetObjectMetaWithOptions with
+    DropMalformedFields.
+    """
+    node = load(OBJECT_META)
+    repaired: Object = {}
+    for name, value in metadata.items():
+        field_alone = {name: value}
+        with suppress(DecodeError):
+            decode(node, field_alone)
+            repaired |= field_alone
+    return repaired
 
 
 def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
