@@ -104,12 +104,13 @@ class MergedDiscovery:
     def _local_versions(self) -> Mapping[GroupVersion, Object]:
         """Return the APIVersionDiscovery objects of all local sources by group-version.
 
-        They are cached until a source changes.
+        If several sources have a group-version, that of the first one counts: a CustomResourceDefinition does not
+        replace a built-in group-version. The objects are cached until a source changes.
         """
         generation = sum(source.generation for source in self._local)
         if self._index[0] != generation:
             versions: dict[GroupVersion, Object] = {}
-            for source in self._local:
+            for source in reversed(self._local):
                 versions.update(index_of(source.aggregated(False)))
             self._index = (generation, versions)
         return self._index[1]

@@ -7,6 +7,7 @@ import pytest
 from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition, running
 from support.definitions import version
 from support.openapi import document_of
+from tetrapod.generic.discovery.combined_source import JoinedDiscovery
 from tetrapod.machinery.gvk import Object
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
@@ -307,3 +308,15 @@ async def test_finalizers_without_a_domain_are_warned_about(cluster: Cluster) ->
     obj["metadata"]["finalizers"] += ["more"]
     updated = await cluster.call("PATCH", f"{WIDGETS}/w", {"metadata": obj["metadata"]}, content_type=MERGE)
     assert updated.warnings == [f'metadata.finalizers: "more": prefer a domain-qualified finalizer name {ending}']
+
+
+async def test_a_builtin_group_version_keeps_its_resources_in_discovery(cluster: Cluster) -> None:
+    crd = definition("Bar", version("v1"), version("vfake", storage=False))
+    crd["spec"]["group"] = "apiextensions.k8s.io"
+    annotations = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/78458"}
+    crd["metadata"] = {"name": "bars.apiextensions.k8s.io", "annotations": annotations}
+    await cluster.define(crd)
+    joined = JoinedDiscovery([cluster.server.source, cluster.service.discovery])
+    [group] = [item for item in joined.aggregated(False) if item["metadata"]["name"] == "apiextensions.k8s.io"]
+    resources = {v["version"]: [r["resource"] for r in v["resources"]] for v in group["versions"]}
+    assert resources == {"v1": ["customresourcedefinitions"], "vfake": ["bars"]}

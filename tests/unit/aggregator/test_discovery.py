@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tetrapod.aggregator.backends import Backends, ProxyCertificate
@@ -36,12 +37,14 @@ class Local:
         ]
 
 
-def merged(local: Local, *objects: Any) -> MergedDiscovery:
+def merged(local: Local, *objects: Any, also: Sequence[Local] = ()) -> MergedDiscovery:
     records = Records()
     for obj in objects:
         records.changed(None, obj)
     return MergedDiscovery(
-        records, [local], Backends(BackendPool(), Resolver(FakeCluster(), by_endpoints=False), ProxyCertificate())
+        records,
+        [local, *also],
+        Backends(BackendPool(), Resolver(FakeCluster(), by_endpoints=False), ProxyCertificate()),
     )
 
 
@@ -78,3 +81,15 @@ async def test_external_servers_are_ordered_by_priority_and_before_local_groups(
         ("b", ["v1"]),
     ]
     assert items[1]["versions"] == items[-1]["versions"] == [{"version": "v1", "freshness": "Stale"}]
+
+
+async def test_custom_resources_do_not_replace_a_builtin_group_version() -> None:
+    class Custom(Local):
+        def aggregated(self, core: bool) -> list[Any]:
+            versions = [{"version": v, "resources": [{"resource": "bars"}]} for v in ("v1", "vfake")]
+            return [{"metadata": {"name": "apps"}, "versions": versions}]
+
+    found = merged(LOCAL, also=[Custom()]).aggregated(False)
+    [apps] = [item for item in found if item["metadata"]["name"] == "apps"]
+    resources = {version["version"]: version.get("resources", []) for version in apps["versions"]}
+    assert resources == {"v1": [], "vfake": [{"resource": "bars"}]}

@@ -11,8 +11,8 @@ from tetrapod.machinery.gvk import Object
 class JoinedDiscovery:
     """The union of several discovery sources.
 
-    If several sources have a group or a group-version, the classic documents are those of the first one. The aggregated
-    documents are those of all, one after the other.
+    If several sources have a group-version, the first one describes it. The same holds for the classic document of a
+    group; its aggregated document has the versions of all sources.
     """
 
     def __init__(self, sources: Sequence[DiscoverySource]) -> None:
@@ -43,4 +43,16 @@ class JoinedDiscovery:
         )
 
     def aggregated(self, core: bool) -> list[Object]:
-        return [item for source in self._sources for item in source.aggregated(core)]
+        by_name: dict[str, Object] = {}
+        for source in self._sources:
+            for item in source.aggregated(core):
+                former = by_name.get(item["metadata"].get("name", ""))
+                by_name[item["metadata"].get("name", "")] = item if former is None else _joined(former, item)
+        return list(by_name.values())
+
+
+def _joined(first: Object, second: Object) -> Object:
+    """Return the APIGroupDiscovery `first` with the versions of `second` that it lacks."""
+    known = {version["version"] for version in first["versions"]}
+    more = [version for version in second["versions"] if version["version"] not in known]
+    return {**first, "versions": [*first["versions"], *more]}
