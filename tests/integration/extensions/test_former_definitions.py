@@ -9,6 +9,7 @@ import orjson
 
 from support.https_client import MERGE, HttpsClient
 from support.server import running
+from tetrapod.extensions.controllers.schemas import non_structural
 from tetrapod.generic.storage.sqlite import SqliteBackend
 
 NAME = "foos.example.com"
@@ -60,3 +61,15 @@ def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -
         assert client.call("PATCH", f"{CRDS}/{NAME}", {"metadata": {"labels": {}}}, MERGE).status == 404
         assert client.call("DELETE", f"{CRDS}/{NAME}").status == 200
         client.until(lambda reply: reply.status == 404, "GET", f"{CRDS}/{NAME}", timeout=60)
+
+
+def test_the_condition_of_a_non_structural_schema_names_the_schema_of_each_version() -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"a": {}}}}
+    versions = [{"name": name, "served": True, "schema": schema} for name in ("v1", "v2")]
+    found = non_structural({"spec": {"preserveUnknownFields": True, "versions": versions}})
+    text = ".schema.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields"
+    assert found is not None
+    assert found["message"] == (
+        "[spec.preserveUnknownFields: Invalid value: true: must be false, "
+        f"spec.versions[0]{text}, spec.versions[1]{text}]"
+    )

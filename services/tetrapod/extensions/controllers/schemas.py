@@ -15,7 +15,6 @@ from tetrapod.extensions.conditions import API_APPROVED, NON_STRUCTURAL, conditi
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.validation.approval import approval, is_protected
-from tetrapod.extensions.validation.internal_version import Spec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.conditions import find_condition
@@ -74,21 +73,22 @@ class NonStructuralController(CrdController):
 
 
 def non_structural(crd: Object) -> Object | None:
-    """Return the condition NonStructuralSchema of a definition, or None if its schemas are structural."""
-    spec = Spec.of(crd["spec"])
+    """Return the condition NonStructuralSchema of a definition, or None if its schemas are structural.
+
+    Unlike the errors of requests, its paths name each version, even if all versions have the same schema.
+    """
+    spec = crd["spec"]
     errors: list[FieldError] = []
-    if spec.preserve_unknown:
+    if spec.get("preserveUnknownFields"):
         errors.append(FieldError("FieldValueInvalid", "spec.preserveUnknownFields", "must be false", True))
-    holders = [("spec.validation", spec.schema)] + [
-        (f"spec.versions[{i}].schema", v.schema) for i, v in enumerate(spec.versions)
-    ]
-    for path, holder in holders:
-        schema = (holder or {}).get("openAPIV3Schema")
+    for index, version in enumerate(spec["versions"]):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             continue
         if text := unsupported(schema):
-            return condition(NON_STRUCTURAL, "True", "StructuralError", f"failed to check validation schema: {text}")
-        errors += validate_structural(schema, f"{path}.openAPIV3Schema")
+            message = f"failed to check validation schema for version {version['name']}: {text}"
+            return condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
+        errors += validate_structural(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
     if not errors:
         return None
     return condition(NON_STRUCTURAL, "True", "Violations", aggregate_errors(errors))
