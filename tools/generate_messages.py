@@ -18,6 +18,7 @@ PROTOS = (
     "tetrapod/auth/tokens/external/external.proto",
     "tetrapod/generic/storage/etcd/etcd.proto",
     "tetrapod/generic/storage/encryption/kms/kms.proto",
+    "tetrapod/generic/storage/encryption/kms_v1/kms_v1.proto",
     "tetrapod/generic/observability/exposition/families.proto",
 )
 

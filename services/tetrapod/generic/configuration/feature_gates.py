@@ -37,6 +37,7 @@ SWITCHABLE: Final = frozenset(
         "ExcludeAdmissionWebhookVirtualResources",
         "ExternalServiceAccountTokenSigner",
         "HPAScaleToZero",
+        "KMSv1",
         "ManifestBasedAdmissionControlConfig",
         "PodTopologyLabelsAdmission",
         "ServiceAccountNodeAudienceRestriction",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.configuration.watching import watch
@@ -15,6 +16,8 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.encryption.backend import EncryptedBackend
 from tetrapod.generic.storage.encryption.configuration import content, read_configuration
+from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
+from tetrapod.generic.storage.encryption.kms_v1.probe import KmsV1Probe
 from tetrapod.generic.storage.encryption.metrics import RELOADS
 from tetrapod.generic.storage.encryption.providers import Providers
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
@@ -24,6 +27,8 @@ from tetrapod.machinery.gvk import GroupResource
 log = logging.getLogger(__name__)
 
 HEALTH_CHECK: Final = "kms-providers"
+_PLUGIN_CHECK: Final = "kms-provider"
+_HEALTH_ENDPOINTS: Final = ("healthz", "readyz")
 _RELOAD_HOOK: Final = "start-encryption-provider-config-automatic-reload"
 _MIN_TIMEOUT: Final = 10.0
 _POLL_SECONDS: Final = 0.1
@@ -63,11 +68,16 @@ class Encryption:
     def register(self, lifecycle: Lifecycle) -> None:
         """Add the health check of KMS plugins to a server, and reload the file when it changes.
 
-        The health check is added if there are KMS plugins, or if reloading may add some. The file is watched, from the
-        start of the server on, if reloading is enabled.
+        One health check covers all plugins. It is added if there are KMS plugins, or if reloading may add some. As
+        upstream, each plugin has its own health check instead if one of them is of KMS v1 and reloading is disabled.
+        The file is watched, from the start of the server on, if reloading is enabled.
         """
-        if self._reloads or self._providers.probes:
-            lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
+        probes = self._providers.probes
+        if not self._reloads and len(self._providers.polled_probes()) < len(probes):
+            for number, probe in enumerate(probes):
+                lifecycle.add_check(f"{_PLUGIN_CHECK}-{number}", _check_of(probe), _HEALTH_ENDPOINTS)
+        elif self._reloads or probes:
+            lifecycle.add_check(HEALTH_CHECK, self.check, _HEALTH_ENDPOINTS)
         if self._reloads:
 
             async def follow() -> None:
@@ -76,11 +86,11 @@ class Encryption:
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
     async def start(self) -> None:
-        """Check each KMS plugin once, and start to poll them.
+        """Check each KMS v2 plugin once, and start to poll them.
 
         It must be called before the first read, so that reachable plugins have reported their key IDs by then.
         """
-        await asyncio.gather(*(probe.prime() for probe in self._providers.probes))
+        await asyncio.gather(*(probe.prime() for probe in self._providers.polled_probes()))
         self._polls = _polling(self._providers)
 
     async def check(self) -> None:
@@ -125,7 +135,19 @@ class Encryption:
 
 
 def _polling(providers: Providers) -> list[asyncio.Task[None]]:
-    return [asyncio.create_task(probe.poll(), name=f"kms plugin {probe.name}") for probe in providers.probes]
+    return [asyncio.create_task(probe.poll(), name=f"kms plugin {probe.name}") for probe in providers.polled_probes()]
+
+
+def _check_of(probe: KmsProbe | KmsV1Probe) -> Callable[[], Awaitable[None]]:
+    """Return the health check of one plugin, which raises RuntimeError if the plugin is unhealthy."""
+
+    async def check() -> None:
+        try:
+            await probe.check()
+        except TransformError as error:
+            raise RuntimeError(str(error)) from error
+
+    return check
 
 
 async def _check(providers: Providers) -> None:
@@ -134,7 +156,7 @@ async def _check(providers: Providers) -> None:
         try:
             await probe.check()
         except TransformError as error:
-            errors.append(f"kms-provider-{number}: {error}")
+            errors.append(f"{_PLUGIN_CHECK}-{number}: {error}")
     if errors:
         raise RuntimeError(aggregate_errors(errors))
 

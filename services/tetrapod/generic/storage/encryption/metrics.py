@@ -55,11 +55,19 @@ Counter(
     "apiserver_storage_data_key_generation_failures_total",
     "Total number of failed data encryption key(DEK) generation operations.",
 )
-# Of KMS v1, which does not exist here: the cache is empty, as in a kube-apiserver without KMS v1.
-Gauge(
+# Only KMS v1 changes the two metrics of the DEK cache. As upstream, the gauge is that of the plugin used last.
+DEK_CACHE_FILL: Final = Gauge(
     "apiserver_envelope_encryption_dek_cache_fill_percent",
     "Percent of the cache slots currently occupied by cached DEKs.",
-).set((), 0.0)
+)
+DEK_CACHE_FILL.set((), 0.0)
+_ARRIVALS: Final = Histogram(
+    "apiserver_envelope_encryption_dek_cache_inter_arrival_time_seconds",
+    "Time (in seconds) of inter arrival of transformation requests.",
+    ("transformation_type",),
+    _exponential(60, 10),
+)
+_last_arrivals: dict[str, float] = {}
 KMS_LATENCY: Final = Histogram(
     "apiserver_envelope_encryption_kms_operations_latency_seconds",
     "KMS operation duration with gRPC error code status total.",
@@ -107,6 +115,17 @@ def transformed(resource: str, kind: str, prefix: str, started: float, status: s
     _OPERATIONS.add((resource, kind, prefix, status))
     if status == OK:
         _DURATION.observe((kind, prefix), time.perf_counter() - started)
+
+
+def record_arrival(kind: str) -> None:
+    """Record a transformation by KMS v1, with the time since the previous one of its kind.
+
+    Args:
+        kind: `FROM_STORAGE` (decryption) or `TO_STORAGE` (encryption).
+    """
+    now = time.monotonic()
+    _ARRIVALS.observe((kind,), now - _last_arrivals.get(kind, now))
+    _last_arrivals[kind] = now
 
 
 class _RecentLabels:

@@ -6,23 +6,31 @@ getTransformerOverridesAndKMSPluginProbes, prefixTransformersAndProbes and trans
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.storage.encryption.ciphers import AesCbc, AesGcm, Secretbox
 from tetrapod.generic.storage.encryption.kms.envelope import Envelope
 from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
 from tetrapod.generic.storage.encryption.kms.service import KmsService
+from tetrapod.generic.storage.encryption.kms_v1.envelope import KmsV1Envelope
+from tetrapod.generic.storage.encryption.kms_v1.probe import KmsV1Probe
+from tetrapod.generic.storage.encryption.kms_v1.service import KmsV1Service
 from tetrapod.generic.storage.encryption.transformer import Identity, Prefixed, PrefixTransformer, Transformer
 from tetrapod.generic.storage.encryption.validation import EVERYTHING, parse_resource, secret_of
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 
-KMS_V1_DISABLED: Final = (
-    "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  "
-    "Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
+log = logging.getLogger(__name__)
+
+_KMS_V1_GATE: Final = "KMSv1"
+_KMS_V1_DEPRECATED: Final = (
+    "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead."
 )
+KMS_V1_DISABLED: Final = f"{_KMS_V1_DEPRECATED}  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
 
 
 class _Keyed(NamedTuple):
@@ -54,7 +62,7 @@ _CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
 class Providers:
     """The encryption providers of one EncryptionConfiguration, by resource.
 
-    `probes` are those of its KMS plugins, and `timeouts` is the sum of their call timeouts in seconds.
+    `probes` are those of its KMS plugins, and `timeouts` is the sum of the timeouts of their health checks in seconds.
     """
 
     def __init__(self, config: Object) -> None:
@@ -64,9 +72,10 @@ class Providers:
             config: a valid EncryptionConfiguration with defaults.
 
         Raises:
-            ValueError: KMS v1 is configured, or an earlier entry covers a resource; with upstream's text.
+            ValueError: KMS v1 is configured without its feature gate, or an earlier entry covers a resource; with
+                upstream's text.
         """
-        self.probes: list[KmsProbe] = []
+        self.probes: list[KmsProbe | KmsV1Probe] = []
         self.timeouts = 0.0
         self._by_resource: dict[GroupResource, list[_Provider]] = {}
         self._transformers: dict[GroupResource, Transformer] = {}
@@ -75,6 +84,10 @@ class Providers:
                 self._add(entry)
         except ValueError as error:
             raise ValueError(f"error while building transformers: {error}") from None
+
+    def polled_probes(self) -> list[KmsProbe]:
+        """Return the probes of KMS v2 plugins, whose key IDs must be polled."""
+        return [probe for probe in self.probes if isinstance(probe, KmsProbe)]
 
     def transformer(self, resource: GroupResource) -> Transformer:
         """Return the transformer of a resource, always the same one.
@@ -125,13 +138,22 @@ class Providers:
         return Prefixed(b"", Identity())
 
     def _kms(self, kms: Object) -> Prefixed:
-        if kms["apiVersion"] == "v1":
-            raise ValueError(KMS_V1_DISABLED)
         timeout = parse_duration(kms["timeout"])
+        if kms["apiVersion"] == "v1":
+            return self._kms_v1(kms, timeout)
         probe = KmsProbe(kms["name"], KmsService(kms["name"], kms["endpoint"], timeout))
         self.probes.append(probe)
         self.timeouts += timeout
         return Prefixed(f"k8s:enc:kms:v2:{kms['name']}:".encode(), Envelope(probe))
+
+    def _kms_v1(self, kms: Object, timeout: float) -> Prefixed:
+        if not feature_gates.enabled(_KMS_V1_GATE):
+            raise ValueError(KMS_V1_DISABLED)
+        log.info(_KMS_V1_DEPRECATED)
+        service = KmsV1Service(kms["endpoint"], timeout)
+        self.probes.append(KmsV1Probe(kms["name"], service))
+        self.timeouts += 2 * timeout  # the health check makes two calls
+        return Prefixed(f"k8s:enc:kms:v1:{kms['name']}:".encode(), KmsV1Envelope(service, kms["cachesize"]))
 
 
 def _transformer_of(resource: str, provider: _Provider) -> Prefixed:
