@@ -11,6 +11,7 @@ from tetrapod.generic.http.negotiation.accept import CBOR
 from tetrapod.generic.http.request import Response
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.machinery import protobuf
+from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.json_pieces import dumps, loads
 from tetrapod.machinery.schema import decode as typed
@@ -85,10 +86,7 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
             data = dumps(loads(data))
         data = data.rstrip(b"\n")
     else:
-        obj = _parse(kind, data)
-        if obj is None:
-            return b""
-        data = json.encode_large(obj)
+        data = use_large(lambda: _parse(kind, data), lambda obj: b"" if obj is None else json.encode_large(obj))
     if omit_managed_fields and _MANAGED in data:
         return dumps(_without_managed_fields(loads(data)))
     return data
