@@ -11,10 +11,8 @@ BY_FILE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 # RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
 RETRY ?=
-# The cache of pytest, which is off otherwise, names the failed tests of a run to the next one.
-REMEMBER = -p cacheprovider -o cache_dir=$(VENV)/.pytest_cache
-AGAIN = $(BIN)/python -m pytest $(REMEMBER) --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
-run_tests = $(PYTEST) $(if $(RETRY),$(REMEMBER)) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
+AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
+run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
 
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
