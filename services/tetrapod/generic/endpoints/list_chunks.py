@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from tetrapod.generic.http.request import StreamWriter
@@ -23,6 +24,7 @@ LARGE_PIECE: Final = 1 << 20
 """If some items exceed this number of bytes together, each is a piece of its own, because a slow client keeps a piece
 in memory.
 """
+_SIZE: Final = attrgetter("size")
 
 
 def large(entries: Sequence[Entry]) -> bool:
@@ -81,8 +83,8 @@ class ListBody:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the encoded items in pieces, each item preceded by a comma."""
-        for part, longest in self._parts():
-            yield await offloaded(self.parses and longest >= LARGE, self.encode, part)
+        for part, is_large in self._parts():
+            yield await offloaded(True, self.encode, part) if is_large else self.encode(part)
 
     async def joined(self) -> bytes:
         """Return the complete body, yielding to the event loop between the pieces."""
@@ -92,15 +94,15 @@ class ListBody:
             await asyncio.sleep(0)
         return b"".join((self.head, b"".join(pieces)[1:], self.tail))
 
-    def _parts(self) -> Iterator[tuple[Sequence[Entry], int]]:
-        """Yield the entries of each piece, and the length in bytes of the longest of them."""
+    def _parts(self) -> Iterator[tuple[Sequence[Entry], bool]]:
+        """Yield the entries of each piece, and whether they are encoded in a thread."""
         for chunk in slice_entries(self.entries):
-            lengths = [entry.size for entry in chunk]
-            if sum(lengths) <= LARGE_PIECE:
-                yield chunk, max(lengths, default=0)
+            size = sum(map(_SIZE, chunk))
+            if size > LARGE_PIECE:
+                for i, entry in enumerate(chunk):
+                    yield chunk[i : i + 1], self.parses and entry.size >= LARGE
             else:
-                for i, length in enumerate(lengths):
-                    yield chunk[i : i + 1], length
+                yield chunk, self.parses and size >= LARGE and max(map(_SIZE, chunk)) >= LARGE
 
 
 async def iterated(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
