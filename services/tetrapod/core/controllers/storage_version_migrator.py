@@ -60,7 +60,13 @@ class StorageVersionMigrator:
     async def _sync(self, resource: GroupResource) -> None:
         """Clean up ended migrations of the resource, and advance the running one or start the oldest waiting one.
 
-        A migration is running while its condition Running is True.
+        A migration is running while its condition Running is True. The work queue calls this method again after an
+        error, and then repeats what was not completed.
+
+        Raises:
+            StatusError: a request failed, for example with a 409 because the informer's copy of a migration is
+                outdated. A migration that was deleted is ignored.
+            Unavailable: the API server cannot be reached.
         """
         migrations = [copy_object(m) for m in self._migrations.objects.values() if _resource(m) == resource]
         running = [m for m in migrations if is_true(m, "Running")]

@@ -58,9 +58,15 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
 
 
 def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
-    """Return the first error of an object in the order of its members, or None if it matches its type.
+    """Decode an object of a built-in type in place, and return the first error, or None if it matches its type.
 
-    The object is changed in place, as by `decode`. Unknown fields are dropped, and are not errors.
+    The first error is that of the first member, in the order of `obj`, whose value does not match its type. `decode`
+    instead raises the error that Go's decoder would report.
+
+    Args:
+        node: the schema of the object.
+        obj: the object. Its unknown fields are dropped, and are not errors. It is converted as by `decode`; after an
+            error, only partly.
     """
     unknown_fields.drop(node, obj)
     try:

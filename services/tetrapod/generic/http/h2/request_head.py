@@ -38,9 +38,10 @@ class RequestHead:
     """A request without its body.
 
     Attributes:
-        length: the value of Content-Length; -1 if the header is missing.
-        expects_continue: the client waits for `100 Continue`.
-        rejection: the response to a request that is rejected without calling a handler.
+        request: the request with its method, target and headers. The target is empty if it is malformed.
+        length: the value of Content-Length in bytes; -1 if the header is missing.
+        expects_continue: whether the client waits for `100 Continue` before it sends the body.
+        rejection: the response to send without calling a handler; None for a request that a handler gets.
     """
 
     request: Request
