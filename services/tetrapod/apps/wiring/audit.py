@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 
 
 def build_audit(options: Options, lifecycle: Lifecycle, egress: EgressSelector) -> Audit | None:
-    """Return the policy and the backend of auditing, or None if nothing is audited.
+    """Create the policy and the backends of auditing, or return None if nothing is audited.
 
-    Buffered events are delivered at shutdown. Several workers write the same log.
+    In a worker process, the log is opened with the locks by which all workers write the same file.
+
+    Args:
+        options: the options, whose audit flags are used.
+        lifecycle: gets a shutdown hook, which delivers the buffered events and closes the backends.
+        egress: selects the dialer of the audit webhook.
+
+    Returns:
+        None if there is no policy, or neither a log nor a webhook.
 
     Raises:
-        ValueError: the flags are invalid; the text is upstream's.
+        ValueError: a flag is invalid, or a file cannot be read or written; the text is upstream's.
     """
     flags = options.audit
     if not (flags.policy_file or flags.log.path or flags.webhook.config_file):

@@ -57,8 +57,13 @@ class PortRepair:
     async def _compare(self) -> None:
         """Compare the allocated ports with the node ports of services, record events, and correct the allocated ports.
 
-        A port that no service uses is freed only after four comparisons. The allocated ports are read before the
-        services, so that a port that is allocated in between does not seem unused.
+        A port is freed when four comparisons in a row find that no service uses it. The allocated ports are read before
+        the services, so that a port that is allocated in between does not seem unused. An event that cannot be recorded
+        is skipped.
+
+        Raises:
+            StatusError: the API server rejected the list request for services.
+            Unavailable: the API server or the store does not answer.
         """
         taken = await self._ports.taken()
         page = await self._client.list(SERVICES)

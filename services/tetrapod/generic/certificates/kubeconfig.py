@@ -1,4 +1,7 @@
-"""Kubeconfig files with inline certificates, for `kubectl --kubeconfig`."""
+"""The creation of kubeconfig files with inline certificates, for `kubectl --kubeconfig`.
+
+Kubeconfig files are read by `tetrapod.generic.webhook.kubeconfig`.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ _LEFT_OUT: Final = {("ca", _SIGNING_KEY), ("ca", "pki.json")}
 
 
 class SecretsError(Exception):
-    """The error of a request to the hosting cluster that failed, or of a process outside a pod."""
+    """The error of a failed request to the hosting cluster, or of a process without a pod's service account.
+
+    Outside a pod, the address of the cluster and the credentials for it are missing.
+    """
 
 
 @dataclass

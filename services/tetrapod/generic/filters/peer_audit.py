@@ -81,9 +81,13 @@ class _Switching:
 
 
 class _HeadWriter:
-    """The transport that an upgrade uses once, to write the head of the response, before a protocol takes over.
+    """A stand-in for the transport of a hijacked connection, which adds header lines to the head of the response.
 
-    It inserts `lines`, encoded header lines that each end in CRLF.
+    An upgrade calls `write` once, with the head of its response. Then a protocol takes over the actual transport.
+
+    Args:
+        client: the hijacked connection, to which the head is written.
+        lines: encoded header lines that each end in CRLF. They are inserted after the status line.
     """
 
     def __init__(self, client: Hijacked, lines: bytes) -> None:

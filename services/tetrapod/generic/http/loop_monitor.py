@@ -116,12 +116,13 @@ class LoopMonitor:
         self._lags = _Warnings("Event loop delayed")
 
     def read_cpu_time(self, now: float) -> None:
-        """Read the CPU time of the thread, as the start of the steps that begin in the next two milliseconds.
+        """Store the CPU time that the loop's thread has used so far. `step` subtracts it to measure a step.
 
+        The stored value serves the steps that begin within `NOTICED` seconds from `now`, until `step` is called.
         Also start the timer that measures the lag of the loop, if it does not run.
 
         Args:
-            now: the time of `time.perf_counter`.
+            now: the current time of `time.perf_counter`, in seconds.
         """
         self.last_reading = now
         self.stale = now + NOTICED

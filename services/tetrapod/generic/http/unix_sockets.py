@@ -71,7 +71,7 @@ def bind_unix(path: str) -> socket.socket:
 
 
 def remove_socket(path: str) -> None:
-    """Remove the file of a socket, if it exists."""
+    """Remove the file of a socket. A missing file is ignored, and so is one that cannot be removed."""
     with suppress(OSError):
         Path(path).unlink(missing_ok=True)
 

@@ -70,7 +70,7 @@ class FormV3(Protocol):
     """
 
     def path(self, item: Object) -> bytes:
-        """Return the encoded path item."""
+        """Return a path item in the encoder's format, without its API path, for the argument `paths` of `document`."""
         ...
 
     def schema(self, schema: Object) -> bytes:

@@ -52,9 +52,10 @@ def without_websocket(headers: HeaderList) -> HeaderList:
 async def tunnel(
     pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList
 ) -> Response:
-    """Connect to the kubelet and return the response that tunnels SPDY to the client.
+    """Connect to the kubelet and return a response that tunnels the kubelet's SPDY to the client within a WebSocket.
 
-    If the kubelet does not upgrade, its response is returned. An invalid handshake of the client gets a 400.
+    If the kubelet does not upgrade, its response is read and returned. If it upgrades, and the handshake of the client
+    is invalid, the response is a 400.
 
     Args:
         pool: the connections.
@@ -64,7 +65,8 @@ async def tunnel(
         headers: the headers of the request to the kubelet, from which those of the WebSocket handshake are removed.
 
     Raises:
-        BackendError: the kubelet cannot be reached.
+        BackendError: the kubelet cannot be reached, or does not upgrade and its response breaks off or has a body of
+            more than 1 MiB.
     """
     version_headers = [
         (b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)

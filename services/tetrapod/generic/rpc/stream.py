@@ -182,7 +182,9 @@ class Call:
         await self._waiter
 
     def _parse(self) -> None:
-        """Split the received bytes into messages. The bytes of an incomplete message are kept.
+        """Split the received bytes into messages, and append these to the queue from which the caller receives them.
+
+        The bytes of an incomplete message are kept for the next call.
 
         Raises:
             RpcError: a message is compressed.

@@ -187,14 +187,20 @@ class Backend(Protocol):
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
         """Write the value if the key's mod revision is `expected` (0: the key is absent).
 
-        A failed comparison raises no error.
-
         Args:
+            key: the whole key.
+            value: the bytes to store.
+            expected: the mod revision that the key must have.
             lease: the ID of the lease at whose end the key is deleted; 0 means that it does not expire.
+
+        Returns:
+            The result with the revision of the write. If the key has another mod revision, nothing is written:
+            `succeeded` is False, and `current` is the stored value, or None for an absent key.
 
         Raises:
             RequestTooLarge: the value exceeds the limit of the store.
             LeaseNotFound: `lease` has expired.
+            Unavailable: the store does not answer in time. The value may have been written nevertheless.
         """
         ...
 

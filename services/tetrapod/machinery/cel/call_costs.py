@@ -118,14 +118,15 @@ def _check(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Cos
 
 
 def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `fieldSelector` or `labelSelector`; the size of the result is None.
+    """Return the cost of `fieldSelector` or `labelSelector`, with None as the size of the call's result.
 
-    It is the cost of parsing the selector's text, and of a requirement for every second character.
+    The cost has three parts: parsing the selector's text, a list of requirements, and one requirement for every two
+    characters of the text. Every call has such a cost, so None is never returned instead of the pair.
 
     Args:
         sizes: the sizes of values that are known so far.
-        target: the receiver; None for a call without one.
-        args: the arguments.
+        target: the receiver, which is not used.
+        args: the arguments, of which the first is the selector's text.
     """
     length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))

@@ -265,7 +265,14 @@ def _policy(policy: Object, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Reject negative numbers in the status: the replicas, and observedGeneration of conditions."""
+    """Reject negative currentReplicas and desiredReplicas, and conditions with a negative observedGeneration.
+
+    Nothing else in the status is validated.
+
+    Args:
+        new: the HorizontalPodAutoscaler in the update of the status.
+        old: the stored one, which is not used.
+    """
     status = new.get("status") or {}
     errors: list[FieldError] = []
     for i, condition in enumerate(status.get("conditions") or ()):

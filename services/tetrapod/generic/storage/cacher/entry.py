@@ -110,9 +110,16 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     def from_stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
         """Create an entry from a value of the store, inserting `revision` as its resource version.
 
+        Args:
+            key: the key, relative to the resource's prefix.
+            value: the decrypted value in any encoding: JSON, CBOR or protobuf.
+            revision: the mod revision of the key.
+            lease: the ID of its lease; 0 if it does not expire.
+
         Raises:
-            CorruptObject: the value is not a JSON object.
-            NotTransformable: the value is encrypted.
+            CorruptObject: the value cannot be decoded, is not an object, or its kind, apiVersion or metadata is
+                malformed.
+            NotTransformable: the value is encrypted, because no encryption is configured for the resource.
         """
         return cls.from_served(key, splice(value, revision), revision, lease)
 
