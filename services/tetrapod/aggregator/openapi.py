@@ -13,6 +13,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,6 +31,7 @@ from tetrapod.machinery.gvk import Object
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS: Final = 60.0
+FIRST_RETRY: Final = 1.0  # seconds after a failure, doubled with each further one up to KEPT_SECONDS
 TIMEOUT: Final = 10.0
 _SWAGGER: Final = "/openapi/v2"
 
@@ -46,6 +48,33 @@ class _Entry(NamedTuple):
     swagger: bool = False
 
 
+class _Unreadable(Exception):
+    """The error for a server whose index cannot be read: it is unreachable, responds with an error or is malformed."""
+
+
+@dataclass(slots=True)
+class _Index:
+    """The index of one server, as it was last read.
+
+    Attributes:
+        obj: the APIService at the last attempt to read it.
+        entries: the documents by name.
+        due: when to read it again (time.monotonic()).
+        failures: the number of failed attempts since the last success or change of the APIService.
+        lock: held during an attempt. Other requests wait for its result.
+    """
+
+    obj: Object
+    entries: Mapping[str, _Entry] = field(default_factory=dict)
+    due: float = 0.0
+    failures: int = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def is_due(self, obj: Object) -> bool:
+        """Return whether to read it now: the time has come, or a failure precedes a change of the APIService."""
+        return time.monotonic() >= self.due or (self.failures > 0 and self.obj is not obj)
+
+
 class ExternalOpenAPI(SinglePartSource):
     """The OpenAPI v3 documents of external API servers, for their registered group-versions and groups.
 
@@ -59,8 +88,7 @@ class ExternalOpenAPI(SinglePartSource):
     def __init__(self, records: Records, backends: Backends) -> None:
         self._records = records
         self._backends = backends
-        # by the name of the APIService, the time of the fetch and the documents of its server
-        self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}
+        self._indexes: dict[str, _Index] = {}  # by the name of the APIService
 
     async def index(self) -> Mapping[str, str]:
         """Return the hashes of all documents by name, such as "apis/metrics.k8s.io/v1beta1".
@@ -112,38 +140,51 @@ class ExternalOpenAPI(SinglePartSource):
     async def _entries(self, obj: Object) -> Mapping[str, _Entry]:
         """Return hash and URL of the documents for the group-version and the group of an APIService, by document name.
 
-        They come from the server's index, which is cached for 60 seconds. The result is empty if it cannot be read.
+        They come from the server's index, which is cached for 60 seconds. If it cannot be read, the last entries stay,
+        and the next attempt follows after a second, then twice as long each time, up to 60 seconds. A change of the
+        APIService, such as of its availability, ends this delay.
+
+        Upstream: kube-aggregator/pkg/controllers/openapiv3/controller.go, UpdateAPIService
         """
-        name = obj["metadata"]["name"]
-        cached = self._indexes.get(name)
-        if cached is None or time.monotonic() - cached[0] > KEPT_SECONDS:
-            cached = self._indexes[name] = (time.monotonic(), await self._look_up(obj))
-        return cached[1]
+        index = self._indexes.setdefault(obj["metadata"]["name"], _Index(obj))
+        if not index.is_due(obj):
+            return index.entries
+        async with index.lock:
+            if index.is_due(obj):
+                failures = index.failures if index.obj is obj else 0
+                try:
+                    index.entries, failures, delay = await self._look_up(obj), 0, KEPT_SECONDS
+                except _Unreadable as error:
+                    log.info("OpenAPI index of %s: %s", obj["metadata"]["name"], error)
+                    failures += 1
+                    delay = min(FIRST_RETRY * 2 ** min(failures - 1, 10), KEPT_SECONDS)
+                index.obj, index.failures, index.due = obj, failures, time.monotonic() + delay
+        return index.entries
 
     async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
         """Read the index of a server, and return the entries of its group-version and its group, by document name.
 
         If the server responds with 404, as it has no OpenAPI v3, the only entry is its Swagger 2.0 document under the
-        name of the group-version, as upstream. The result is empty if the server cannot be reached, responds with
-        another error or sends a malformed index.
+        name of the group-version, as upstream. The result is empty if it has neither.
 
         Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go, updateAPIServiceSpecLocked
+
+        Raises:
+            _Unreadable: the server cannot be reached, responds with another error or sends a malformed index.
         """
-        answer = await self._get(obj, "/openapi/v3")
         gv = group_version(obj)
         entries: dict[str, _Entry] = {}
-        if answer is not None and answer.status == 404:
-            answer = await self._get(obj, _SWAGGER)
-            if answer is not None and answer.status == 200:
+        answer = await self._get_unless_failed(obj, "/openapi/v3")
+        if answer is None:
+            answer = await self._get_unless_failed(obj, _SWAGGER)
+            if answer is not None:
                 digest = hash_of(obj["metadata"].get("uid", ""), hashlib.sha256(answer.body).hexdigest())
                 entries[gv_name(gv)] = _Entry(digest, _SWAGGER, swagger=True)
             return entries
-        if answer is None or answer.status != 200:
-            return entries
         try:
             paths = orjson.loads(answer.body)["paths"]
-        except (ValueError, KeyError, TypeError):
-            return entries
+        except (ValueError, KeyError, TypeError) as error:
+            raise _Unreadable("the index is malformed") from error
         for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
             try:
                 url = str(paths[name]["serverRelativeURL"])
@@ -152,6 +193,17 @@ class ExternalOpenAPI(SinglePartSource):
             server_hash = parse_qs(urlsplit(url).query).get("hash", [""])[0]
             entries[name] = _Entry(server_hash or hash_of(obj["metadata"].get("uid", ""), url), url)
         return entries
+
+    async def _get_unless_failed(self, obj: Object, target: str) -> Document | None:
+        """Return the response of a server with status 200, or None if it responds with 404.
+
+        Raises:
+            _Unreadable: the server cannot be reached or responds with another status.
+        """
+        answer = await self._get(obj, target)
+        if answer is None or answer.status not in (200, 404):
+            raise _Unreadable(f"{target} {'cannot be fetched' if answer is None else f'has status {answer.status}'}")
+        return answer if answer.status == 200 else None
 
     async def _get(self, obj: Object, target: str) -> Document | None:
         """Return the response of a server, with any status code.

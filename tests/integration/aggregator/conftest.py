@@ -120,11 +120,14 @@ class External:
         self.cors = False
         self.openapi = b'{"openapi": "3.0.0", "info": {"title": "Wardle"}, "paths": {}}'
         self.swagger = b""
+        self.failing: dict[str, Response] = {}  # the responses to requests for these paths
         self.redirect = b""
         self.seen: list[Request] = []
 
     async def handle(self, request: Request) -> Response:
         self.seen.append(request)
+        if request.path in self.failing:
+            return self.failing[request.path]
         if self.broken:
             return Response(500, [], b"broken")
         if self.endless:

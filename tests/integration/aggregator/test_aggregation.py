@@ -13,7 +13,7 @@ from integration.aggregator.conftest import External, World
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.service_informers import ENDPOINT_SLICES, SERVICES
-from tetrapod.generic.http.request import Request
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.openapi.document_chunks import JsonForm
@@ -219,6 +219,32 @@ async def test_discovery_and_openapi_include_the_external_server(world: World, e
     name = f"apis/{External.GROUP}/v1"
     assert await world.service.external_openapi.index() == {name: "ABC", f"apis/{External.GROUP}": "DEF"}
     assert await document_of(world.service.external_openapi, name) == orjson.loads(external.openapi)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        {"/openapi/v3": Response(503, [])},
+        {"/openapi/v3": Response(200, [], b"nope")},
+        {"/openapi/v3": Response(404, []), "/openapi/v2": Response(503, [])},
+    ],
+    ids=["error", "malformed", "swagger-error"],
+)
+async def test_an_index_that_cannot_be_read_is_fetched_again_with_backoff(
+    world: World, external: External, failing: dict[str, Response]
+) -> None:
+    external.failing = failing
+    await join(world, external)
+    source = world.service.external_openapi
+    external.seen.clear()
+    assert await asyncio.gather(*(source.index() for _ in range(50))) == [{}] * 50
+    assert [request.path for request in external.seen if request.path.startswith("/openapi/")] == list(failing)
+    external.failing = {}
+
+    async def listed() -> bool:
+        return sorted(await source.index()) == [f"apis/{External.GROUP}", f"apis/{External.GROUP}/v1"]
+
+    await world.until(listed)
 
 
 @pytest.mark.parametrize(
