@@ -73,6 +73,7 @@ def test_every_service_answers_and_acts_through_the_front(services: Services, tm
     kubectl("create", "configmap", "a", "--from-literal=x=y")
     assert kubectl.json("get", "configmap", "a")["data"] == {"x": "y"}
     assert "No resources found" in kubectl("get", "crd") or kubectl.json("get", "crd")["items"] == []
+    until(lambda: kubectl("get", "serviceaccounts", "-o", "name"), lambda names: "serviceaccount/default" in names)
     token = kubectl("create", "token", "default").strip()
     with Client(services, token) as client:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
