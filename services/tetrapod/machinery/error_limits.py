@@ -40,17 +40,17 @@ def cut_path(path: str) -> str:
     return path if len(path) <= MAX_PATH else path[: MAX_PATH - 3] + "..."
 
 
-def more(count: int, what: str = "error") -> str:
+def more(count: int, noun: str = "error") -> str:
     """Return the last line of a list that was shortened, such as `... and 3 more errors`.
 
     Args:
         count: how many entries were left out; 0 if that is unknown.
-        what: the noun for an entry, in the singular.
+        noun: the noun for an entry, in the singular.
     """
-    return f"... and {count:,} more {what}{'' if count == 1 else 's'}" if count else f"... and more {what}s"
+    return f"... and {count:,} more {noun}{'' if count == 1 else 's'}" if count else f"... and more {noun}s"
 
 
-def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> str:
+def join(texts: Iterable[str], separator: str = ", ", noun: str = "error") -> str:
     """Join texts with a separator, at most MAX_ERRORS of them and about MAX_TEXT characters.
 
     The first text is always included. Each text is shortened to MAX_VALUE. If texts are left out, a note of their
@@ -59,7 +59,7 @@ def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> st
     Args:
         texts: the texts.
         separator: the separator.
-        what: the noun for a text in the note, in the singular.
+        noun: the noun for a text in the note, in the singular.
     """
     kept: list[str] = []
     left_out = used = 0
@@ -70,7 +70,7 @@ def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> st
         kept.append(cut(text, MAX_VALUE))
         used += len(kept[-1])
     if left_out:
-        kept.append(more(left_out, what))
+        kept.append(more(left_out, noun))
     return separator.join(kept)
 
 

@@ -135,8 +135,8 @@ _STAND_INS: Final = frozenset({LEFT_OUT.type, UNCOUNTED.type})
 def distinct(errors: Sequence[FieldError]) -> list[FieldError]:
     """Return the errors without those whose type and text equal an earlier one's.
 
-    After MAX_ERRORS errors, MAX_TEXT characters or the first placeholder, the remaining errors are returned as they
-    are.
+    Only the first errors are compared, up to MAX_ERRORS distinct ones, MAX_TEXT characters, or a placeholder for an
+    error that was left out (`LEFT_OUT`, `UNCOUNTED`). All errors that follow are returned as they are.
 
     Upstream: ErrorList.ToAggregate.
     """

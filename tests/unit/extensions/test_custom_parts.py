@@ -149,5 +149,5 @@ LISTS: Object = {
 )
 def test_an_update_is_not_rejected_for_unchanged_values(old: Object, new: Object, fields: list[str]) -> None:
     node = build(LISTS)
-    found = validation.validate(node, new, before=Correlation(node, new, old))
+    found = validation.validate(node, new, correlation=Correlation(node, new, old))
     assert [e.field for e in found] == fields

@@ -87,7 +87,7 @@ class CustomValidator:
             TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
         correlation = Correlation(self._node, new, old)
-        errors = validation.validate(self._node, new, before=correlation)
+        errors = validation.validate(self._node, new, correlation=correlation)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
@@ -114,20 +114,20 @@ class CustomValidator:
         RATCHETING.observe((), sum(correlation.spent))
         return errors
 
-    def _status_alone(self, new: Object, before: Correlation) -> list[FieldError]:
+    def _status_alone(self, new: Object, correlation: Correlation) -> list[FieldError]:
         """Return the schema errors of the status, or [] if the schema or the object has no status.
 
         Their field paths begin with "status", but paths inside the messages begin below it, as upstream's do.
 
         Args:
             new: the new object.
-            before: relates the new object to the stored one, so that errors of unchanged values are tolerated.
+            correlation: relates the new object to the stored one, so that errors of unchanged values are tolerated.
         """
         node = self._node.properties.get("status")
         if node is None or "status" not in new:
             return []
-        correlated = before.key("status") or Correlation(node, new["status"], None)
-        errors = validation.validate(node, new["status"], before=correlated)
+        correlated = correlation.key("status") or Correlation(node, new["status"], None)
+        errors = validation.validate(node, new["status"], correlation=correlated)
         return [
             replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors
         ]
@@ -144,7 +144,7 @@ class CustomValidator:
         errors: list[FieldError],
         warnings: list[str],
         on_loop: bool,
-        before: Correlation | None = None,
+        correlation: Correlation | None = None,
     ) -> list[FieldError]:
         """Return the errors of the CEL rules.
 
@@ -154,7 +154,7 @@ class CustomValidator:
                 so.
             warnings: receives the errors that ratcheting tolerates.
             on_loop: whether to raise TakesTooLong if the rules take too long for the event loop.
-            before: the stored values by position in the new object; None on create.
+            correlation: the stored values by position in the new object; None on create.
         """
         if self._rules.empty:
             return []
@@ -162,7 +162,7 @@ class CustomValidator:
             return [invalid("<nil>", None, _NOT_CHECKED)]
         run = Run(on_loop=on_loop)
         began = time.perf_counter()
-        self._rules.validate("", new, old, run, Ratchet(before))
+        self._rules.validate("", new, old, run, Ratchet(correlation))
         EVALUATION.observe((), time.perf_counter() - began)
         warnings += run.warnings
         return run.errors

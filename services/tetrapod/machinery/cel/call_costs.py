@@ -1,7 +1,14 @@
 """The estimated costs of calls, and the estimated sizes of their results.
 
-`estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Each call is looked up in
-three tables, in this order:
+`estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Costs and sizes are ranges
+from the lowest to the highest value.
+
+A rule (`_Rule`) estimates the calls of some functions. It gets the known sizes of values, the receiver (None for a call
+without one) and the arguments. It returns the cost of the call without that of its operands, and the size of its
+result, which is None if the rule does not determine it. Instead of this pair it returns None for a call to which it
+does not apply.
+
+Each call is looked up in three tables of rules, in this order:
 - by overload: cel-go ext/lists.go and ext/sets.go
 - by function: k8s.io/apiserver/pkg/cel/library/cost.go
 - by overload: cel-go checker/cost.go, functionCost
@@ -105,7 +112,10 @@ def _operator(
 
 
 def _computed(operand: Operand) -> Range:
-    """Return the computed size of an operand, or the range of all sizes if only its declaration limits it."""
+    """Return the computed size of an operand, or the range from 0 to `MAX` if its size was not computed.
+
+    The maximum that the operand's declared type allows (see `Sizes.size_of`) is not considered.
+    """
     return Range(0, MAX) if operand.size is None else operand.size
 
 
@@ -156,7 +166,11 @@ def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]
 def _argument(factor: float, *, keeps_size: bool = False) -> _Rule:
     """Return a rule for calls that cost `factor` for each unit of the first argument's size.
 
-    With `keeps_size`, the result has the size of that argument.
+    The rule does not apply to calls without arguments.
+
+    Args:
+        factor: the cost of one unit.
+        keeps_size: whether the result has the size of that argument; otherwise its size is not determined.
     """
 
     def rule(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
@@ -176,9 +190,10 @@ def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `replace`, and the size of its result, or None for a call without receiver or arguments.
+    """Return the cost of `replace`, and the size of its result.
 
-    The size depends on how often the replaced text may occur in the string.
+    The size depends on how often the replaced text may occur in the string. For a call without receiver or arguments,
+    None is returned instead of the pair.
 
     Args:
         sizes: the sizes of values that are known so far.
@@ -320,6 +335,9 @@ def _distinct(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 def _sorting(name: str, by_argument: bool) -> _Rule:
     """Return the rule of a function that sorts a list.
 
+    Its cost is that of making a list (`_listed`) with as many elements as the square of the list's length. An element
+    costs 2, or 2.1 if texts are compared. As upstream, the size of the result is that square.
+
     Args:
         name: the type of the elements, or of the keys.
         by_argument: whether the list is sorted by the keys in its first argument; otherwise by its elements.
@@ -337,9 +355,9 @@ def _sorting(name: str, by_argument: bool) -> _Rule:
 
 
 def _sets(factor: int) -> _Rule:
-    """Return the rule of a function that compares each element of one list with each of another.
+    """Return the rule of functions that compare each element of one list with each of another, as `sets.contains`.
 
-    Each pair costs `factor`.
+    Its cost is the product of both lengths and `factor`, plus 1. The size of the result is not determined.
 
     Args:
         factor: the cost of comparing one pair of elements.

@@ -1,5 +1,9 @@
 """The operands from which the cost of a call is estimated, and the interface to their sizes.
 
+The size of a value is its number of characters, bytes, elements or entries. There are two ways to know it before the
+evaluation. A computed size follows from the expression, as that of a literal. A declared size is the maximum that the
+type of a variable allows at the path that leads to the value, such as its maxItems.
+
 Upstream: cel-go checker/cost.go.
 """
 
@@ -39,7 +43,7 @@ class Sizes(Protocol):
     """The interface through which the rules of calls read and record the estimated sizes of values in an expression."""
 
     def size_of(self, operand: Operand) -> Range:
-        """Return the computed size of an operand, or else its declared size, or else `UNKNOWN`."""
+        """Return the computed size of an operand, else its declared size, else `UNKNOWN` (0 to the largest size)."""
         ...
 
     def elements(self, operand: Operand) -> Operand | None:

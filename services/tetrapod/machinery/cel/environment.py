@@ -143,14 +143,14 @@ class Program:
         """Return whether the expression uses a variable (such as `oldSelf`) anywhere, even where it has no effect."""
         return variable in self._plan.variables
 
-    def selects(self, field: str, of: str = "") -> bool:
+    def selects(self, field: str, variable: str = "") -> bool:
         """Return whether the expression selects a field anywhere (`x.field`, `x.?field`, `has(x.field)`).
 
         Args:
             field: the name of the field.
-            of: count only selections directly from this variable; "" means from anything.
+            variable: count only selections directly from this variable; "" means from anything.
         """
-        return selects(self._node, field, of)
+        return selects(self._node, field, variable)
 
     def cost_estimate(self) -> CostEstimate:
         """Return the lowest and highest cost of an evaluation, given the largest sizes that the types allow."""

@@ -215,13 +215,13 @@ def children(node: Node) -> list[Node]:
     return []
 
 
-def selects(node: Node, field: str, of: str = "") -> bool:
+def selects(node: Node, field: str, variable: str = "") -> bool:
     """Return whether a field is selected anywhere in a tree (`x.field`, `x.?field`, `has(x.field)`).
 
     Args:
         node: the root of the tree.
         field: the name of the field.
-        of: count only selections directly from this variable; "" means from anything.
+        variable: count only selections directly from this variable; "" means from anything.
     """
     pending = [node]
     while pending:
@@ -234,7 +234,7 @@ def selects(node: Node, field: str, of: str = "") -> bool:
             case _:
                 pending.extend(children(current))
                 continue
-        if not of or (isinstance(operand, Ident) and operand.name == of):
+        if not variable or (isinstance(operand, Ident) and operand.name == variable):
             return True
         pending.extend(children(current))
     return False

@@ -1,7 +1,9 @@
 """The planner: it turns a checked tree into functions that evaluate it.
 
-A plan decides once how each node is evaluated, including upstream's constant folding and runtime costs. The functions
-that run at each evaluation are in `plan_calls`, `plan_literals`, `comprehensions` (macros) and `attributes`.
+A plan decides once how each node is evaluated, including upstream's constant folding and runtime costs. A planned node
+(`Planned`) is a constant, an attribute, or an evaluation function, which returns the value of the node given a `Frame`.
+The functions that run at each evaluation are in `plan_calls`, `plan_literals`, `comprehensions` (macros) and
+`attributes`.
 
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """
@@ -126,7 +128,15 @@ class Plan:
         return as_attribute(self._plan(node))
 
     def _call(self, node: Call) -> Planned:
-        """Plan a call: some operators have plans of their own, and conversions of constants become constants."""
+        """Return a call in planned form.
+
+        Logical operators, conditionals, indexes, `or`, `orValue`, and `in` with a list of constants are planned
+        separately. So is `accumulator + [element]` in macros, which appends in place. Conversions of constants become
+        constants. Every other call becomes a function that evaluates the operands and calls the implementation.
+
+        Raises:
+            InstantiationError: a conversion of a constant fails, or a constant pattern is invalid.
+        """
         match node.function:
             case "_&&_" | "_||_":
                 return plan_logic(self._eval(node.args[0]), self._eval(node.args[1]), stop=node.function == "_||_")

@@ -1,5 +1,8 @@
 """Evaluation functions for calls: logical operators, membership, and functions with their costs.
 
+A planned node (`Planned`) is a constant, an attribute, or an evaluation function, which returns the value of the node
+given a `Frame`.
+
 Upstream: cel-go interpreter/interpretable.go (evalAnd, evalOr, evalZeroArity...), decorators.go (set membership),
 runtimecost.go.
 """

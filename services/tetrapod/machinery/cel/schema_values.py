@@ -156,7 +156,14 @@ def _wrong(value: Any, expected: str, kind: str) -> Any:
 
 
 class _Object(ObjectLike):
-    """A JSON object as its schema describes it: fields have escaped names, and undeclared fields are missing."""
+    """A JSON object as its schema describes it: fields have escaped names, and undeclared fields are missing.
+
+    Args:
+        value: the object as decoded from JSON.
+        fields: for each declared field, by its unescaped name, the function that converts its value to CEL when it is
+            first
+            read; None for values that need no conversion.
+    """
 
     __slots__ = ("_fields", "_found", "_value")
 

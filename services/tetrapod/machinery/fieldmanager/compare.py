@@ -28,7 +28,7 @@ class Changes(NamedTuple):
     removed: FieldSet
 
 
-class _Found(NamedTuple):
+class _Differences(NamedTuple):
     """The changes at and below one path, as field sets whose paths begin there.
 
     Attributes:
@@ -40,17 +40,17 @@ class _Found(NamedTuple):
     removed: Branch | None
 
 
-_SAME = _Found(None, None)
-_MODIFIED = _Found({}, None)
+_SAME = _Differences(None, None)
+_MODIFIED = _Differences({}, None)
 
 
-def compare(old: Any, new: Any, of: Type) -> Changes:
-    """Return the fields that differ between two whole objects of type `of`.
+def compare(old: Any, new: Any, value_type: Type) -> Changes:
+    """Return the fields that differ between two whole objects of type `value_type`.
 
     Raises:
         SchemaError: a changed part has an undeclared field, or a list element without a key.
     """
-    changes = _compare(old, new, of)
+    changes = _compare(old, new, value_type)
     return Changes(changes.touched or {}, changes.removed or {})
 
 
@@ -65,7 +65,7 @@ def same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) is isinstance(right, bool)
 
 
-def whole(value: Any, of: Type) -> Branch:
+def whole(value: Any, value_type: Type) -> Branch:
     """Return a field set with a value itself and everything in it; its paths begin at the value.
 
     It is for a value that only one of the two compared objects has. If the value is empty or owned as a whole (atomic),
@@ -75,33 +75,33 @@ def whole(value: Any, of: Type) -> Branch:
         SchemaError: the value has an undeclared field, or a list element without a key.
     """
     if isinstance(value, dict):
-        if not value or not of.takes_map or of.map_atomic:
+        if not value or not value_type.takes_map or value_type.map_atomic:
             return {}
         out: Branch = {SELF: {}}
         for name in sort_large(value):
-            out["f:" + name] = whole(value[name], of.field(name) or of.member(name))
+            out["f:" + name] = whole(value[name], value_type.field(name) or value_type.member(name))
         return out
     if isinstance(value, list):
-        if not value or not of.takes_list or of.list_atomic or of.kind_of(value) != LIST:
+        if not value or not value_type.takes_list or value_type.list_atomic or value_type.kind_of(value) != LIST:
             return {}
-        assert of.items is not None
+        assert value_type.items is not None
         out = {SELF: {}}
         for item in value:
-            element = of.element_of(item)
-            out[element] = {} if element in out else whole(item, of.items)
+            element = value_type.element_of(item)
+            out[element] = {} if element in out else whole(item, value_type.items)
         return ordered(out)
     return {}
 
 
-def _compare(old: Any, new: Any, of: Type) -> _Found:
+def _compare(old: Any, new: Any, value_type: Type) -> _Differences:
     if old is new:
         return _SAME
-    old_kind, new_kind = of.kind_of(old), of.kind_of(new)
-    as_new = _compare_as(new_kind, old, new, of)
+    old_kind, new_kind = value_type.kind_of(old), value_type.kind_of(new)
+    as_new = _compare_as(new_kind, old, new, value_type)
     if old_kind == new_kind:
         return as_new
-    as_old = _compare_as(old_kind, old, new, of)
-    return _Found(_both(as_old.touched, as_new.touched), _both(as_old.removed, as_new.removed))
+    as_old = _compare_as(old_kind, old, new, value_type)
+    return _Differences(_both(as_old.touched, as_new.touched), _both(as_old.removed, as_new.removed))
 
 
 def _both(left: Branch | None, right: Branch | None) -> Branch | None:
@@ -110,32 +110,32 @@ def _both(left: Branch | None, right: Branch | None) -> Branch | None:
     return union({"f:": left}, {"f:": right})["f:"]  # type: ignore[no-any-return]
 
 
-def _compare_as(kind: int, old: Any, new: Any, of: Type) -> _Found:
+def _compare_as(kind: int, old: Any, new: Any, value_type: Type) -> _Differences:
     if kind == SCALAR:
         return _SAME if same(old, new) else _MODIFIED
     if kind == MAP:
         old_map, new_map = old if isinstance(old, dict) else {}, new if isinstance(new, dict) else {}
-        if of.map_atomic or not (old_map or new_map):
+        if value_type.map_atomic or not (old_map or new_map):
             return _SAME if same(old, new) else _MODIFIED
-        return _compare_maps(old_map, new_map, of)
+        return _compare_maps(old_map, new_map, value_type)
     old_list, new_list = old if isinstance(old, list) else [], new if isinstance(new, list) else []
-    if of.list_atomic or not (old_list or new_list):
+    if value_type.list_atomic or not (old_list or new_list):
         return _SAME if same(old, new) else _MODIFIED
-    return _compare_lists(old_list, new_list, of)
+    return _compare_lists(old_list, new_list, value_type)
 
 
-def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], value_type: Type) -> _Differences:
     touched: Branch = {}
     removed: Branch = {}
     for name in sort_large(new):
         value = new[name]
         if name not in old:
-            touched["f:" + name] = whole(value, of.member(name))
+            touched["f:" + name] = whole(value, value_type.member(name))
             continue
         old_value = old[name]
-        if old_value is value or ((of.built_in or type(value) is str) and old_value == value):
+        if old_value is value or ((value_type.built_in or type(value) is str) and old_value == value):
             continue
-        member_touched, member_removed = _compare(old_value, value, of.member(name))
+        member_touched, member_removed = _compare(old_value, value, value_type.member(name))
         if member_touched is not None:
             touched["f:" + name] = member_touched
         if member_removed is not None:
@@ -143,15 +143,15 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], of: Type) -> _Found:
     if any(name not in new for name in old):
         for name, value in old.items():
             if name not in new:
-                removed["f:" + name] = whole(value, of.member(name))
+                removed["f:" + name] = whole(value, value_type.member(name))
         removed = ordered(removed)
-    return _Found(touched or None, removed or None)
+    return _Differences(touched or None, removed or None)
 
 
-def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
-    items = of.items
+def _compare_lists(old: list[Any], new: list[Any], value_type: Type) -> _Differences:
+    items = value_type.items
     assert items is not None
-    old_by_element, new_by_element = _by_element(old, of), _by_element(new, of)
+    old_by_element, new_by_element = _by_element(old, value_type), _by_element(new, value_type)
     touched: Branch = {}
     removed: Branch = {}
     for element in _either(old_by_element, new_by_element):
@@ -175,7 +175,7 @@ def _compare_lists(old: list[Any], new: list[Any], of: Type) -> _Found:
                 touched[element] = {} if len(news) > 1 else whole(news[0], items)
     free_members(old_by_element)
     free_members(new_by_element)
-    return _Found(ordered(touched) or None, ordered(removed) or None)
+    return _Differences(ordered(touched) or None, ordered(removed) or None)
 
 
 def _either(old: Collection[str], new: Collection[str]) -> Iterator[str]:
@@ -189,8 +189,8 @@ def _either(old: Collection[str], new: Collection[str]) -> Iterator[str]:
             yield element
 
 
-def _by_element(values: list[Any], of: Type) -> dict[str, list[Any]]:
+def _by_element(values: list[Any], value_type: Type) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for item in values:
-        out.setdefault(of.element_of(item), []).append(item)
+        out.setdefault(value_type.element_of(item), []).append(item)
     return out

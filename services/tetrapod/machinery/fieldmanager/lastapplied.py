@@ -28,7 +28,7 @@ ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
 
-def remaining_conflicts(conflicts: list[Conflict], live: Object, version: str, of: Type) -> list[Conflict]:
+def remaining_conflicts(conflicts: list[Conflict], live: Object, version: str, value_type: Type) -> list[Conflict]:
     """Return the conflicts that remain if the fields of the last client-side apply may be taken over.
 
     Those are fields that the annotation sets and that still have its values. All conflicts remain if the annotation is
@@ -38,15 +38,15 @@ def remaining_conflicts(conflicts: list[Conflict], live: Object, version: str, o
         conflicts: the conflicts of a server-side apply.
         live: the existing object in `version`.
         version: the `apiVersion` of the apply.
-        of: the type of the kind in that version.
+        value_type: the type of the kind in that version.
     """
-    allowed = _unchanged_since(live, version, of)
+    allowed = _unchanged_since(live, version, value_type)
     if allowed is None:
         return conflicts
     return [conflict for conflict in conflicts if not fieldset.has(allowed, conflict.path)]
 
 
-def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
+def _unchanged_since(live: Object, version: str, value_type: Type) -> FieldSet | None:
     """Return the fields that the last-applied annotation of an object sets and that still have those values.
 
     The result is None if the annotation is missing or unusable.
@@ -54,10 +54,10 @@ def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
     Args:
         live: the object in `version`.
         version: its `apiVersion`, which the annotation must have too.
-        of: the type of the kind.
+        value_type: the type of the kind.
     """
     text = _annotations(live).get(ANNOTATION)
-    if not text or validate(live, of):
+    if not text or validate(live, value_type):
         return None
     try:
         applied = orjson.loads(text)
@@ -65,11 +65,13 @@ def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
             not isinstance(applied, dict)
             or applied.get("apiVersion") != version
             or not applied.get("kind")
-            or validate(applied, of)
+            or validate(applied, value_type)
         ):
             return None
-        changes = compare(applied, live, of)
-        return fieldset.difference(fieldset.difference(field_set(applied, of), changes.touched), changes.removed)
+        changes = compare(applied, live, value_type)
+        return fieldset.difference(
+            fieldset.difference(field_set(applied, value_type), changes.touched), changes.removed
+        )
     except (orjson.JSONDecodeError, TypeError, SchemaError):
         return None
 

@@ -167,7 +167,7 @@ class FieldManager:
             raise _failure(str(error)) from error
         except SchemaError as error:
             raise _failure(
-                f"failed to create typed live object ({_describe(bare)}): {self._faults(bare, error)}"
+                f"failed to create typed live object ({_describe(bare)}): {self._schema_errors(bare, error)}"
             ) from error
         except Conflicts as error:
             raise conflict.conflict_error(error.conflicts) from error
@@ -218,10 +218,10 @@ class FieldManager:
         try:
             return self._update(None, live, {}, _BEFORE_FIRST_APPLY)
         except SchemaError as error:
-            text = f"failed to convert new object ({_describe(live)}) to smd typed: {self._faults(live, error)}"
+            text = f"failed to convert new object ({_describe(live)}) to smd typed: {self._schema_errors(live, error)}"
             raise _failure(f"failed to create manager for existing fields: {text}") from error
 
-    def _faults(self, live: Object, error: SchemaError) -> str:
+    def _schema_errors(self, live: Object, error: SchemaError) -> str:
         """Return all schema errors of an object as one text, for the message of a response.
 
         Args:
@@ -245,8 +245,8 @@ class FieldManager:
         """
         for version in {self._version, *(entry.api_version for entry in managed.values())}:
             try:
-                of = self._type_for(version)
-                errors = validate(self._convert(obj, version), of, allow_duplicates=True)
+                value_type = self._type_for(version)
+                errors = validate(self._convert(obj, version), value_type, allow_duplicates=True)
             except MissingVersionError:
                 continue
             if errors:
@@ -285,9 +285,9 @@ class FieldManager:
         except Conflicts as error:
             if manager != lastapplied.KUBECTL:
                 raise
-            of = self._type_for(self._version)
+            value_type = self._type_for(self._version)
             remaining = lastapplied.remaining_conflicts(
-                error.conflicts, self._convert(live, self._version), self._version, of
+                error.conflicts, self._convert(live, self._version), self._version, value_type
             )
             if remaining:
                 raise Conflicts(remaining) from error
@@ -298,8 +298,8 @@ class FieldManager:
     ) -> tuple[Object, Managed]:
         if _are_managed_fields(_metadata(config).get("managedFields")):
             raise bad_request("metadata.managedFields must be nil")
-        of = self._type_for(self._version)
-        if errors := validate(config, of):
+        value_type = self._type_for(self._version)
+        if errors := validate(config, value_type):
             raise _failure(f"failed to create typed patch object ({_describe(config)}): {join(errors)}")
         manager_id = identifier(manager or "unknown", APPLY, "", self._subresource)
         versioned = self._convert(live, self._version)

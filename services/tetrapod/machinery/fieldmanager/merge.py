@@ -17,7 +17,7 @@ from tetrapod.machinery.freeing import free_members
 _ABSENT: Final = object()
 
 
-def merge(live: Any, config: Any, of: Type) -> Any:
+def merge(live: Any, config: Any, value_type: Type) -> Any:
     """Return an object with the values of `config` in place of those of `live`.
 
     It shares parts of both arguments, which are not modified. The configuration must be valid.
@@ -25,44 +25,44 @@ def merge(live: Any, config: Any, of: Type) -> Any:
     Args:
         live: the existing object.
         config: the applied configuration.
-        of: the type of both.
+        value_type: the type of both.
 
     Raises:
         SchemaError: the existing object has a list element without a key.
     """
-    merged = _merge(live, config, of)
+    merged = _merge(live, config, value_type)
     return {} if merged is _ABSENT else merged
 
 
-def _merge(live: Any, config: Any, of: Type) -> Any:
+def _merge(live: Any, config: Any, value_type: Type) -> Any:
     if config is _ABSENT:
         return live
     if live is _ABSENT:
         return config
-    kind = of.kind_of(config)
+    kind = value_type.kind_of(config)
     if kind == SCALAR:
         return config
     if kind == MAP:
         live_map, config_map = live if isinstance(live, dict) else {}, config if isinstance(config, dict) else {}
-        if of.map_atomic or not (live_map or config_map):
+        if value_type.map_atomic or not (live_map or config_map):
             return config
-        return _merge_maps(live_map, config_map, of)
+        return _merge_maps(live_map, config_map, value_type)
     live_list, config_list = live if isinstance(live, list) else [], config if isinstance(config, list) else []
-    if of.list_atomic or not (live_list or config_list):
+    if value_type.list_atomic or not (live_list or config_list):
         return config
-    return _merge_lists(live_list, config_list, of) or _ABSENT
+    return _merge_lists(live_list, config_list, value_type) or _ABSENT
 
 
-def _merge_maps(live: dict[str, Any], config: dict[str, Any], of: Type) -> dict[str, Any]:
+def _merge_maps(live: dict[str, Any], config: dict[str, Any], value_type: Type) -> dict[str, Any]:
     out = dict(live)
     for name, value in config.items():
-        merged = _merge(live.get(name, _ABSENT), value, of.member(name))
+        merged = _merge(live.get(name, _ABSENT), value, value_type.member(name))
         if merged is not _ABSENT:
             out[name] = merged
     return out
 
 
-def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
+def _merge_lists(live: list[Any], config: list[Any], value_type: Type) -> list[Any]:
     """Merge two lists whose elements have keys or are a set.
 
     Elements that both lists have come in the order of the configuration. The other elements of each list stay between
@@ -71,14 +71,17 @@ def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
     Args:
         live: the list of the existing object.
         config: the list of the applied configuration.
-        of: the type of both.
+        value_type: the type of both.
 
     Raises:
         SchemaError: an element of the existing list has no key.
     """
-    items = of.items
+    items = value_type.items
     assert items is not None
-    live_elements, config_elements = [of.element_of(v) for v in live], [of.element_of(v) for v in config]
+    live_elements, config_elements = (
+        [value_type.element_of(v) for v in live],
+        [value_type.element_of(v) for v in config],
+    )
     live_values: dict[str, Any] = {}
     for element, value in zip(live_elements, live, strict=True):
         # Elements that occur twice in the existing list are not merged: the one of the configuration replaces them.

@@ -12,7 +12,7 @@ from tetrapod.machinery.fieldmanager.pathelement import SELF
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
-def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
+def remove_items(value: Any, fields: FieldSet, value_type: Type) -> Any:
     """Return a value without the fields and list elements that are members of a set. `value` is not modified.
 
     As upstream, a map or list that loses all its members, and one that is atomic or empty, becomes None.
@@ -20,49 +20,49 @@ def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
     Args:
         value: the object, or a value in it.
         fields: the set of members to remove, as paths that begin at the value.
-        of: the type of the value.
+        value_type: the type of the value.
     """
-    kind = of.kind_of(value)
+    kind = value_type.kind_of(value)
     if kind == SCALAR:
         return value
     if kind == MAP:
-        if not isinstance(value, dict) or not value or of.map_atomic:
+        if not isinstance(value, dict) or not value or value_type.map_atomic:
             return None
-        return _members(value, fields, of) or None
-    if kind == LIST and (not isinstance(value, list) or not value or of.list_atomic):
+        return _members(value, fields, value_type) or None
+    if kind == LIST and (not isinstance(value, list) or not value or value_type.list_atomic):
         return None
-    return _items(value, fields, of) or None
+    return _items(value, fields, value_type) or None
 
 
-def _members(value: dict[str, Any], fields: FieldSet, of: Type) -> dict[str, Any]:
+def _members(value: dict[str, Any], fields: FieldSet, value_type: Type) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, member in value.items():
         branch = fields.get("f:" + name)
         if branch is None:
             out[name] = member
         elif not is_member(branch):
-            out[name] = remove_items(member, branch, of.member(name))
+            out[name] = remove_items(member, branch, value_type.member(name))
     return out
 
 
-def _items(value: list[Any], fields: FieldSet, of: Type) -> list[Any]:
-    assert of.items is not None
+def _items(value: list[Any], fields: FieldSet, value_type: Type) -> list[Any]:
+    assert value_type.items is not None
     out: list[Any] = []
     for item in value:
-        branch = fields.get(of.element_of(item))
+        branch = fields.get(value_type.element_of(item))
         if branch is None:
             out.append(item)
         elif not is_member(branch):
-            out.append(remove_items(item, branch, of.items))
+            out.append(remove_items(item, branch, value_type.items))
     return out
 
 
-def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
+def with_named_fields(fields: FieldSet, value_type: Type | None) -> FieldSet:
     """Return a set extended by every field on the path to a member, if the type declares the field.
 
     Args:
         fields: the set, which is not modified.
-        of: the type of the value that the set belongs to; None, for an unknown type, declares no fields.
+        value_type: the type of the value that the set belongs to; None, for an unknown type, declares no fields.
     """
     out: FieldSet = {}
     for element, branch in fields.items():
@@ -71,9 +71,9 @@ def with_named_fields(fields: FieldSet, of: Type | None) -> FieldSet:
             continue
         if element == SELF:
             continue
-        child = None if of is None else of.child(element)
+        child = None if value_type is None else value_type.child(element)
         below = with_named_fields(branch, child)
-        declared = of is not None and element[:2] == "f:" and of.field(element[2:]) is not None
+        declared = value_type is not None and element[:2] == "f:" and value_type.field(element[2:]) is not None
         out[element] = {SELF: {}, **_below(below)} if declared or SELF in branch else below
     return out
 
@@ -82,22 +82,26 @@ def _below(branch: Branch) -> Branch:
     return {k: v for k, v in branch.items() if k != SELF} if SELF in branch else branch
 
 
-def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
+def reconcile(fields: FieldSet, value_type: Type | None) -> FieldSet:
     """Return a set adapted to the current schema, or the same object if nothing changes.
 
     If the schema has made a value atomic (owned as a whole), members below the value are replaced by the value itself.
 
     Args:
         fields: the set, which is not modified.
-        of: the type of the value that the set belongs to; None, for an unknown type, changes nothing.
+        value_type: the type of the value that the set belongs to; None, for an unknown type, changes nothing.
     """
-    if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
+    if (
+        value_type is None
+        or not (value_type.takes_map or value_type.takes_list)
+        or (value_type.takes_map and value_type.deduced)
+    ):
         return fields
     changed: dict[str, Branch] = {}
     for element, branch in fields.items():
         if not branch or element == SELF:
             continue
-        child = of.child(element)
+        child = value_type.child(element)
         if child is None:
             continue
         if (child.map_atomic if child.takes_map else child.takes_list and child.list_atomic) and not child.deduced:

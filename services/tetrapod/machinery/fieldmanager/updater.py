@@ -125,11 +125,11 @@ class Updater:
             Conflicts: other managers own fields that the configuration changes, and `force` is not set.
             SchemaError: the existing object does not match the schema.
         """
-        of = self._type_for(version)
+        value_type = self._type_for(version)
         managed = self._reconciled(managed)
-        merged = merge(live, config, of)
+        merged = merge(live, config, value_type)
         last_entry = managed.get(manager)
-        applied_fields = self._filtered(version, field_set(config, of))
+        applied_fields = self._filtered(version, field_set(config, value_type))
         time = last_entry.time if last_entry is not None else None
         managed[manager] = new_entry(manager, applied_fields, version, applied=True, time=time)
         merged = self._pruned(merged, version, managed, last_entry)
@@ -250,13 +250,13 @@ class Updater:
         if last is None or not last.fields:
             return merged
         try:
-            of = self._type_for(last.api_version)
+            value_type = self._type_for(last.api_version)
             in_last_version = self._convert(merged, last.api_version)
         except MissingVersionError:
             return merged
-        pruned = remove_items(in_last_version, with_named_fields(last.fields, of), of)
+        pruned = remove_items(in_last_version, with_named_fields(last.fields, value_type), value_type)
         pruned = self._with_owned(in_last_version, pruned, last.api_version, managed)
-        pruned = self._with_dangling(in_last_version, pruned, of, last)
+        pruned = self._with_dangling(in_last_version, pruned, value_type, last)
         return pruned if last.api_version == version else self._convert(pruned, version)
 
     def _with_owned(self, merged: Object, pruned: Any, version: str, managed: Managed) -> Any:
@@ -274,18 +274,24 @@ class Updater:
         current_version = version
         for owned_version, fields in owned.items():
             try:
-                of = self._type_for(owned_version)
+                value_type = self._type_for(owned_version)
                 if owned_version != current_version:
                     merged, pruned = self._convert(merged, owned_version), self._convert(pruned, owned_version)
             except MissingVersionError:
                 continue
             current_version = owned_version
-            kept = fieldset.union(with_named_fields(field_set(pruned, of), of), with_named_fields(fields, of))
-            pruned = remove_items(merged, fieldset.difference(with_named_fields(field_set(merged, of), of), kept), of)
+            kept = fieldset.union(
+                with_named_fields(field_set(pruned, value_type), value_type), with_named_fields(fields, value_type)
+            )
+            pruned = remove_items(
+                merged,
+                fieldset.difference(with_named_fields(field_set(merged, value_type), value_type), kept),
+                value_type,
+            )
         return pruned if current_version == version else self._convert(pruned, version)
 
     @staticmethod
-    def _with_dangling(merged: Object, pruned: Any, of: Type, last: Entry) -> Any:
+    def _with_dangling(merged: Object, pruned: Any, value_type: Type, last: Entry) -> Any:
         """Return `pruned` with the fields of `merged` restored that the manager's last apply did not contain.
 
         `_with_owned` restores only owned fields. Fields without any owner must remain too: an apply removes only fields
@@ -294,15 +300,17 @@ class Updater:
         Args:
             merged: the merged object.
             pruned: the merged object without the fields to remove.
-            of: the type of both.
+            value_type: the type of both.
             last: the entry of the manager before this apply.
         """
         merged_fields, pruned_fields = (
-            with_named_fields(field_set(merged, of), of),
-            with_named_fields(field_set(pruned, of), of),
+            with_named_fields(field_set(merged, value_type), value_type),
+            with_named_fields(field_set(pruned, value_type), value_type),
         )
         removed_fields = fieldset.difference(merged_fields, pruned_fields)
-        return remove_items(merged, fieldset.intersection(removed_fields, with_named_fields(last.fields, of)), of)
+        return remove_items(
+            merged, fieldset.intersection(removed_fields, with_named_fields(last.fields, value_type)), value_type
+        )
 
 
 def _without(entry: Entry, *removed: FieldSet) -> Entry:

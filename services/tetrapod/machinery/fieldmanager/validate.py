@@ -14,17 +14,17 @@ from tetrapod.machinery.freeing import free_members
 from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_name
 
 
-def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:
+def validate(value: Any, value_type: Type, *, allow_duplicates: bool = False) -> list[str]:
     """Return the errors of a whole object, each a text with its path; [] if it matches its type.
 
     After MAX_ERRORS errors, the last text says that there are more.
 
     Args:
         value: the object.
-        of: its type.
+        value_type: its type.
         allow_duplicates: whether lists may have several elements with the same key or value.
     """
-    errors = _value(value, of, allow_duplicates)
+    errors = _value(value, value_type, allow_duplicates)
     texts = [f"{cut_path(path)}: {message}" if path else message for path, message in errors[:MAX_ERRORS]]
     return [*texts, more(0)] if len(errors) > MAX_ERRORS else texts
 
@@ -37,19 +37,19 @@ def join(errors: list[str]) -> str:
 _Errors = list[tuple[str, str]]
 
 
-def _value(value: Any, of: Type, allow_duplicates: bool) -> _Errors:
+def _value(value: Any, value_type: Type, allow_duplicates: bool) -> _Errors:
     if value is None:
         return []
-    kind = of.kind_of(value)
+    kind = value_type.kind_of(value)
     if kind == MAP:
         if not isinstance(value, dict):
             return [("", f"expected map, got &{{{plain(value)}}}")]
-        return _members(value, of, allow_duplicates)
+        return _members(value, value_type, allow_duplicates)
     if kind == LIST:
         if not isinstance(value, list):
             return [("", f"expected list, got &{{{plain(value)}}}")]
-        return _items(value, of, allow_duplicates)
-    message = _scalar(value, of.scalar)
+        return _items(value, value_type, allow_duplicates)
+    message = _scalar(value, value_type.scalar)
     return [("", message)] if message else []
 
 
@@ -70,12 +70,12 @@ def _scalar(value: Any, scalar: str) -> str:
     return ""
 
 
-def _members(value: dict[str, Any], of: Type, allow_duplicates: bool) -> _Errors:
+def _members(value: dict[str, Any], value_type: Type, allow_duplicates: bool) -> _Errors:
     errors: _Errors = []
     for name, member in value.items():
         if len(errors) > MAX_ERRORS:
             break
-        member_type = of.field(name) or of.element
+        member_type = value_type.field(name) or value_type.element
         if member_type is None:
             # As upstream, the first undeclared field ends the validation of the map.
             errors.append((f".{name}", "field not declared in schema"))
@@ -86,24 +86,26 @@ def _members(value: dict[str, Any], of: Type, allow_duplicates: bool) -> _Errors
     return errors
 
 
-def _items(value: list[Any], of: Type, allow_duplicates: bool) -> _Errors:
-    assert of.items is not None
+def _items(value: list[Any], value_type: Type, allow_duplicates: bool) -> _Errors:
+    assert value_type.items is not None
     errors: _Errors = []
     seen: set[str] = set()
     for i, item in enumerate(value):
         if len(errors) > MAX_ERRORS:
             break
-        if of.list_atomic:
+        if value_type.list_atomic:
             shown = f"[{i}]"
         else:
             try:
-                element = of.element_of(item)
+                element = value_type.element_of(item)
             except SchemaError as error:
                 return [*errors, ("", f"element {i}: {error}")]
             shown = show(element)
             if element in seen and not allow_duplicates:
                 errors.append(("", f"duplicate entries for key {shown}"))
             seen.add(element)
-        errors += [(cut_path(shown + path), message) for path, message in _value(item, of.items, allow_duplicates)]
+        errors += [
+            (cut_path(shown + path), message) for path, message in _value(item, value_type.items, allow_duplicates)
+        ]
     free_members(seen)
     return errors

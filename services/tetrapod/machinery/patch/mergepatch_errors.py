@@ -27,7 +27,7 @@ BAD_SET_ELEMENT_ORDER: Final[Callable[[], StatusError]] = partial(
 )
 
 
-def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
+def no_lists_of_lists() -> StatusError:
     """Return the 422 for a list whose elements are lists."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 

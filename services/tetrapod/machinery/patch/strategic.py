@@ -19,10 +19,10 @@ from tetrapod.machinery.patch.mergepatch_errors import (
     BAD_PRIMITIVE_LIST,
     BAD_RETAIN_KEYS,
     BAD_SET_ELEMENT_ORDER,
-    NO_LISTS_OF_LISTS,
     bad_argument_type,
     bad_patch,
     bad_patch_type,
+    no_lists_of_lists,
     no_merge_key,
 )
 from tetrapod.machinery.schema_node import SchemaNode
@@ -380,7 +380,7 @@ def _element_is_map(*lists: list[Any]) -> bool:
     """
     names = {type_name(v): None for elements in lists for v in elements}
     if next(iter(names), "") == "[]interface {}":
-        raise NO_LISTS_OF_LISTS()
+        raise no_lists_of_lists()
     if len(names) > 1 or "<nil>" in names:
         raise bad_patch(f"list element types are not identical: {plain(list(lists))}")
     return "map[string]interface {}" in names

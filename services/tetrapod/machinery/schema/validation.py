@@ -48,24 +48,25 @@ _NAMES: Final = {
 _FORMATS: Final = {int: "int64", float: "float64"}
 
 
-def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | None = None) -> list[FieldError]:
+def validate(node: SchemaNode, obj: Any, path: str = "", correlation: Correlation | None = None) -> list[FieldError]:
     """Return the errors of a value, without duplicates; [] if it matches its schema.
 
-    After about MAX_ERRORS errors, validation ends and the last one is UNCOUNTED.
+    Validation ends after about MAX_ERRORS errors. The list then ends with UNCOUNTED, a placeholder for further errors
+    whose number is unknown.
 
     Args:
         node: the schema.
         obj: the value.
         path: a prefix for the fields of the errors.
-        before: the correlation with the existing object on update; errors of unchanged values are tolerated.
+        correlation: the correlation with the existing object on update; errors of unchanged values are tolerated.
 
     Upstream: Result.AddErrors.
     """
     errors: list[FieldError] = []
     validator(node)(obj, (), errors, None)
-    if errors and before is not None:  # unchanged values are only searched for if there are errors
+    if errors and correlation is not None:  # unchanged values are only searched for if there are errors
         errors = []
-        _ratcheted(validator(node), obj, (), errors, before)
+        _ratcheted(validator(node), obj, (), errors, correlation)
     if len(errors) > MAX_ERRORS:
         errors.append(UNCOUNTED)
     errors = distinct(errors) if len(errors) > 1 else errors
@@ -74,7 +75,7 @@ def validate(node: SchemaNode, obj: Any, path: str = "", before: Correlation | N
     return [error if error.field == "<nil>" else replace(error, field=joined(path, error.field)) for error in errors]
 
 
-def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], before: Correlation) -> int:
+def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError], correlation: Correlation) -> int:
     """Validate a value with `check`, and append its errors to `errors` unless the value did not change.
 
     Args:
@@ -82,7 +83,7 @@ def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError
         value: the new value.
         path: the path of the value.
         errors: the list that receives the errors.
-        before: the correlation of the new value with the old one.
+        correlation: the correlation of the new value with the old one.
 
     Returns:
         The number of checks that passed.
@@ -90,8 +91,8 @@ def _ratcheted(check: Validator, value: Any, path: Path, errors: list[FieldError
     Upstream: apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go, ratchetingValueValidator.
     """
     value_errors: list[FieldError] = []
-    passed = check(value, path, value_errors, before)
-    if value_errors and not before.unchanged:
+    passed = check(value, path, value_errors, correlation)
+    if value_errors and not correlation.unchanged:
         errors += value_errors
     return passed
 
@@ -127,7 +128,7 @@ def _compile(node: SchemaNode) -> Validator:
     check_object = _object_check(node)
     check_list = _list_check(node)
 
-    def validate_value(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
+    def validate_value(value: Any, path: Path, errors: list[FieldError], correlation: Correlation | None) -> int:
         passed = check_type(value, path, errors)
         kind = value.__class__
         if value is not None:
@@ -135,9 +136,9 @@ def _compile(node: SchemaNode) -> Validator:
             if kind is str:
                 check_string(node, value, path, errors)
             elif kind is dict:
-                passed += check_object(value, path, errors, before)
+                passed += check_object(value, path, errors, correlation)
             elif kind is list:
-                passed += check_list(value, path, errors, before)
+                passed += check_list(value, path, errors, correlation)
             elif kind is not bool:
                 passed += check_number(node, value, path, errors)
         if has_enum and (error := enum_error(node, value, path)) is not None:
@@ -185,7 +186,7 @@ def _object_check(node: SchemaNode) -> Validator:
     minimum, maximum = rules.get("minProperties"), rules.get("maxProperties")
     properties, additional, required = node.properties, node.additional_properties, node.required
 
-    def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
+    def check(value: Any, path: Path, errors: list[FieldError], correlation: Correlation | None) -> int:
         size = len(value)
         if minimum is not None and size < minimum:
             name = text_of(path)
@@ -205,11 +206,11 @@ def _object_check(node: SchemaNode) -> Validator:
                 child, at = additional, (path, key if path else f".{key}")
             else:
                 continue
-            correlation = None if before is None or (not path and key in TYPE_META) else before.key(key)
-            if correlation is None:
+            item_correlation = None if correlation is None or (not path and key in TYPE_META) else correlation.key(key)
+            if item_correlation is None:
                 passed += validator(child)(item, at, errors, None)
             else:
-                passed += _ratcheted(validator(child), item, at, errors, correlation)
+                passed += _ratcheted(validator(child), item, at, errors, item_correlation)
         errors.extend(
             FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value
         )
@@ -222,18 +223,18 @@ def _list_check(node: SchemaNode) -> Validator:
     rules = node.validations
     minimum, maximum, items = rules.get("minItems"), rules.get("maxItems"), node.items
 
-    def check(value: Any, path: Path, errors: list[FieldError], before: Correlation | None) -> int:
+    def check(value: Any, path: Path, errors: list[FieldError], correlation: Correlation | None) -> int:
         passed = 1
         if items is not None:
             check_item = validator(items)
             for index, item in enumerate(value):
                 if len(errors) > MAX_ERRORS:
                     return passed
-                correlation = None if before is None else before.index(index)
-                if correlation is None:
+                item_correlation = None if correlation is None else correlation.index(index)
+                if item_correlation is None:
                     passed += check_item(item, (path, index), errors, None)
                 else:
-                    passed += _ratcheted(check_item, item, (path, index), errors, correlation)
+                    passed += _ratcheted(check_item, item, (path, index), errors, item_correlation)
         size = len(value)
         if minimum is not None and size < minimum:
             name = text_of(path)

@@ -135,11 +135,11 @@ class ResourceCheck(_Receiver):
 
     Attributes:
         authorizer: the authorizer that decides.
-        asked: the attributes of the check.
+        attributes: the attributes of the check.
     """
 
     authorizer: AuthorizerValue
-    asked: CheckAttributes
+    attributes: CheckAttributes
     cel_type = RESOURCE_CHECK
 
 
@@ -167,7 +167,7 @@ def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
 
 
 def _with(name: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
-    return lambda check, value: replace(check, asked=replace(check.asked, **{name: value}))
+    return lambda check, value: replace(check, attributes=replace(check.attributes, **{name: value}))
 
 
 def _check_path(check: PathCheck, verb: str) -> Decision:
@@ -175,7 +175,7 @@ def _check_path(check: PathCheck, verb: str) -> Decision:
 
 
 def _check_resource(check: ResourceCheck, verb: str) -> Decision:
-    return check.authorizer.decide(replace(check.asked, verb=verb))
+    return check.authorizer.decide(replace(check.attributes, verb=verb))
 
 
 FUNCTIONS: Final[Functions] = {

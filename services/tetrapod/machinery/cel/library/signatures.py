@@ -1,4 +1,7 @@
-"""The types of a library's table `FUNCTIONS`."""
+"""The types of the table `FUNCTIONS` that each module of this package has: the Python functions behind CEL's functions.
+
+`registry` combines the tables. A function of CEL has a Python function for each signature, the classes of its operands.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tetrapod.machinery.cel.time import in_zone
 from tetrapod.machinery.cel.values import Duration, Timestamp
 
 
-def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
+def _accessor(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[Signature, Function]]:
     """Return the signatures and functions of a CEL function such as `getHours`, which returns a part of a timestamp.
 
     The part is in UTC, or in the time zone of the second argument.
@@ -40,14 +40,14 @@ def _of(read: Callable[[datetime], int], unit: int | None = None) -> list[tuple[
 
 
 FUNCTIONS: Final[Functions] = {
-    "getFullYear": _of(lambda m: m.year),
-    "getMonth": _of(lambda m: m.month - 1),
-    "getDayOfYear": _of(lambda m: m.timetuple().tm_yday - 1),
-    "getDayOfMonth": _of(lambda m: m.day - 1),
-    "getDate": _of(lambda m: m.day),
-    "getDayOfWeek": _of(lambda m: m.isoweekday() % 7),
-    "getHours": _of(lambda m: m.hour, 3_600_000_000_000),
-    "getMinutes": _of(lambda m: m.minute, 60_000_000_000),
-    "getSeconds": _of(lambda m: m.second, 1_000_000_000),
-    "getMilliseconds": _of(lambda m: m.microsecond // 1000, 1_000_000),
+    "getFullYear": _accessor(lambda m: m.year),
+    "getMonth": _accessor(lambda m: m.month - 1),
+    "getDayOfYear": _accessor(lambda m: m.timetuple().tm_yday - 1),
+    "getDayOfMonth": _accessor(lambda m: m.day - 1),
+    "getDate": _accessor(lambda m: m.day),
+    "getDayOfWeek": _accessor(lambda m: m.isoweekday() % 7),
+    "getHours": _accessor(lambda m: m.hour, 3_600_000_000_000),
+    "getMinutes": _accessor(lambda m: m.minute, 60_000_000_000),
+    "getSeconds": _accessor(lambda m: m.second, 1_000_000_000),
+    "getMilliseconds": _accessor(lambda m: m.microsecond // 1000, 1_000_000),
 }
