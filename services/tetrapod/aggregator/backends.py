@@ -43,13 +43,13 @@ class _Backend:
 
     __slots__ = ("_tls", "endpoint", "name", "namespace", "obj", "port")
 
-    def __init__(self, obj: Object, tls: ClientTLS | str, before: _Backend | None) -> None:
+    def __init__(self, obj: Object, tls: ClientTLS | str, previous: _Backend | None) -> None:
         """Create the connection data of an external APIService.
 
         Args:
             obj: the APIService.
             tls: the TLS configuration, or the reason why the CA bundle of the APIService is unusable.
-            before: the data of the previous version of the object, whose endpoint is kept if `tls` is equal; or None.
+            previous: the data of the previous version of the object, whose endpoint is kept if `tls` is equal; or None.
         """
         service = service_of(obj)
         assert service is not None
@@ -58,8 +58,8 @@ class _Backend:
         self.namespace, self.name, self.port = service["namespace"], service["name"], service.get("port", 443)
         # the current endpoint; the same object is reused, because the pool finds it faster than an equal one
         self.endpoint: Endpoint | None = None
-        if before is not None and before._tls == tls:
-            self.endpoint = before.endpoint
+        if previous is not None and previous._tls == tls:
+            self.endpoint = previous.endpoint
 
     @property
     def tls(self) -> ClientTLS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tetrapod.auth.oidc.fetching import Fetched
-from tetrapod.auth.oidc.keyset import expires
+from tetrapod.auth.oidc.keyset import cacheable_until
 
 NOW = 1_000.0
 
 
 def expiry(**headers: str) -> float:
-    return expires(Fetched(200, {name.replace("_", "-"): value for name, value in headers.items()}, b""), NOW)
+    return cacheable_until(Fetched(200, {name.replace("_", "-"): value for name, value in headers.items()}, b""), NOW)
 
 
 def test_the_age_for_shared_caches_is_used_first() -> None:

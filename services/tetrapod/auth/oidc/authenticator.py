@@ -242,22 +242,22 @@ class JwtAuthenticator:
             raise InvalidToken(f"oidc: error evaluating {words}: {error}") from None
 
 
-def _string(expression: Expression, evaluate: Callable[[Expression], Any], what: str) -> str:
+def _string(expression: Expression, evaluate: Callable[[Expression], Any], mapping: str) -> str:
     """Evaluate an expression that must return a string, and return the string.
 
     Args:
         expression: the expression.
         evaluate: returns the value of an expression for the token's claims, raising ExpressionError.
-        what: the mapping, for errors, such as "username".
+        mapping: the mapping, for errors, such as "username".
 
     Raises:
         InvalidToken: the evaluation fails or returns another type.
     """
-    words = f"oidc: error evaluating {what} claim expression"
+    words = f"oidc: error evaluating {mapping} claim expression"
     try:
         value = evaluate(expression)
     except ExpressionError as error:
         raise InvalidToken(f"{words}: {error}") from None
     if not isinstance(value, str):
-        raise InvalidToken(f"{words}: {what} claim expression must return a string")
+        raise InvalidToken(f"{words}: {mapping} claim expression must return a string")
     return value

@@ -169,7 +169,7 @@ def _read(path: str) -> str:
     return Path(path).read_text()
 
 
-async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
+async def _discovery_errors(authenticators: list[JwtAuthenticator]) -> str:
     """Wait until all authenticators have fetched their discovery documents, at most 60 seconds, and return the errors.
 
     Returns:
@@ -177,9 +177,9 @@ async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DISCOVERY_TIMEOUT):
-            for one in made:
-                await one.ready.wait()
-    return aggregate_errors(text for one in made if (text := one.discovery_error()))
+            for authenticator in authenticators:
+                await authenticator.ready.wait()
+    return aggregate_errors(text for authenticator in authenticators if (text := authenticator.discovery_error()))
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

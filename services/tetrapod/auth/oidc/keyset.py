@@ -154,7 +154,7 @@ class RemoteKeySet:
             self._report(None)
             raise FetchError(f"oidc: failed to decode keys: {error} {text}") from None
         self._report(response.body)
-        return _Known(keys, expires(response, self._clock()))
+        return _Known(keys, cacheable_until(response, self._clock()))
 
 
 def parse_keys(body: bytes) -> list[Key]:
@@ -196,24 +196,24 @@ def _verified(token: str, header: Mapping[str, Any], keys: Sequence[Key]) -> boo
     return False
 
 
-def expires(answer: Fetched, now: float) -> float:
+def cacheable_until(response: Fetched, now: float) -> float:
     """Return until when a response may be cached, by the rules for shared caches (github.com/pquerna/cachecontrol).
 
     Args:
-        answer: the response.
+        response: the response.
         now: seconds since the epoch.
 
     Returns:
         Seconds since the epoch; `now` if the response must not be cached or has no caching headers.
     """
-    directives = {name.lower(): value for name, value in _DIRECTIVE.findall(answer.headers.get("cache-control", ""))}
+    directives = {name.lower(): value for name, value in _DIRECTIVE.findall(response.headers.get("cache-control", ""))}
     if directives.keys() & {"no-store", "no-cache", "private"}:
         return now
     for name in ("s-maxage", "max-age"):
         value = directives.get(name, "")
         if value.isascii() and value.isdecimal():
             return now + min(decimal_number(value), _LONGEST_AGE)
-    moment = email.utils.parsedate_tz(answer.headers.get("expires", ""))
+    moment = email.utils.parsedate_tz(response.headers.get("expires", ""))
     try:
         return max(now, float(email.utils.mktime_tz(moment))) if moment is not None else now
     except (ValueError, OverflowError):  # a year that does not exist

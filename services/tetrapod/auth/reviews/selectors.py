@@ -112,7 +112,7 @@ def parse_field_selector(selector: Object | None, path: str) -> ParsedSelector:
     requirements = selector.get("requirements") or []
     # Upstream's field selectors support only equality with one value.
     known = tuple(r for r in requirements if r.get("operator") in ("In", "NotIn") and len(r.get("values") or ()) == 1)
-    return _partly(known, len(requirements), path)
+    return _parsed_selector(known, len(requirements), path)
 
 
 def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
@@ -135,7 +135,7 @@ def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
             return ParsedSelector((), f"{path} ignored due to parse error")
         return ParsedSelector(tuple(_from_parsed(r) for r in parsed if r.op in _PARSED))
     requirements = selector.get("requirements") or []
-    return _partly(tuple(r for r in requirements if _parses(r)), len(requirements), path)
+    return _parsed_selector(tuple(r for r in requirements if _parses(r)), len(requirements), path)
 
 
 def _from_parsed(requirement: labels.Requirement) -> Requirement:
@@ -156,14 +156,14 @@ def _parses(requirement: Requirement) -> bool:
     return True
 
 
-def _partly(known: tuple[Requirement, ...], asked: int, path: str) -> ParsedSelector:
-    """Return the requirements, with an error text if there are fewer than `asked`.
+def _parsed_selector(known: tuple[Requirement, ...], total: int, path: str) -> ParsedSelector:
+    """Return the requirements, with an error text if there are fewer than `total`.
 
     Args:
         known: the requirements that could be parsed.
-        asked: the number of requirements in the selector.
+        total: the number of requirements in the selector.
         path: the field of the selector.
     """
-    if len(known) == asked:
+    if len(known) == total:
         return ParsedSelector(known)
     return ParsedSelector(known, f"{path} {'partially ' if known else ''}ignored due to parse error")

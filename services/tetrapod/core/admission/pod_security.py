@@ -161,12 +161,12 @@ class PodSecurity(Plugin):
             _annotate(attributes, "error", f"Failed to parse policy: {aggregate_errors(errors)}")
         details_by_policy: dict[LevelVersion, str] = {}
 
-        def violations(asked: LevelVersion) -> str:
-            if asked not in details_by_policy:
-                details_by_policy[asked] = details(evaluate(asked, metadata, spec))
+        def violations(standard: LevelVersion) -> str:
+            if standard not in details_by_policy:
+                details_by_policy[standard] = details(evaluate(standard, metadata, spec))
             return (
-                f"violate PodSecurity {go_quote(str(asked))}: {details_by_policy[asked]}"
-                if details_by_policy[asked]
+                f"violate PodSecurity {go_quote(str(standard))}: {details_by_policy[standard]}"
+                if details_by_policy[standard]
                 else ""
             )
 

@@ -43,11 +43,11 @@ def read_policy(data: bytes) -> tuple[Policy, Exemptions]:
     return Policy(**levels), Exemptions(*names)
 
 
-def _default_errors(asked: Object) -> Iterator[FieldError]:
+def _default_errors(defaults: Object) -> Iterator[FieldError]:
     for mode in _MODES:
-        if (level := asked[mode]) not in STRICTNESS:
+        if (level := defaults[mode]) not in STRICTNESS:
             yield field.invalid(f"defaults.{mode}", level, f"must be one of {', '.join(STRICTNESS)}")
-        if not is_version(version := asked[f"{mode}-version"]):
+        if not is_version(version := defaults[f"{mode}-version"]):
             yield field.invalid(f"defaults.{mode}-version", version, 'must be "latest" or "v1.x"')
 
 

@@ -85,21 +85,21 @@ class PodTolerationRestriction(PodPlugin):
 
     Args:
         storages: the storage of namespaces.
-        everywhere: the tolerations of the configuration file.
+        configured: the tolerations of the configuration file.
     """
 
     name = "PodTolerationRestriction"
     operations = frozenset({"CREATE", "UPDATE"})
 
-    def __init__(self, storages: StorageFactory, everywhere: Tolerations) -> None:
+    def __init__(self, storages: StorageFactory, configured: Tolerations) -> None:
         self._namespaces = Lister(storages, NAMESPACES)
-        self._everywhere = everywhere
+        self._configured = configured
 
     async def admit(self, attributes: Attributes) -> None:
         added: list[Object] = []
         if attributes.operation == "CREATE":
             namespace_defaults = await self._from_annotation(attributes, DEFAULTS)
-            added = self._everywhere.default if namespace_defaults is None else namespace_defaults
+            added = self._configured.default if namespace_defaults is None else namespace_defaults
         if _qos_class(object_of(attributes)) != "BestEffort":
             added = [*added, _MEMORY_PRESSURE]
         if added:
@@ -113,7 +113,7 @@ class PodTolerationRestriction(PodPlugin):
             return
         namespace_whitelist = await self._from_annotation(attributes, WHITELIST)
         allowed, owner = (
-            (self._everywhere.whitelist, "cluster")
+            (self._configured.whitelist, "cluster")
             if namespace_whitelist is None
             else (namespace_whitelist, "namespace")
         )

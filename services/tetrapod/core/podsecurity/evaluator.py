@@ -48,18 +48,18 @@ _TABLE: Final = {
 }
 
 
-def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
+def evaluate(standard: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
     """Return the violations of a pod or pod template, in the order in which messages list them; [] if it conforms.
 
     Args:
-        asked: the level and version. "latest" and future versions mean the newest version that is implemented.
+        standard: the level and version. "latest" and future versions mean the newest version that is implemented.
         metadata: the metadata of the pod or template.
         spec: its pod spec.
     """
-    if asked.level == PRIVILEGED:
+    if standard.level == PRIVILEGED:
         return []
-    minor = asked.minor
-    checks = _TABLE[asked.level][NEWEST if minor is None else min(minor, NEWEST)]
+    minor = standard.minor
+    checks = _TABLE[standard.level][NEWEST if minor is None else min(minor, NEWEST)]
     return [violation for check in checks if (violation := check(metadata, spec)) is not None]
 
 

@@ -97,13 +97,13 @@ def from_labels(
         return defaults, []
     errors: list[FieldError] = []
     label_values = labels or {}
-    enforce = _asked(label_values, "enforce", defaults.enforce, RESTRICTED, errors)
-    audit = _asked(label_values, "audit", defaults.audit, PRIVILEGED, errors)
-    warn = _asked(label_values, "warn", defaults.warn, PRIVILEGED, errors)
+    enforce = _level_and_version(label_values, "enforce", defaults.enforce, RESTRICTED, errors)
+    audit = _level_and_version(label_values, "audit", defaults.audit, PRIVILEGED, errors)
+    warn = _level_and_version(label_values, "warn", defaults.warn, PRIVILEGED, errors)
     return Policy(enforce, audit, warn), errors
 
 
-def _asked(
+def _level_and_version(
     labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, errors: list[FieldError]
 ) -> LevelVersion:
     """Return the level and version of one mode in the labels, and append errors about them to `errors`.

@@ -81,20 +81,20 @@ def _requests(pod: Object) -> list[Needs]:
     """
     infeasible = _infeasible(pod)
 
-    def asked(container: Object, _: Object) -> Usage:
+    def requested(container: Object, _: Object) -> Usage:
         return _quantities((container.get("resources") or {}).get("requests"))
 
     def allocated(container: Object, status: Object) -> Usage:
         if status.get("allocatedResources"):
             return _quantities(status["allocatedResources"])
-        return {} if infeasible else asked(container, status)
+        return {} if infeasible else requested(container, status)
 
     def actual(container: Object, status: Object) -> Usage:
         if actual_requests := (status.get("resources") or {}).get("requests"):
             return _quantities(actual_requests)
         return allocated(container, status)
 
-    return [actual, allocated] if infeasible else [asked, actual, allocated]
+    return [actual, allocated] if infeasible else [requested, actual, allocated]
 
 
 def _limits(pod: Object) -> list[Needs]:
@@ -104,15 +104,15 @@ def _limits(pod: Object) -> list[Needs]:
     """
     infeasible = _infeasible(pod)
 
-    def asked(container: Object, _: Object) -> Usage:
+    def requested(container: Object, _: Object) -> Usage:
         return _quantities((container.get("resources") or {}).get("limits"))
 
     def actual(container: Object, status: Object) -> Usage:
         if actual_limits := (status.get("resources") or {}).get("limits"):
             return _quantities(actual_limits)
-        return {} if infeasible else asked(container, status)
+        return {} if infeasible else requested(container, status)
 
-    return [actual] if infeasible else [asked, actual]
+    return [actual] if infeasible else [requested, actual]
 
 
 def _containers(pod: Object, ways: list[Needs]) -> Usage:

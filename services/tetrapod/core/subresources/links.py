@@ -66,11 +66,11 @@ class Links:
     Args:
         prefix: the path of the request up to the proxied path.
         host: the authority (host and port) of the backend.
-        asked: the Host header of the client.
+        client_host: the Host header of the client.
     """
 
-    def __init__(self, prefix: str, host: str, asked: str) -> None:
-        self._prefix, self._host, self._asked = prefix, host, asked
+    def __init__(self, prefix: str, host: str, client_host: str) -> None:
+        self._prefix, self._host, self._client_host = prefix, host, client_host
 
     def rewrite(self, link: str) -> str:
         """Return a link of the page in the form that leads through the proxy.
@@ -84,11 +84,11 @@ class Links:
             return link
         if (
             _BAD_ESCAPE.search(link)
-            or parts.netloc not in ("", self._host, self._asked)
+            or parts.netloc not in ("", self._host, self._client_host)
             or not parts.path.startswith("/")
         ):
             return link
-        if parts.netloc != self._asked:
+        if parts.netloc != self._client_host:
             parts = parts._replace(scheme="", netloc="")
         path = parts.path
         if not path.startswith(self._prefix):

@@ -54,13 +54,13 @@ class Backends:
         self.kubelet = kubelet
 
 
-async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) -> Object:
+async def node_status(stores: Stores, node: str, requested_resource: GroupResource = PODS) -> Object:
     """Read the node and return its status, or {} if it has none.
 
     Args:
         stores: the stores by resource, among them that of nodes.
         node: the name of the node.
-        asked: the resource of the request, which the error names. Upstream: qualifiedResourceFromContext.
+        requested_resource: the resource of the request, which the error names (qualifiedResourceFromContext).
 
     Raises:
         StatusError: 404, the node does not exist.
@@ -68,7 +68,7 @@ async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) ->
     try:
         stored: Object = (await stores[NODES].get(Context(), node)).peek()
     except status.StatusError as error:
-        raise status.not_found(asked, node) if error.reason == "NotFound" else error from None
+        raise status.not_found(requested_resource, node) if error.reason == "NotFound" else error from None
     return stored.get("status") or {}
 
 
@@ -94,7 +94,7 @@ def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = Tr
 
 
 async def kubelet_of(
-    stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True
+    stores: Stores, backends: Backends, node: str, requested_resource: GroupResource = PODS, *, verify: bool = True
 ) -> Endpoint:
     """Read the node and return the endpoint of its kubelet: its first address of the most preferred type, and its port.
 
@@ -102,13 +102,13 @@ async def kubelet_of(
         stores: the stores by resource, among them that of nodes.
         backends: has the preferred types of addresses, and the TLS configuration for kubelets.
         node: the name of the node.
-        asked: the resource of the request, which errors name.
+        requested_resource: the resource of the request, which errors name.
         verify: whether to verify the kubelet's certificate.
 
     Raises:
         StatusError: 404, the node does not exist; 500, it has no address of a preferred type.
     """
-    return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
+    return kubelet_at(await node_status(stores, node, requested_resource), backends, verify=verify)
 
 
 def split_name(name: str, kind: str) -> tuple[str, str, str]:

@@ -76,26 +76,26 @@ def _as_stored(obj: Object) -> Object:
     return ordered({**obj, "metadata": metadata})
 
 
-def converted_objects(asked: Review, review: Object) -> list[Any]:
+def converted_objects(sent: Review, review: Object) -> list[Any]:
     """Return the objects in a webhook's response, without validating each of them (see `checked`).
 
     Args:
-        asked: the review that was sent.
+        sent: the review that was sent.
         review: the webhook's response.
 
     Raises:
         BadConversion: the response is malformed, or the webhook reports a failure.
     """
     response = review.get("response")
-    if asked.version == "v1":
+    if sent.version == "v1":
         expected = GroupVersionKind("apiextensions.k8s.io", "v1", "ConversionReview")
         given = GroupVersion.parse(review.get("apiVersion") or "").with_kind(review.get("kind") or "")
         if given != expected:
             raise BadConversion(f"expected webhook response of {expected}, got {given}")
     if response is None:
         raise BadConversion("no response provided")
-    if asked.version == "v1" and (uid := response.get("uid") or "") != asked.uid:
-        raise BadConversion(f"expected response.uid={go_quote(asked.uid)}, got {go_quote(uid)}")
+    if sent.version == "v1" and (uid := response.get("uid") or "") != sent.uid:
+        raise BadConversion(f"expected response.uid={go_quote(sent.uid)}, got {go_quote(uid)}")
     result = response.get("result") or {}
     status = result.get("status") or ""
     if status != "Success":
