@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -39,6 +41,19 @@ class HttpsClient:
         self.url = url or identity.url
         self._headers = headers or {}
         self._context = identity.context()
+
+    def with_headers(self, headers: Mapping[str, str]) -> HttpsClient:
+        """Return a client of the same user whose requests have further headers."""
+        copied = copy.copy(self)
+        copied._headers = {**self._headers, **headers}
+        return copied
+
+    def lines(self, path: str) -> http.client.HTTPResponse:
+        """Start a GET whose answer the caller reads line by line, such as a watch, and closes."""
+        request = urllib.request.Request(self.url + path, headers=dict(self._headers))
+        answer = urllib.request.urlopen(request, context=self._context, timeout=60)
+        assert isinstance(answer, http.client.HTTPResponse)
+        return answer
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Reply:
         data = None if body is None else json.dumps(body).encode()

@@ -41,6 +41,7 @@ SWITCHABLE: Final = frozenset(
         "ManifestBasedAdmissionControlConfig",
         "PodTopologyLabelsAdmission",
         "ServiceAccountNodeAudienceRestriction",
+        "ShardedListAndWatch",
         "StatefulSetRecreateStrategy",
         "StorageVersionHash",
         "StrictIPCIDRValidation",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.delete import read_delete_options
-from tetrapod.generic.endpoints.list import list_query, selection_of
+from tetrapod.generic.endpoints.list import list_query, selection_of, within_shard
 from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.http.negotiation.media_types import negotiate
@@ -26,6 +26,7 @@ async def delete_collection(scope: Scope, request: Request) -> Response:
     selection = await selection_of(scope, list_options, request_info(request).namespace, "")
     options = await read_delete_options(scope, request)
     validate_delete_options(options, collection=True)
+    selection = await within_shard(selection, list_options)
     context = scope.context(request, bool(options.get("dryRun")))
     admission = RequestAdmission(scope, request, context, "")
     admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
@@ -34,4 +35,4 @@ async def delete_collection(scope: Scope, request: Request) -> Response:
         await admission.delete(old, admission_options)
 
     page = await scope.store.delete_collection(context, options, list_query(list_options, selection), validate)
-    return await scope.representation.page(page, accepted)
+    return await scope.representation.page(page, accepted, selection.shard)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.endpoints.watch import watch
@@ -15,8 +16,9 @@ from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
 from tetrapod.generic.storage.interface import ListQuery
-from tetrapod.machinery import field_selectors, labels
-from tetrapod.machinery.status import bad_request
+from tetrapod.machinery import field_selectors, labels, sharding
+from tetrapod.machinery.sharding import ShardSelector, ShardSelectorError
+from tetrapod.machinery.status import StatusError, bad_request
 
 
 async def list_(scope: Scope, request: Request) -> Response:
@@ -30,13 +32,15 @@ async def list_(scope: Scope, request: Request) -> Response:
     accepted = negotiate(request, scope.offer)
     options = decode_list_options(request.query().values)
     selection = await selection_of(scope, options, info.namespace, request_name(request))
+    if scope.rest is None:
+        selection = await within_shard(selection, options)
     if options.watch or info.verb == "watch":  # legacy watch paths (/api/v1/watch/…) have list options without `watch`
         return await watch(scope, request, options, selection, accepted)
     context = scope.context(request)
     if scope.rest is not None:
         return scope.representation.objects(await scope.rest.list(context, options), accepted)
     page = await scope.store.list(context, list_query(options, selection))
-    return await scope.representation.page(page, accepted)
+    return await scope.representation.page(page, accepted, selection.shard)
 
 
 async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
@@ -60,6 +64,30 @@ async def selection_of(scope: Scope, options: ListOptions, namespace: str, name:
 
 
 _LARGE: Final = 4096
+
+
+async def within_shard(selection: Selection, options: ListOptions) -> Selection:
+    """Return the selection of those objects that the shard selector of the options selects too.
+
+    The gate `ShardedListAndWatch` decides whether the selector is used or ignored.
+
+    Args:
+        selection: the objects that the other selectors select.
+        options: the list options.
+
+    Raises:
+        StatusError: 500, the shard selector is invalid.
+    """
+    if not options.shard_selector or not feature_gates.enabled("ShardedListAndWatch"):
+        return selection
+    return selection.within(await asyncio.to_thread(_parse_shard, options.shard_selector))
+
+
+def _parse_shard(text: str) -> ShardSelector:
+    try:
+        return sharding.parse(text)
+    except ShardSelectorError as error:
+        raise StatusError(500, "", f"invalid shard selector: {error}") from None
 
 
 def _selection(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:

@@ -50,6 +50,7 @@ class ListOptions:
     limit: int = 0
     continue_token: str = ""
     send_initial_events: bool | None = None
+    shard_selector: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ def decode_list_options(query: Values) -> ListOptions:
         limit=parse_int(query["limit"]) if "limit" in query else 0,
         continue_token=query.get("continue", ""),
         send_initial_events=query_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
+        shard_selector=query.get("shardSelector", ""),
     )
     specifies_start = options.send_initial_events is not None or bool(options.resource_version_match)
     legacy = options.watch and not specifies_start and options.resource_version in ("", "0")

@@ -48,6 +48,7 @@ from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
+from tetrapod.machinery.sharding import ShardSelector
 from tetrapod.machinery.status import StatusError, not_acceptable
 from tetrapod.machinery.table import TableConvertor
 
@@ -175,9 +176,14 @@ class Representation:
 
     # --- lists ---
 
-    @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
-    async def page(self, page: ListPage, accepted: Accepted) -> Response:
+    @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
+    async def page(self, page: ListPage, accepted: Accepted, shard: ShardSelector | None = None) -> Response:
         """Return the response with a page of a list, encoded as negotiated; from 128 KiB on it is streamed.
+
+        Args:
+            page: the objects.
+            accepted: the negotiated media type and form.
+            shard: the shard selector of the request, which complete lists of built-in kinds contain; None without one.
 
         Raises:
             StatusError: 406, the negotiated form does not suit a list; 500, the conversion webhook failed.
@@ -188,6 +194,8 @@ class Representation:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
+        if shard is not None and not self.definition.custom and accepted.form not in (TABLE, PARTIAL_LIST):
+            metadata["shardInfo"] = {"selector": str(shard)}
         with (timer := LayerTimer(SERIALIZATION)):
             response = await self._page(page.entries, metadata, accepted)
         if isinstance(response, StreamResponse):

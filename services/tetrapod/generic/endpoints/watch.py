@@ -28,6 +28,7 @@ from tetrapod.generic.endpoints.gzip_encoding import HEADERS, BlockStream, accep
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.endpoints.sharded_watch import ShardedWatch, counted_predicate
 from tetrapod.generic.endpoints.tables import partial_bytes
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
@@ -90,7 +91,7 @@ async def watch(
     frames = _FRAMES.get(accepted.media_type, Frames)(scope, accepted)
     query = WatchQuery(
         prefix=selection.prefix,
-        predicate=selection.predicate,
+        predicate=counted_predicate(selection.predicate, scope.definition.group_resource),
         resource_version=options.resource_version,
         match=options.resource_version_match,
         bookmarks=options.allow_watch_bookmarks,
@@ -99,6 +100,8 @@ async def watch(
     )
     seconds = float(options.timeout_seconds or 0) or request.min_watch_seconds * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
+    if selection.shard is not None:
+        source = ShardedWatch(source, scope.definition.group_resource)
     if request.upgrade is not None and is_websocket_request(request.headers):
         return _over_websocket(source, frames, seconds, request, bookmarks=query.bookmarks)
     compressible = bool(query.initial_events and query.bookmarks) and feature_gates.enabled("WatchListCompression")

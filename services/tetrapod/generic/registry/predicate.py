@@ -8,14 +8,16 @@ ListPredicate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.keys import object_key, root_key
 from tetrapod.generic.storage.interface import EVERYTHING, Entry, Predicate
-from tetrapod.machinery import field_selectors, labels
+from tetrapod.machinery import field_selectors, labels, sharding
 from tetrapod.machinery.field_selectors import FieldRequirement, FieldSelector
 from tetrapod.machinery.names import validate_namespace_name
+from tetrapod.machinery.sharding import ShardSelector
 from tetrapod.machinery.status import StatusError, bad_request
 
 
@@ -26,11 +28,18 @@ class Selection(NamedTuple):
         prefix: the beginning of their keys, or the whole key if `single` is set.
         predicate: the label and field selectors.
         single: whether the query can only return one object, because it selects metadata.name.
+        shard: the shard selector; None without one.
     """
 
     prefix: str
     predicate: Predicate
     single: bool
+    shard: ShardSelector | None = None
+
+    def within(self, shard: ShardSelector) -> Selection:
+        """Return a selection of those objects that are in a shard too."""
+        predicate = replace(self.predicate, shard=_shard_match(shard))
+        return self._replace(predicate=predicate, shard=shard)
 
 
 def select(
@@ -66,6 +75,12 @@ def select(
     if key is not None:
         return Selection(key, predicate, True)
     return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), predicate, False)
+
+
+def _shard_match(shard: ShardSelector) -> Callable[[Entry], bool]:
+    if shard.field == sharding.NAMESPACE:
+        return lambda entry: shard.contains(entry.namespace)
+    return lambda entry: shard.contains(entry.uid)
 
 
 def parse_fields(definition: ResourceDefinition, text: str, version: str) -> FieldSelector:

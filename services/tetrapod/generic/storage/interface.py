@@ -76,26 +76,30 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The label and field selectors of a request, as functions that return whether an object matches.
+    """The selectors of a request, as functions that return whether an object matches.
 
     Attributes:
         labels: called with the labels of the object; None matches every object.
         fields: called with the object's entry; None matches every object.
+        shard: called with the object's entry, before the others; None matches every object.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
     fields: Callable[[Entry], bool] | None = None
+    shard: Callable[[Entry], bool] | None = None
 
     @property
     def empty(self) -> bool:
         """Whether the predicate matches every object."""
-        return self.labels is None and self.fields is None
+        return self.labels is None and self.fields is None and self.shard is None
 
     def matches(self, entry: Entry) -> bool:
-        """Return whether an object matches both selectors.
+        """Return whether an object matches all selectors.
 
-        The labels are tested first, because fields require parsing the object.
+        The labels are tested before the fields, which require parsing the object.
         """
+        if self.shard is not None and not self.shard(entry):
+            return False
         if self.labels is not None and not self.labels(entry.labels):
             return False
         return self.fields is None or self.fields(entry)

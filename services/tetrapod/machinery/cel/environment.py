@@ -22,11 +22,10 @@ from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.errors import CompileError, CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.estimate import CostEstimate, estimate
 from tetrapod.machinery.cel.frame import Frame
-from tetrapod.machinery.cel.lexer import LexicalError
 from tetrapod.machinery.cel.limits import MATCH_CONDITIONS_BUDGET, MAX_REQUEST_SIZE, PER_CALL_LIMIT, RUNTIME_BUDGET
 from tetrapod.machinery.cel.literals import literal_problems
 from tetrapod.machinery.cel.nodes import Node, selects
-from tetrapod.machinery.cel.parser import MAX_DEPTH, MAX_SIZE, Parser, SyntaxProblem, TooDeep
+from tetrapod.machinery.cel.parsing import parsed, too_deep
 from tetrapod.machinery.cel.plan import Plan
 from tetrapod.machinery.cel.plan_results import InstantiationError
 from tetrapod.machinery.cel.source import Source
@@ -99,12 +98,12 @@ class Environment:
         """
         source = Source(expression)
         try:
-            node = _parsed(expression, source, self.binds)
+            node = parsed(expression, source, binds=self.binds)
             checker = Checker(self._scope)
             checker.check(node)
             problems = checker.problems or literal_problems(node)
         except RecursionError:
-            raise _too_deep(source) from None
+            raise too_deep(source) from None
         if problems:
             raise source.error([source.issue(at, message) for at, message in problems])
         return Program(expression, node, self)
@@ -189,39 +188,3 @@ class Program:
         if frame.cost > limit:
             raise CostLimitExceeded
         return value
-
-
-def _parsed(expression: str, source: Source, binds: bool) -> Node:
-    """Parse an expression and expand its macros.
-
-    Args:
-        expression: the text of the expression.
-        source: makes the errors with their positions in the text.
-        binds: whether the macro `cel.bind` is allowed.
-
-    Raises:
-        CompileError: the expression is too long or too deep, or has syntax errors, all of which the text lists.
-    """
-    if len(expression) > MAX_SIZE:
-        text = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_SIZE}"
-        raise source.error([source.issue(-1, text)])
-    parser = None
-    try:
-        parser = Parser(expression, binds=binds)
-        node = parser.parse()
-    except TooDeep:
-        raise _too_deep(source) from None
-    except (LexicalError, SyntaxProblem):
-        from tetrapod.machinery.cel.syntax import syntax_issues
-
-        collected = [] if parser is None else parser.problems
-        raise source.error(
-            syntax_issues(expression, source) + [source.issue(*problem) for problem in collected]
-        ) from None
-    if parser.problems:
-        raise source.error([source.issue(at, message) for at, message in parser.problems])
-    return node
-
-
-def _too_deep(source: Source) -> CompileError:
-    return source.error([source.issue(-1, f"expression recursion limit exceeded: {MAX_DEPTH}")])

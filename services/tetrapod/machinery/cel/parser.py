@@ -55,14 +55,16 @@ class Parser:
     Args:
         text: the expression.
         binds: whether `cel.bind` is a macro.
+        core: whether the text has only the core syntax, without macros, optional values and escaped names.
 
     Raises:
         LexicalError: a character begins no token.
     """
 
-    def __init__(self, text: str, *, binds: bool = False) -> None:
+    def __init__(self, text: str, *, binds: bool = False, core: bool = False) -> None:
         self._tokens = tokens(text)
         self._binds = binds
+        self._core = core
         self._index = 0
         self._depth = 0
         self.problems: list[tuple[int, str]] = []
@@ -98,6 +100,21 @@ class Parser:
             return False
         self._index += 1
         return True
+
+    def _optional(self, syntax: str = "?") -> bool:
+        """Accept the mark of an optional value, if it is next. `syntax` is the text of its error in the core syntax."""
+        found = self._accept("?")
+        if found and self._core:
+            self._problem(self._tokens[self._index - 1].at, f"unsupported syntax '{syntax}'")
+        return found
+
+    def _field_name(self, token: Token) -> str:
+        """Return the name of a field without its quotes. Escaped names are an error in the core syntax."""
+        if token.kind == "IDENTIFIER":
+            return token.text
+        if self._core:
+            self._problem(token.at, "unsupported syntax: '`'")
+        return token.text[1:-1]
 
     def _problem(self, at: int, message: str) -> Node:
         self.problems.append((at, message))
@@ -177,21 +194,21 @@ class Parser:
                 node = self._after_dot(node, self._next().at)
             elif kind == "[":
                 at = self._next().at
-                function = "_[?_]" if self._accept("?") else "_[_]"
+                function = "_[?_]" if self._optional("[?") else "_[_]"
                 node = Call(at, function, [node, self._expr()])
                 self._expect("]")
             else:
                 return node
 
     def _after_dot(self, operand: Node, at: int) -> Node:
-        optional = self._accept("?")
+        optional = self._optional(".?")
         token = self._next()
         if token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise SyntaxProblem(token)
         if token.kind == "IDENTIFIER" and not optional and self._peek() == "(":
             place = self._next().at
             return self._call(place, token.text, self._arguments(), operand)
-        name = token.text[1:-1] if token.kind == "ESC_IDENTIFIER" else token.text
+        name = self._field_name(token)
         if optional:
             return Call(at, "_?._", [operand, Literal(token.at, name)])
         return Select(at, operand, name)
@@ -207,7 +224,7 @@ class Parser:
         return args
 
     def _call(self, at: int, name: str, args: list[Node], target: Node | None) -> Node:
-        macro = MACROS.get((name, len(args), target is not None))
+        macro = None if self._core else MACROS.get((name, len(args), target is not None))
         if macro is None:
             return self._bind(at, args, target) if self._binds and name == "bind" else Call(at, name, args, target)
         try:
@@ -268,7 +285,7 @@ class Parser:
         elements: list[Node] = []
         optional = set()
         while self._peek() not in ("]", ","):
-            if self._accept("?"):
+            if self._optional():
                 optional.add(len(elements))
             elements.append(self._expr())
             if self._peek() != "]" and not (self._accept(",") and self._peek() != ","):
@@ -296,18 +313,18 @@ class Parser:
         return entries
 
     def _map_entry(self) -> Entry:
-        optional = self._accept("?")
+        optional = self._optional()
         key = self._expr()
         at = self._expect(":").at
         return Entry(at, key, "", self._expr(), optional)
 
     def _field(self) -> Entry:
-        optional = self._accept("?")
+        optional = self._optional()
         token = self._next()
         if token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise SyntaxProblem(token)
         at = self._expect(":").at
-        return Entry(at, None, token.text.strip("`"), self._expr(), optional)
+        return Entry(at, None, self._field_name(token), self._expr(), optional)
 
     def _literal(self, token: Token) -> Node:
         at, sign = token.at, ""

@@ -25,7 +25,7 @@ simpler words.
 """
 
 
-def syntax_issues(expression: str, source: Source) -> list[Issue]:
+def syntax_issues(expression: str, source: Source, *, macros: bool = True) -> list[Issue]:
     """Return the syntax errors of an expression that `parser` rejected, at least one, sorted by position.
 
     Only the first is returned for an expression of more than MAX_LENGTH code points.
@@ -33,6 +33,7 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     Args:
         expression: the text of the expression.
         source: converts offsets to positions in the text.
+        macros: whether macros are expanded, so that their arguments are reported too.
     """
     if len(expression) > MAX_LENGTH:
         return [_first_issue(expression, source)]
@@ -44,7 +45,9 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     issues = [Issue(line, column, f"Syntax error: {message}") for line, column, message in errors] or [
         _first_issue(expression, source)
     ]
-    return sorted(issues + _has_macro_issues(expression, source, errors), key=lambda issue: (issue.line, issue.column))
+    if macros:
+        issues += _has_macro_issues(expression, source, errors)
+    return sorted(issues, key=lambda issue: (issue.line, issue.column))
 
 
 def _has_macro_issues(expression: str, source: Source, errors: list[tuple[int, int, str]]) -> list[Issue]:
