@@ -161,15 +161,17 @@ def _listed(items: frozenset[str], requested: str) -> bool:
 
 
 def find(rules: Sequence[Rule], attributes: Attributes, *, equivalent: bool) -> Equivalent | None:
-    """Return the resource and kind under which the first matching rule matches the request, or None if no rule matches.
+    """Return the resource and kind under which a rule matches the request, or None if no rule matches.
 
-    They are those of the request if a rule names its group-version. The webhook or policy receives the objects as this
-    kind.
+    The resource of the request itself is compared with all rules first. Only if none matches are the equivalents of
+    the resource compared, rule by rule, and the first match is returned. The webhook or policy receives the objects
+    as the kind of the result.
 
     Args:
         rules: the rules of a webhook or policy.
         attributes: the request.
-        equivalent: whether a rule may name another group-version of the same objects (matchPolicy Equivalent).
+        equivalent: whether a rule may also match by another group-version of the same objects (matchPolicy
+            Equivalent).
     """
     own = attributes.resource
     for rule in rules:

@@ -47,9 +47,13 @@ def plugin(name: str, phase: str, operation: str, seconds: float, rejected: bool
 
 
 def step(phase: str, operation: str, seconds: float, rejected: bool) -> None:
-    """Record the duration in seconds of a phase ("admit" or "validate"), with all its plugins.
+    """Record the duration of one phase of admission, with all its plugins.
 
-    `rejected` says whether one of them rejected the request.
+    Args:
+        phase: "admit" or "validate".
+        operation: the operation of the request, such as "CREATE".
+        seconds: the duration.
+        rejected: whether a plugin rejected the request.
     """
     labels = (phase, operation, _REJECTED[rejected])
     _STEP.observe(labels, seconds)

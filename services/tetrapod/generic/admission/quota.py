@@ -18,7 +18,14 @@ ONE: Final = Quantity.from_int(1)
 
 
 def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
-    """Return the error text if the quota's status.used lacks some of these resource names, else ""."""
+    """Return an error text if any of `names` is missing in status.used of the quota; "" if all are there.
+
+    The text lists all of `names`, not only the missing ones, as upstream.
+
+    Args:
+        quota: the ResourceQuota.
+        names: resource names, such as `requests.cpu`.
+    """
     used = (quota.get("status") or {}).get("used") or {}
     names = sorted(names)
     if all(name in used for name in names):
@@ -27,7 +34,7 @@ def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
 
 
 def limit_error(quota: Object, delta: Usage) -> str:
-    """Return the error text if the additional usage `delta` exceeds the quota, else ""."""
+    """Return an error text if status.used plus `delta` exceeds status.hard of the quota for any resource, else ""."""
     status = quota.get("status") or {}
     hard, used = _quantities(status.get("hard")), _quantities(status.get("used"))
     name = quota["metadata"]["name"]
@@ -43,7 +50,11 @@ def limit_error(quota: Object, delta: Usage) -> str:
 
 
 def add_usage(quota: Object, delta: Usage) -> dict[str, str] | None:
-    """Return status.used of the quota including `delta`, or None if the quota limits nothing of it."""
+    """Return status.used of the quota with `delta` added, without changing the quota.
+
+    Resource names that are not in status.hard are not added. The result is None if none of the names in `delta` is
+    there.
+    """
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, _quantities(status.get("used"))
     changes = {k: used.get(k, _ZERO) + v for k, v in delta.items() if k in hard}
@@ -53,9 +64,10 @@ def add_usage(quota: Object, delta: Usage) -> dict[str, str] | None:
 
 
 def growth(new: Usage, old: Usage) -> Usage:
-    """Return the quantities by which `new` exceeds `old`, without those that do not grow.
+    """Return, by resource name, how much larger each quantity in `new` is than in `old`.
 
-    Decreases are not returned, because the quota controller subtracts them later.
+    Names whose quantity is equal or smaller are left out: the quota controller subtracts decreases later. A name
+    that is missing in `old` counts as zero.
     """
     return {k: more for k, v in new.items() if (more := v - old.get(k, _ZERO)).sign > 0}
 

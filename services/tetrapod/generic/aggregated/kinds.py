@@ -67,7 +67,7 @@ class KindStrategy(Strategy):
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
 
     def default(self, obj: Object, version: str) -> None:
-        """Set missing fields of `obj` to the defaults of the schema, in place."""
+        """Set missing fields of `obj` to the defaults of the schema, in place. `version` is not used."""
         if self.node is not None:
             defaulting.apply(self.node, obj)
 
@@ -96,9 +96,9 @@ class KindStrategy(Strategy):
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths of the fields that writes to the main resource ignore, each as a tuple of names.
+        """Return [("status",)] if there is a status subresource, else [].
 
-        This is ("status",) if there is a status subresource.
+        Writes to the main resource ignore these fields. `version` is not used.
         """
         return [("status",)] if self.has_status else []
 

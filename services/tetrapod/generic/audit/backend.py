@@ -15,9 +15,9 @@ class Backend(Protocol):
     """A destination of audit events: the log, the webhook, or a wrapper of other backends."""
 
     async def process(self, events: Sequence[Event]) -> bool:
-        """Write, send or queue events. Return False if that failed, so that the request may have to fail.
+        """Write, send or queue events, and return True; return False if that failed. It never raises.
 
-        It never raises.
+        If the result for the event RequestReceived is False, the request is rejected with a 500.
         """
         ...
 

@@ -234,7 +234,7 @@ class AuditContext:
         layers[layer] = max(recorded, seconds) if at_once else recorded + seconds
 
     def measured_store(self) -> AbstractContextManager[None]:
-        """Return a context in which requests to the store are added to the latency of the layer `etcd`."""
+        """Return a context manager that adds the durations of requests to the store in its body to the layer `etcd`."""
         return measured_store(self._layers)
 
     def code(self, code: int) -> None:

@@ -60,7 +60,11 @@ def encoded(obj: Object, *, omit_managed_fields: bool, in_thread: bool = False) 
 
 
 def compact_json(data: bytes) -> bytes:
-    """Return JSON without whitespace, because an event is one line. The argument must be valid for Go's decoder."""
+    """Return JSON without white space between its tokens, because an event is one line.
+
+    Args:
+        data: JSON that Go's decoder accepts. Numbers and strings that only Go accepts are converted to valid JSON.
+    """
     try:
         return dumps(loads(data))
     except ValueError:  # numbers and strings that only Go's decoder accepts
@@ -93,9 +97,9 @@ def response_object(response: Response, body: bytes, *, omit_managed_fields: boo
 
 
 def may_be_status(response: Response) -> bool:
-    """Return whether a streamed response is short enough to be a Status, by its Content-Length.
+    """Return whether a streamed response may be a Status: its Content-Length is below 64 KiB.
 
-    A response without Content-Length counts as too long.
+    The result is False for a response without Content-Length.
     """
     length = next((value for name, value in response.headers if name == b"content-length"), b"")
     return int(length or _STATUS_LIMIT) < _STATUS_LIMIT

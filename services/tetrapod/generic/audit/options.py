@@ -34,12 +34,12 @@ class Delivery:
     """How events are delivered to a backend: the flags that `--audit-log-*` and `--audit-webhook-*` have in common.
 
     Attributes:
-        mode: "batch" (requests do not wait for their events), "blocking" (they wait), or "blocking-strict" (they also
-            fail if their event RequestReceived is lost).
+        mode: "batch" (requests do not wait for their events), "blocking" (they wait), or "blocking-strict" (they
+            also fail if their event RequestReceived is lost).
         batch: the options of the mode "batch".
-        truncate: whether large events and batches are truncated to the following sizes.
-        max_event_size: bytes.
-        max_batch_size: bytes.
+        truncate: whether events and batches that exceed the next two sizes are truncated.
+        max_event_size: the largest size of an event, in bytes of JSON.
+        max_batch_size: the largest size of a batch, in bytes of JSON.
         version: the API version of events; only audit.k8s.io/v1 is valid.
     """
 

@@ -1,10 +1,10 @@
 """The exchange of audit data between the front proxy (the aggregator) and the service that a request is proxied to.
 
-With four processes each request is audited once, by the aggregator, which alone knows the original user and address.
-Data about the object and from admission exists only in the service; it is returned in a response header. Both headers
-share the prefix of the identity headers, so the aggregator removes them from requests of clients and responses of other
-servers (proxy/headers.py). Only a service behind an aggregator returns data (`ChainConfig.notify_aggregator`), and only
-to the front proxy (authentication/requestheader.py).
+If the services are separate processes, each request is audited once: by the aggregator, which alone knows the
+original user and address. Data about the object and from admission exists only in the service; it is returned in a
+response header. Both headers share the prefix of the identity headers, so the aggregator removes them from requests
+of clients and responses of other servers (proxy/headers.py). Only a service behind an aggregator returns data
+(`ChainConfig.notify_aggregator`), and only to the front proxy (authentication/requestheader.py).
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def parse_request_header(text: str) -> Auditing | None:
 async def response_header(context: AuditContext) -> HeaderList:
     """Return the audit data of `context` as a header for the response to the aggregator, in a list of one header.
 
-    If the header would be too long, the request object is left out. If it is still too long, the list is empty.
+    If the encoded data exceeds 512 KiB, the request object is left out, and an annotation says so. If the rest
+    exceeds 512 KiB too, the list is empty.
     """
     data = context.findings()
     large = context.large

@@ -135,7 +135,13 @@ _UNWANTED: Final = Auditing(Level.NONE)
 
 
 class Policy:
-    """The rules of a policy. `otherwise` is the decision for requests that no rule matches; its level is None."""
+    """The rules of an audit policy.
+
+    Args:
+        rules: the rules, of which the first that matches decides.
+        otherwise: the decision for requests that no rule matches. By default its level is `Level.NONE`: nothing is
+            recorded.
+    """
 
     def __init__(self, rules: Sequence[Rule], otherwise: Auditing = _UNWANTED) -> None:
         self.rules = tuple(rules)

@@ -209,7 +209,10 @@ def _stage_errors(stages: Sequence[str], path: str) -> list[FieldError]:
 
 
 def policy_of(obj: Object) -> Policy:
-    """Return the policy of a document that has been validated."""
+    """Convert a validated audit.k8s.io/v1 Policy object to a `Policy`.
+
+    The policy's own omitStages and omitManagedFields are combined with those of each rule.
+    """
     stages = frozenset(obj.get("omitStages") or ())
     omits = bool(obj.get("omitManagedFields"))
     return Policy([_rule(rule, stages, omits) for rule in obj["rules"]], Auditing(Level.NONE, stages, omits))

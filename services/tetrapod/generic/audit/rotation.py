@@ -32,7 +32,8 @@ class RotationConfig:
     """The limits at which an audit log file is rotated, and at which rotated files are removed.
 
     Attributes:
-        max_bytes: the size at which the file is rotated.
+        max_bytes: the largest size of the file, and of a single write. With 0, `open_writer` never rotates the
+            file.
         max_age_days: the days for which rotated files are kept; 0 for no limit.
         max_backups: the number of rotated files to keep; 0 for no limit.
         compress: whether rotated files are compressed by gzip.
@@ -65,7 +66,7 @@ class RotatingFile:
         self._again = False  # more files were rotated since the thread listed them
 
     def write(self, data: bytes) -> None:
-        """Append data, rotating the file first if it would become larger than `max_bytes`.
+        """Append data, rotating the file first if it would become larger than `RotationConfig.max_bytes`.
 
         Raises:
             OSError: the file could not be written.

@@ -71,9 +71,9 @@ class RequestHeaderAuthenticator:
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
         """Return the user that the identity headers name, and remove these headers from the request in any case.
 
-        The class says when the result is None or `REJECTED`. Without a client certificate, X-Remote-* headers are left
-        for the authentication filter to remove. From an accepted front proxy, the requests for audit data and traces
-        are stored in `request.state`.
+        The class says when the result is None or `REJECTED`. Without a client certificate, X-Remote-* headers are
+        left for the authentication filter to remove. If the front proxy is accepted, the values of its headers that
+        request audit data or traces (http/peers.py) are stored in `request.state`.
         """
         try:
             return self._identify(request)

@@ -49,7 +49,12 @@ class SharedTokens:
 def cache_key(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:
     """Return the key of a token and its requested audiences in the cache. Different arguments give different keys.
 
-    The order of the audiences counts. The key contains the token; `SharedCache` hashes it.
+    The key contains the token itself; `SharedCache` hashes it.
+
+    Args:
+        source: identifies the authenticator, as in `SharedTokens`.
+        token: the token.
+        audiences: the requested audiences, whose order counts.
     """
     parts = [source, *(part.encode("utf-8", "surrogateescape") for part in (token, *audiences))]
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

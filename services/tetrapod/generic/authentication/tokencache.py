@@ -155,7 +155,7 @@ class CachedTokenAuthenticator:
             audiences: the requested audiences.
 
         Raises:
-            Exception: whatever the inner authenticator raised.
+            Exception: the exception of the inner authenticator, such as InvalidToken, for each of the callers.
         """
         task = self._in_flight.get(key)
         if task is None:

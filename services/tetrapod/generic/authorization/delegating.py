@@ -70,11 +70,11 @@ class RuleSetCache:
                 group.create_task(reflector.run())
 
     def reset(self, entries: Sequence[Entry]) -> None:
-        """Drop all rule sets, because RBAC objects were listed again."""
+        """Drop all rule sets, because the RBAC objects (`entries`, which are not used) were listed again."""
         self._drop()
 
     def apply(self, event: WatchEvent) -> None:
-        """Drop all rule sets, because an RBAC object has changed."""
+        """Drop all rule sets, because an RBAC object has changed. `event` is not used."""
         self._drop()
 
     def lost(self) -> None:

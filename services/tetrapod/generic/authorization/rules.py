@@ -276,7 +276,7 @@ class RuleSet:
 
 
 class _Listed:
-    """Collects the rules for the status of one SelfSubjectRulesReview, up to a limit of characters."""
+    """The rules for the status of one SelfSubjectRulesReview, collected up to `MAX_LISTED_CHARACTERS`."""
 
     def __init__(self) -> None:
         self.resource_rules: list[dict[str, Any]] = []
@@ -287,7 +287,8 @@ class _Listed:
     def add(self, rules: Sequence[Rule]) -> bool:
         """Append the rules of one role and return True.
 
-        Append nothing and return False if the list would become too long.
+        Return False and append nothing if the list would then have more than `MAX_LISTED_CHARACTERS`. Later calls
+        return False too.
         """
         size = self._sizes.get(id(rules))
         if size is None:

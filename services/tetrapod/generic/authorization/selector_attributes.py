@@ -47,7 +47,10 @@ class _Unparsed(Sequence[dict[str, Any]]):
 
     @property
     def large(self) -> bool:
-        """Whether the selector is not parsed yet and so long that parsing would block the event loop for too long."""
+        """Whether the selector is not parsed yet and has more than 4,096 characters.
+
+        Parsing it would then block the event loop.
+        """
         return self._parsed is None and len(self._text) > _LARGE
 
     def _requirements(self) -> Requirements:

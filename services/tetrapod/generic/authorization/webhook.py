@@ -145,9 +145,13 @@ class WebhookAuthorizer:
         return self._allowed if status.get("allowed") else self._others
 
     async def _cached_response(self, key: bytes) -> Object | None:
-        """Return the review's cached status, from this replica or the shared cache, or None.
+        """Return the cached status of a SubjectAccessReview, or None if no cache has it.
 
-        An entry of another replica is valid at most for the TTLs of this replica's options.
+        This replica's cache is read first, then the shared one. An entry that another replica stored is valid at
+        most for the TTLs of this replica's options.
+
+        Args:
+            key: the encoded spec of the review.
         """
         for cache in (self._allowed, self._others):
             if (status := cache.get(key)) is not None:

@@ -40,7 +40,7 @@ class Authority:
 
     @classmethod
     def create(cls, common_name: str) -> Authority:
-        """Create a self-signed CA with a new key. It is valid for ten years."""
+        """Create a self-signed CA with a new key and this common name. It is valid for ten years."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         builder = _builder(name, name, key.public_key(), CA_LIFE)

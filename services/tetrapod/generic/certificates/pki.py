@@ -93,13 +93,18 @@ class Pki:
 def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: float = RENEW_BEFORE) -> Pki:
     """Create the certificates and keys that are missing or about to expire, and return their paths.
 
-    A new CA also replaces the certificates that it issues. The signing key of service account tokens is created once.
+    A new CA also replaces the certificates that it issues. The signing key of service account tokens is created
+    once.
 
     Args:
         directory: the directory of the files, created if it is missing.
-        hosts: the DNS names and IP addresses of the serving certificate. It is reissued if one is missing, and keeps
-            its earlier hosts.
+        hosts: the DNS names and IP addresses of the serving certificate. It is reissued if one is missing, and
+            keeps its earlier hosts.
         renew_before: the seconds before the expiry at which a certificate is replaced.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: an existing certificate or the key of a CA is malformed.
     """
     pki = Pki(Path(directory))
     pki.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -125,7 +130,12 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
 
 
 def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
-    """Replace certificates other than CAs that expire within `renew_before` seconds. Return whether there were any."""
+    """Replace certificates other than CAs that expire within `renew_before` seconds. Return whether any was replaced.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: a certificate or the key of a CA is malformed.
+    """
     record = _Record(pki)
     renewed = _issue_leaves(record, (), time.time() + renew_before, {})
     record.save()
@@ -156,7 +166,10 @@ def _issue(name: str, authority: Authority, hosts: list[str]) -> tuple[bytes, by
 
 
 class _Record:
-    """The content of `pki.json`: an entry with hash, expiry and hosts for each certificate."""
+    """The content of `pki.json`: an entry with hash, expiry and hosts for each certificate.
+
+    Arguments called `name` are the names of certificates without extension, such as `apiserver` or `client-ca`.
+    """
 
     def __init__(self, pki: Pki) -> None:
         self._pki = pki
@@ -172,7 +185,7 @@ class _Record:
         return bool(self._read_entry(name).get("expires", 0) > deadline)
 
     def hosts(self, name: str) -> list[str]:
-        """Return the hosts of a certificate on disk; empty if it is missing. The list is a copy."""
+        """Return a copy of the DNS names and IP addresses of a certificate on disk; [] if it or its key is missing."""
         return list(self._read_entry(name).get("hosts", []))
 
     def authority(self, name: str) -> Authority:
@@ -187,10 +200,13 @@ class _Record:
         return Authority.load(self._pki.certificate(name).read_bytes(), self._pki.key(name).read_bytes())
 
     def _read_entry(self, name: str) -> dict[str, Any]:
-        """Return the entry of a certificate on disk; {} if the certificate or its key is missing.
+        """Return the entry of a certificate on disk, or {} if the certificate or its key is missing.
 
-        The certificate is parsed only if its hash differs from that of the entry. A CA may lack its key, and can then
-        not issue certificates.
+        A CA may lack its key. If the hash of the certificate differs from that of its entry, the certificate is
+        parsed, and the entry replaced.
+
+        Raises:
+            ValueError: the certificate is malformed.
         """
         try:
             pem = self._pki.certificate(name).read_bytes()
@@ -209,7 +225,17 @@ class _Record:
         return entry
 
     def write(self, name: str, certificate: bytes, key: bytes, hosts: list[str]) -> None:
-        """Write the files of a certificate and its key, and update the entry. `save` must be called afterwards."""
+        """Write the files of a certificate and its key, and update its entry in memory. Call `save` afterwards.
+
+        Args:
+            name: the name of the certificate.
+            certificate: the certificate as PEM.
+            key: its key as PEM, written with mode 0600.
+            hosts: the DNS names and IP addresses to record.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
         from tetrapod.generic.certificates import authority
 
         write_file(self._pki.key(name), key, PRIVATE)
@@ -231,6 +257,9 @@ def write_file(path: Path, data: bytes, mode: int) -> None:
         path: the file; its directory exists.
         data: the new content.
         mode: the permissions of the file, also if it existed with others.
+
+    Raises:
+        OSError: the file cannot be written; an existing one is left unchanged.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:

@@ -69,7 +69,14 @@ def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = ""
 
 
 def error_from(code: int, body: bytes) -> StatusError:
-    """Return (not raise) the error in a response: that of its Status, or else one with the body as message.
+    """Return (not raise) the error for a response with an error status.
+
+    If the body is a Status, the error has its code, reason, message and details. Otherwise it has `code`, and the
+    body as its message.
+
+    Args:
+        code: the status code of the response.
+        body: the body.
 
     Upstream: transformResponse
     """

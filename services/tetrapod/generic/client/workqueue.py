@@ -64,7 +64,7 @@ class WorkQueue(Generic[K]):
             self._more.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Add a key after some seconds. If several delays are pending for a key, the shortest counts."""
+        """Add a key after `seconds`. If several delays are pending for a key, the shortest counts."""
         loop = asyncio.get_running_loop()
         when = loop.time() + seconds
         pending = self._delayed.get(key)

@@ -86,7 +86,7 @@ def raw() -> SchemaNode:
 
 
 def pointer(node: SchemaNode) -> SchemaNode:
-    """Return the schema, changed to that of a Go pointer: the field is kept as given, even if empty."""
+    """Change a schema to that of a Go pointer, and return it: the field is kept as given, even if empty."""
     node.presence = POINTER
     return node
 

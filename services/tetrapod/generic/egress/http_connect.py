@@ -27,7 +27,7 @@ _END: Final = b"\r\n\r\n"
 
 
 def unix_dialer(path: str) -> Dialer:
-    """Return a dialer over the proxy at a Unix socket."""
+    """Return a dialer over the proxy at the Unix socket `path`. A path that begins with `@` is an abstract socket."""
 
     async def connect() -> socket.socket:
         return await _connect_unix(path)
@@ -83,7 +83,7 @@ def tcp_dialer(url: str, tls: ClientTLS | None) -> Dialer:
 
 
 async def _connect_unix(path: str) -> socket.socket:
-    """Connect to a Unix socket.
+    """Connect to the Unix socket `path`. A path that begins with `@` is an abstract socket.
 
     Raises:
         DialError: the connection failed.
@@ -122,7 +122,12 @@ def _head(target: str) -> bytes:
 
 
 def _check(response: bytes, proxy_address: str, target: str) -> None:
-    """Check the response of a proxy.
+    """Check that the proxy has connected to the server: its response is a 200, after which it has sent nothing.
+
+    Args:
+        response: the received bytes, with the whole head.
+        proxy_address: the address of the proxy, for the error text.
+        target: host:port of the server, for the error text.
 
     Raises:
         DialError: the response is not 200, or data of the server follows its head.
@@ -140,7 +145,12 @@ def _check(response: bytes, proxy_address: str, target: str) -> None:
 
 @contextmanager
 def _as_dial_error(proxy_address: str, target: str) -> Iterator[None]:
-    """Raise errors of the exchange with a proxy as a DialError with upstream's text."""
+    """Raise errors in the context, the exchange with a proxy, as a DialError with upstream's text.
+
+    Args:
+        proxy_address: the address of the proxy.
+        target: host:port of the server.
+    """
     try:
         yield
     except DialError:

@@ -120,7 +120,15 @@ def _check_type_meta(obj: Object, body: bytes) -> None:
 
 
 def mismatch_text(error: Mismatch, kind: GroupVersionKind, body: bytes) -> str:
-    """Return the error text for a value of a wrong type in a built-in object, which names the outermost field."""
+    """Return the error text for a value of a wrong type in a built-in object.
+
+    The text names the outermost field that contains the value.
+
+    Args:
+        error: the value, and the Go type of the field.
+        kind: the kind of the object.
+        body: the CBOR body, in which the value's type is looked up.
+    """
     found = _type_name(error.value, body)
     if not error.outermost_field:
         return f"cbor: cannot unmarshal {found} into Go value of type {error.named}"

@@ -181,7 +181,12 @@ class Decoder:
             raise self._unfit(error.gvk, str(error)) from None
 
     def _specified_kind(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
-        """Return the kind that the object specifies. A built-in object may omit it; then it is the expected one.
+        """Return the kind that a body specifies. A built-in object may omit it; then it is the expected one.
+
+        Args:
+            api_version: the apiVersion in the body; "" if it is missing.
+            kind: the kind in the body; "" if it is missing.
+            body: the body, which the error quotes.
 
         Raises:
             StatusError: 400, a custom object has no kind.
@@ -330,7 +335,10 @@ def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
 
 
 def unknown_fields(paths: Sequence[str]) -> list[str]:
-    """Return a text for each path of an unknown field, up to a limit, and one with the number of the remaining ones."""
+    """Return a text for each path of an unknown field.
+
+    Beyond a limit (`recorded`), one text has the number of the remaining paths.
+    """
     listed, left_out = recorded(paths)
     texts = [f'unknown field "{path}"' for path in listed]
     return [*texts, more(left_out)] if left_out else texts

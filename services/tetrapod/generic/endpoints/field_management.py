@@ -173,8 +173,10 @@ def of_resource(
     """Return the field management of a resource, or of a subresource that is an update of it (`status`).
 
     Args:
+        definition: the resource.
+        version: the version of the endpoint's requests.
         strategy: that of the resource or subresource.
-        subresource: "" for the resource itself.
+        subresource: the subresource; "" for the resource itself.
     """
     versions = {definition.gvk(served).api_version: served for served in definition.versions}
 
@@ -277,7 +279,9 @@ def of_kind(
     """Return the field management of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review).
 
     Args:
+        kind: the kind and version.
         schema: returns the schema of the kind; called at the first write.
+        subresource: the subresource; "" for the resource itself.
         of_custom: whether the resource is a custom resource.
     """
 

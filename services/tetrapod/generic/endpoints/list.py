@@ -46,7 +46,7 @@ async def list_(scope: Scope, request: Request) -> Response:
 async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
     """Validate list options, and return the keys and the predicate that they select.
 
-    Unusually large selectors are parsed in a thread.
+    Selectors of more than 4,096 characters together are parsed in a thread.
 
     Args:
         scope: the endpoint.

@@ -103,7 +103,13 @@ def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
 
 
 def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
-    """Return the error for a value outside of the supported ones, which the text lists in the given order."""
+    """Return the error for a value that is not one of `supported`, which the text lists in the given order.
+
+    Args:
+        path: the name of the option.
+        value: its value.
+        supported: the valid values.
+    """
     return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
 
 

@@ -67,8 +67,8 @@ class Representation:
     """The encoder of the responses of one resource in one version.
 
     In all methods, `accepted` is the negotiated media type, with the form of the object: the object itself, a Table or
-    PartialObjectMetadata. They raise StatusError (406) if that form does not suit the response, such as
-    PartialObjectMetadata for a list.
+    PartialObjectMetadata. They raise StatusError (406) if the response cannot have that form, such as a list the form
+    PartialObjectMetadata.
 
     Args:
         definition: the resource.
@@ -94,7 +94,8 @@ class Representation:
         """Return the response with one stored object, encoded as negotiated.
 
         Raises:
-            StatusError: 406, the negotiated form does not suit one object; 500, the conversion webhook failed.
+            StatusError: 406, the negotiated form is that of a list (for a custom resource a 500); 500, the conversion
+                webhook failed.
         """
         conversion = self.conversion
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
@@ -186,7 +187,7 @@ class Representation:
             shard: the shard selector of the request, which complete lists of built-in kinds contain; None without one.
 
         Raises:
-            StatusError: 406, the negotiated form does not suit a list; 500, the conversion webhook failed.
+            StatusError: 406, the negotiated form is that of one object; 500, the conversion webhook failed.
         """
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
@@ -325,7 +326,7 @@ class Representation:
 def _timed(
     run: Callable[[StreamWriter], Awaitable[None]], timer: LayerTimer
 ) -> Callable[[StreamWriter], Awaitable[None]]:
-    """Return a function like `run`, which writes the body of a response, whose time is measured."""
+    """Return a function that awaits `run`, which writes the body of a response, and measures its time by `timer`."""
 
     async def timed(writer: StreamWriter) -> None:
         with timer:

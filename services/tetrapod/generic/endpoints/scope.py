@@ -88,7 +88,11 @@ class Scope:
     def context(self, request: Request, dry_run: bool = False) -> Context:
         """Return the registry context of a request.
 
-        Warnings and audit annotations that are added to it reach the request.
+        Warnings and audit annotations that are added to the context reach the request.
+
+        Args:
+            request: the request.
+            dry_run: whether nothing is to be stored.
 
         Raises:
             ValueError: the request has no request info, because it has not passed the filter that sets it.

@@ -81,7 +81,11 @@ class Tables:
         return Tables(replace(self._convertor, row=row), self._version, self._include)
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the entries in the order of the table's rows: the same sequence, or a sorted list for some kinds."""
+        """Return the entries in the order of the table's rows.
+
+        It is a new list, sorted by the order that the columns of the kind define, or the same sequence if they define
+        none.
+        """
         order = self._convertor.order
         return entries if order is None else sorted(entries, key=lambda entry: order(entry.peek()))
 

@@ -39,7 +39,15 @@ def add_flow(request: Request, flow: Flow, work: Estimate) -> None:
 
 
 def add_duration(request: Request, name: str, seconds: float) -> None:
-    """Add a field with a duration to the request's access log line. Do nothing if `add_flow` was not called before."""
+    """Add the field `name` with a duration to the request's access log line.
+
+    Do nothing if `add_flow` was not called before.
+
+    Args:
+        request: the request.
+        name: the name of the field.
+        seconds: the duration.
+    """
     if (flow_fields := request.state.get(_FLOW_FIELDS)) is not None:
         flow_fields[name] = format_duration(seconds)
 

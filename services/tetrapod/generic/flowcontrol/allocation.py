@@ -1,8 +1,8 @@
-"""The division of seats among priority levels.
+"""The division of the server's seats among priority levels.
 
-Each level gets close to its target, within its bounds, and in the same proportion where bounds allow it. Upstream sorts
-the bounds and walks along them. The proportion is the point where a monotonic sum reaches the total, so here it is
-found between two neighbouring bounds and interpolated.
+Each level has a target and bounds for its number of seats. It gets its target times a factor that is the same for all
+levels, the proportion, or the bound if that is outside of the bounds. The sum of the seats grows with the proportion.
+The proportion at which the sum is the total lies between two neighbouring bounds, so it is found by interpolation.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/conc_alloc.go, computeConcurrencyAllocation
 """
 

@@ -339,7 +339,12 @@ def _update_series(label: str, former: Collection[str], current: Collection[str]
 
 
 def _mandatory(resource: str, name: str) -> Object:
-    """Return the default of a mandatory FlowSchema or PriorityLevelConfiguration, for when it does not exist."""
+    """Return the default of a mandatory FlowSchema or PriorityLevelConfiguration, for a cluster that lacks the object.
+
+    Args:
+        resource: `flowschemas` or `prioritylevelconfigurations`.
+        name: the name of the object.
+    """
     objects: list[Object] = orjson.loads(files(__package__).joinpath("mandatory.json").read_bytes())[resource]
     return next(obj for obj in objects if obj["metadata"]["name"] == name)
 

@@ -105,7 +105,8 @@ class FlowLimiter:
     async def wait(self, flow: Hashable, weight: int) -> InFlight:
         """Wait until a request fits the limit of its flow, count it, and return the argument for `leave`.
 
-        It waits without a timeout. A caller that is cancelled while it waits is not counted.
+        It waits without a timeout. A caller that is cancelled while it waits is not counted. The arguments are those of
+        `enter`.
         """
         permission: asyncio.Future[InFlight] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(flow, deque()).append((permission, weight))

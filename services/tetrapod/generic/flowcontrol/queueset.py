@@ -8,9 +8,10 @@ It differs from upstream in some points:
 - The inputs of R's rate are kept as sums instead of being recounted at each step.
 - Gauges are computed from the tickets when they are scraped.
 - Upstream corrects its estimate of a request's duration when the request ends. Until then a flood of long requests
-  appears to have had less than its share, and others wait (measured: 30 ms where each lasted 45). Here the elapsed
-  time of executing requests counts at once.
-- No flow gets the last eighth of a level's seats, because a flood returns its seats by the dozen.
+  appears to have had less than its share, and others wait (measured: 30 ms where each lasted 45). Here the elapsed time
+  of executing requests counts at once.
+- A flow may hold at most seven eighths of a level's seats, so that requests of other flows find free seats. A flood's
+  seats become free only when its requests end, and those end by the dozen.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing/queueset (doc.go explains the virtual time)
 """
@@ -166,11 +167,11 @@ class Queue:
         self.work += ticket.work
 
     def remove(self, ticket: Ticket) -> None:
-        """Subtract the work of a request that the caller has already removed from `waiting`."""
+        """Subtract the work of a request from `work`, after the caller has removed it from `waiting`."""
         self.work = self.work - ticket.work if self.waiting else 0.0
 
     def begin(self, ticket: Ticket, now: float) -> None:
-        """Account for a request of this queue that starts to execute at `now`."""
+        """Add a request that starts to execute at `now` to `executing`, `seats`, `next_r`, `running` and `began`."""
         self.executing.add(ticket)
         self.seats += ticket.seats
         self.next_r += ticket.work
@@ -178,7 +179,11 @@ class Queue:
         self.began += ticket.estimate.initial * now
 
     def end(self, ticket: Ticket, now: float) -> None:
-        """Account for a request of this queue that has ended at `now`. Its seats are released separately."""
+        """Remove a request that has ended at `now` from `executing`, `running` and `began`.
+
+        `next_r`, which counts the estimated duration of the request, is corrected by its actual duration. `seats` is
+        not changed: the caller releases the seats now, or after the request has lingered.
+        """
         self.executing.discard(ticket)
         self.next_r -= ticket.estimate.initial * (_SERVICE_SECONDS - (now - ticket.started))
         self.running -= ticket.estimate.initial
@@ -461,7 +466,10 @@ class QueueSet:
             self._bound(queue)
 
     def _account_departure(self, queue: Queue, ticket: Ticket) -> None:
-        """Reduce the counts of waiting requests and their work by a ticket that the caller has removed from `queue`."""
+        """Subtract a queued request from `waiting`, `seats_waiting` and the work of its queue.
+
+        The caller has removed `ticket` from `queue.waiting` before.
+        """
         queue.remove(ticket)
         if not queue.waiting:
             self._nonempty.discard(queue)

@@ -96,7 +96,7 @@ class IncomingBody:
         self._wake()
 
     def accepts_more(self) -> bool:
-        """Return whether so few bytes are unread that reading from the connection need not pause."""
+        """Return whether at most `HIGH_WATER` bytes are unread, so that reading from the connection need not pause."""
         return self._pending <= HIGH_WATER
 
     def end_of_body(self) -> None:

@@ -81,6 +81,10 @@ def too_large(code: int, message: str) -> bytes:
     """Return the bytes of a response with a Status, for a request whose head is too large.
 
     It has `Connection: close`; the caller closes the connection.
+
+    Args:
+        code: the status code, 414 or 431.
+        message: the message of the Status.
     """
     body = encode_status(StatusError(code, "", message).to_status())
     head = STATUS_LINES[

@@ -141,7 +141,14 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     async def drain(self) -> None:
-        """Wait until the write buffer has drained enough. Raises ClientGone if the client has closed the connection."""
+        """Wait until the client has read so much that writing may continue.
+
+        For HTTP/1.1, the write buffer of the connection must be below the limit at which it pauses. For HTTP/2, at most
+        64 KiB may wait for the client's windows.
+
+        Raises:
+            ClientGone: the client has closed the connection or reset the stream.
+        """
 
     @abstractmethod
     def abort(self) -> None:

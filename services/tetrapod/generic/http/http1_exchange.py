@@ -109,7 +109,11 @@ class Http1Exchange(Exchange):
         return self.protocol.transport.get_write_buffer_size() + len(self._head)
 
     async def drain(self) -> None:
-        """Wait until the write buffer has drained enough. Raises ClientGone if the client has closed the connection."""
+        """Wait until the write buffer of the connection is no longer full.
+
+        Raises:
+            ClientGone: the client has closed the connection.
+        """
         if self.protocol.flow.write_paused and not self.gone:
             await self.protocol.flow.drain()
         if self.gone:
@@ -153,9 +157,9 @@ class Http1Exchange(Exchange):
         self.protocol.finished(self)
 
     async def _write_pieces(self, head: bytes, body: bytes) -> bool:
-        """Write the head and a large body as fast as the client reads it.
+        """Write the head and a large body, waiting for the client after each SEND_PIECE bytes, and return True.
 
-        Return False if the client closed the connection.
+        Return False if the client closes the connection before. If the task is cancelled, the connection is aborted.
         """
         view = memoryview(body)
         self.unsent = len(body)

@@ -165,7 +165,12 @@ class LoopMonitor:
                 STEP.count(self._row, longest)
 
     def step(self, wall: float, request: Request) -> float:
-        """Return the CPU time of a step that just ended and took `wall` seconds. Log it if it reaches the threshold."""
+        """Return the CPU time of a step that has just ended. Log it if it reaches `threshold`.
+
+        Args:
+            wall: the seconds that the step took.
+            request: the request that the step worked for.
+        """
         took = min(time.thread_time() - self._cpu, wall)
         self.stale = 0.0
         _longest["step"] = max(_longest["step"], took)
@@ -174,7 +179,7 @@ class LoopMonitor:
         return took
 
     def tick(self, lag: float, cpu: float, delay: float = 0.0) -> None:
-        """Count a lag of the loop in the metrics, and log it if the part that the process caused reaches the threshold.
+        """Count a lag of the loop in the metrics, and log it if the part that the process caused reaches `threshold`.
 
         Args:
             lag: the seconds by which a timer of the event loop was called too late.
@@ -257,7 +262,10 @@ class RunDelay:
 
 
 class _Warnings:
-    """Warnings with one message, at most one in `LEAST_INTERVAL` seconds. Each says how many were omitted before it."""
+    """Logs warnings with one message, at most one in `LEAST_INTERVAL` seconds.
+
+    Each warning says how many were omitted since the one before it.
+    """
 
     def __init__(self, message: str) -> None:
         self._message = message

@@ -41,7 +41,12 @@ class NegotiatedProtocol(Buffered):
         self.choose(transport, http2=ssl_object is not None and ssl_object.selected_alpn_protocol() == "h2")
 
     def choose(self, transport: asyncio.BaseTransport, *, http2: bool) -> Any:
-        """Make the protocol of a version of HTTP, begin to use it for this connection, and return it."""
+        """Make the protocol of HTTP/2 or HTTP/1.1, connect it to `transport`, and return it.
+
+        Args:
+            transport: the transport of this connection.
+            http2: whether the client speaks HTTP/2.
+        """
         protocol = self._http2() if http2 else self._http1()
         del self._http1, self._http2
         super().__init__(protocol)

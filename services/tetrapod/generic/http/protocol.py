@@ -175,7 +175,12 @@ class HttpProtocol(HttpToolsProtocol):
             self.hijacked.early += data
 
     def _feed(self, data: bytes) -> None:
-        """Parse a piece of the received bytes. Malformed requests are rejected here."""
+        """Pass received bytes to the HTTP parser, which calls the methods `on_…`.
+
+        A request whose head is malformed is rejected (`reject`). Two kinds of heads that Go's server accepts are
+        rewritten and parsed again: those with an unknown method, and those with bytes beyond ASCII in the target. After
+        a malformed body, the connection is BROKEN.
+        """
         if self.in_head and not (data := self._collect_lines(data)):
             return
         self.piece_size = len(data)
@@ -244,7 +249,10 @@ class HttpProtocol(HttpToolsProtocol):
                 return
 
     def _decode_later(self, data: bytes) -> None:
-        """Pause reading, and decode the rest of a chunked body in a later step of the event loop."""
+        """Keep `data`, the rest of a chunked body, and decode it in a later step of the event loop.
+
+        The state becomes DECODING, and reading pauses until then.
+        """
         self.connection_state = DECODING
         self.backlog = data
         self.flow.pause_reading()
@@ -461,7 +469,8 @@ class HttpProtocol(HttpToolsProtocol):
     def finished(self, exchange: Http1Exchange) -> None:
         """Start the next request, or close the connection, after the response of `exchange` was written.
 
-        While the client has not read enough of the response, the next request waits.
+        If the write buffer is full because the client does not read the response, the next request starts when it has
+        drained.
         """
         self.exchange = None
         if self.connection_state is CLOSED or self.transport.is_closing():
@@ -477,7 +486,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Continue after a response, when the client has read enough of it.
+        """Continue after a response, once the write buffer is no longer full.
 
         Start the next request, if one is waiting, and parse received bytes that were kept until then. If no request is
         waiting then, resume reading.
@@ -518,9 +527,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]
 
     def reject(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
-        """Send the response of `bad_request` to a request that cannot be parsed, and close the connection.
+        """Send the response of `bad_request`, with the same arguments, and close the connection.
 
-        If a response is being written, it is cut off and nothing else is sent.
+        It is for a request that cannot be parsed. If a response is being written, it is cut off and nothing else is
+        sent.
         """
         self._reject_with(bad_request(code, phrase, detail, text))
 

@@ -297,7 +297,11 @@ class StreamWriter(Protocol):
         ...
 
     async def drain(self) -> None:
-        """Wait until the buffer is small enough to write more. Raises ClientGone if the client has disconnected."""
+        """Wait until the client has read so much that the buffer is no longer full.
+
+        Raises:
+            ClientGone: the client has disconnected.
+        """
         ...
 
     @property

@@ -88,9 +88,9 @@ class UnreadResponses:
             self._resize(entry, 0)
 
     def check(self, now: float) -> None:
-        """Count the unread bytes again, and close stalled connections if a limit is exceeded. Called every second.
+        """Count the unread bytes of all stalled connections again, and close some if a limit is exceeded.
 
-        Counting again is needed because streams go on writing for a while.
+        It is called every second, because streams of stalled connections may go on writing.
 
         Args:
             now: the time of the event loop.

@@ -105,9 +105,9 @@ class Messages:
         self._payload = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the messages, with their opcodes, that are complete with these bytes.
+        """Return the messages that are complete with the received bytes `data`, as pairs of opcode and payload.
 
-        The rest is kept for the next call.
+        Bytes of an incomplete message are kept for the next call.
 
         Raises:
             WebSocketError: a frame is unmasked or uses an extension, or a message is too large.

@@ -157,7 +157,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         self._keepalive.watch()
 
     def next_id(self) -> int:
-        """Return the id for a new stream. After the last one the connection is closing."""
+        """Return the id for a new stream. With the last possible id, `closing` becomes True."""
         number = next(self._ids)
         if number + 2 > frames.LARGEST_WINDOW:
             self.closing = True
@@ -225,7 +225,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         """Write the reply to a SETTINGS or PING frame of the server.
 
         Raises:
-            ProtocolError: too many bytes wait to be written, because the server does not read.
+            ProtocolError: more than 256 KiB wait to be written, because the server does not read.
         """
         self.write(frame)
         if self._paused and self.transport.get_write_buffer_size() > _MOST_UNREAD_REPLIES:

@@ -45,7 +45,14 @@ class ProtocolError(Exception):
 
 
 def head(kind: int, flags: int, stream: int, size: int) -> bytes:
-    """Return the nine bytes before a payload of `size` bytes (RFC 9113, 4.1). `kind` is a frame type, such as DATA."""
+    """Return the nine bytes that precede the payload of a frame (RFC 9113, 4.1).
+
+    Args:
+        kind: the frame type, such as DATA.
+        flags: the flags, such as END_STREAM.
+        stream: the id of the stream; 0 is the connection.
+        size: the size of the payload in bytes.
+    """
     return _head.pack(size << 8 | kind, flags, stream)
 
 
@@ -55,7 +62,14 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def header_frames(block: bytes, flags: int, stream: int, largest: int) -> bytes:
-    """Return the frames of a header block: HEADERS, and CONTINUATION as long as it exceeds `largest` bytes."""
+    """Return the frames of a header block: HEADERS, and CONTINUATION frames for what exceeds `largest` bytes.
+
+    Args:
+        block: the encoded headers.
+        flags: the flags of the HEADERS frame, such as END_STREAM. END_HEADERS is added to the last frame.
+        stream: the id of the stream.
+        largest: the largest payload of a frame.
+    """
     if len(block) <= largest:
         return frame(HEADERS, flags | END_HEADERS, stream, block)
     parts = [frame(HEADERS, flags, stream, block[:largest])]

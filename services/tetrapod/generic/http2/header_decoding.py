@@ -157,7 +157,7 @@ class HeaderDecoder:
         self._evict()
 
     def _evict(self) -> None:
-        """Remove the oldest entries until the dynamic table is within its limit. By default, it has 128 at most."""
+        """Remove the oldest entries until the dynamic table is within its size limit."""
         while self._table_size > self._table_limit:
             name, value = self._table.pop(0)
             self._table_size -= OVERHEAD + len(name) + len(value)
@@ -173,7 +173,7 @@ def _integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
     `mask` has the bits of the first byte that belong to the integer (RFC 7541, 5.1).
 
     Raises:
-        ProtocolError: the integer is too long.
+        ProtocolError: the integer has more than five bytes after the first.
         IndexError: the block ends within it.
     """
     value = block[at] & mask

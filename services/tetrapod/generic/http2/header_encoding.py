@@ -13,7 +13,13 @@ STATIC_NAMES: Final = {name: index for index, (name, _) in reversed(list(enumera
 
 
 def integer(value: int, bits: int, first: int) -> bytes:
-    """Encode an integer with a prefix of `bits` bits (RFC 7541, 5.1). `first` has the bits before the prefix."""
+    """Encode an integer in HPACK's notation (RFC 7541, 5.1).
+
+    Args:
+        value: the integer.
+        bits: the number of low bits of the first byte that belong to the integer (its prefix).
+        first: the other bits of the first byte.
+    """
     limit = (1 << bits) - 1
     if value < limit:
         return bytes((first | value,))
@@ -31,12 +37,12 @@ def string(text: bytes) -> bytes:
 
 
 def indexed(index: int) -> bytes:
-    """Encode a field that is in the static table."""
+    """Encode a header field as its index in the static table."""
     return integer(index, 7, 0x80)
 
 
 def name_prefix(name: bytes) -> bytes:
-    """Encode the name of a literal field without indexing. The value, as a `string`, follows."""
+    """Encode the beginning of a literal header field without indexing: its name. The value, as a `string`, follows."""
     index = STATIC_NAMES.get(name)
     return b"\0" + string(name) if index is None else integer(index, 4, 0)
 

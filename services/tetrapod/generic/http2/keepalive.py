@@ -1,8 +1,11 @@
-"""Detection of servers that do not respond, by pings after a time without received data.
+"""Detection of servers that do not respond, by pings.
 
-There are two uses. While a connection is in use and nothing is received for a time, a ping is sent. If it is not
-answered in time either, the connection is dead. The second use is for several servers: if a call waits longer than
-`response_timeout`, and the server does not answer a ping in that time either, another server is used at once.
+It has two uses:
+
+- Keepalive: if a connection with open calls receives nothing for a time, a ping is sent. If nothing is received within
+  a timeout after that, the connection is dead.
+- A client of several servers: if a call waits longer than `response_timeout`, a ping is sent. If nothing is received
+  within the same time again, another server is used.
 """
 
 from __future__ import annotations

@@ -41,9 +41,10 @@ SummaryRow = tuple[tuple[str, ...], list[tuple[float, float]], float, float]
 
 
 class Buckets(Protocol):
-    """The native (exponential) buckets of one `Histogram`: their counts for each of its series.
+    """Counts values in the native (exponential) buckets of one `Histogram`, for each of its series.
 
-    `row` is the list of counts by which `Histogram.row` represents a series; it is compared by identity.
+    A series is identified by `row`, the list object that `Histogram.row` returns for it. `NativeBuckets`
+    (observability/exposition/native.py) implements this, and explains the methods.
     """
 
     def add(self, row: list[float], value: float, times: int = 1) -> None: ...

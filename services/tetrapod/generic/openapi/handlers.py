@@ -187,7 +187,10 @@ class OpenAPIHandlers:
             self._eviction = asyncio.get_running_loop().call_later(oldest - limit, self._evict)
 
     def _time_of(self, name: str, digest: str) -> datetime:
-        """Return when the document with this hash was first served, for Last-Modified."""
+        """Return when the document `name` was first served with the hash `digest`, for Last-Modified.
+
+        The time for an earlier hash of the document is forgotten.
+        """
         key = (name, digest)
         if key not in self._modified:
             for old in [k for k in self._modified if k[0] == name]:

@@ -143,7 +143,10 @@ class _Collected:
         return self._form.schema(converted), kinds
 
     def _define(self, name: str, schema: Object) -> None:
-        """Add a definition. If several documents have it, the first schema is used, with the kinds of all."""
+        """Convert and add the v3 schema `schema` as the definition `name`.
+
+        If several documents have the definition, the first schema is used, with the kinds of all.
+        """
         known = self.definitions.get(name)
         if known is None:
             encoded, kinds = self._encoded(name, schema)
@@ -155,7 +158,7 @@ class _Collected:
 
 
 def convertible(document: object, forms: Sequence[Form]) -> bool:
-    """Return whether a v3 document is valid enough to be converted to Swagger and encoded in all of `forms`.
+    """Return whether a v3 document can be converted to Swagger and encoded in all of `forms` without an exception.
 
     Documents of external servers are checked, because an invalid one would make the Swagger document of all resources
     fail.

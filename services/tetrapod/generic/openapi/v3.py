@@ -37,7 +37,7 @@ def assemble(paths: dict[str, Object], schemas: dict[str, Object]) -> Object:
 
 
 def group_version_document(definitions: Iterable[ResourceDefinition], group_version: GroupVersion) -> Object:
-    """Return the document of a group-version with these resources."""
+    """Return the OpenAPI v3 document of a group-version with the resources `definitions`."""
     group, version = group_version
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     name, answer = operation_id("get", group, version, "APIResources"), META + "APIResourceList"

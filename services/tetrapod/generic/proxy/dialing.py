@@ -132,6 +132,11 @@ async def _dial_unix(
 ) -> Connection:
     """Connect to a Unix socket, and return the connection.
 
+    Args:
+        endpoint: the endpoint, whose `host` is the path of the socket. Its `http2` chooses the version of HTTP.
+        http1: creates a connection for HTTP/1.1.
+        http2: creates a connection for HTTP/2.
+
     Raises:
         OSError: the connection failed, or a process of another user listens there.
     """

@@ -57,10 +57,16 @@ class HeldProtocol(asyncio.Protocol):
 
 
 def _limit_read_buffer(transport: Any, high: int | None, low: int | None) -> None:
-    """Set how many bytes a TLS transport reads from its socket while it is paused; None sets the defaults.
+    """Set the read buffer limits of a TLS transport, beyond which it stops reading from its socket while it is paused.
 
     A TLS transport of uvloop that reaches the end of its socket while it is paused discards the data that it has not
-    passed on. With a limit of one byte it does not reach the end before it has passed on what precedes it.
+    passed on. With a limit of one byte it does not reach the end before it has passed on the data that precedes it. Do
+    nothing if the transport has no such limits.
+
+    Args:
+        transport: the transport.
+        high: the bytes in the buffer above which reading stops; None for the default.
+        low: the bytes below which it continues; None for the default.
     """
     if (set_limits := getattr(transport, "set_read_buffer_limits", None)) is not None:
         set_limits(high, low)

@@ -223,7 +223,10 @@ class BackendPool:
         return self._take_idle(endpoint)
 
     def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
-        """Remove an idle connection to the endpoint from the pool and return it, or None if none is usable."""
+        """Remove an idle HTTP/1.1 connection to the endpoint from the pool and return it.
+
+        Connections that are closed are removed too. Return None if no other connection is idle.
+        """
         idle = self._idle.get(endpoint)
         while idle:
             connection = idle.pop()

@@ -47,7 +47,13 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """Return all addresses of a host name by DNS, without duplicates. The path of a Unix socket is its own address.
+    """Return all IP addresses of a host name, without duplicates.
+
+    For the path of a Unix socket, the result is the path itself.
+
+    Args:
+        host: the host name, or an absolute path.
+        port: the port, which does not change the addresses.
 
     Raises:
         OSError: the lookup failed.

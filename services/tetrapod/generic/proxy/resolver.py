@@ -64,7 +64,12 @@ def require_service(service: Object | None, name: str) -> Object:
 
 
 def endpoint_port(service: Object, name: str, port: int) -> str:
-    """Return the name of the Service port with this number, by which EndpointSlices refer to it.
+    """Return the name of the Service port with this number, by which EndpointSlices refer to it; "" for an unnamed one.
+
+    Args:
+        service: the Service.
+        name: its name, for the error text.
+        port: the number of the port.
 
     Raises:
         Unresolvable: the Service has no such port, or a type without endpoints.
@@ -98,7 +103,12 @@ def endpoint(slices: Iterable[Object], service: Object, port_name: str) -> tuple
 
 
 def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
-    """Return the ClusterIP of a Service, or its external name, and the port.
+    """Return the ClusterIP of a Service, or the externalName of an ExternalName Service, and the port.
+
+    Args:
+        service: the Service.
+        name: its name, for the error text.
+        port: the number of the port.
 
     Raises:
         Unresolvable: the Service is headless, has an unknown type, or does not have this port.
@@ -117,6 +127,11 @@ def cluster_ip(service: Object, name: str, port: int) -> tuple[str, int]:
 def service_port(service: Object, name: str, port: int) -> Object:
     """Return a copy of the entry with this port number in spec.ports of a Service.
 
+    Args:
+        service: the Service.
+        name: its name, for the error text.
+        port: the number of the port.
+
     Raises:
         Unresolvable: the Service does not have this port.
     """
@@ -127,7 +142,14 @@ def service_port(service: Object, name: str, port: int) -> Object:
 
 
 def ready_addresses(slices: Iterable[Object], port_name: str) -> Iterator[tuple[str, int]]:
-    """Yield the first address of each ready endpoint with the number of the port of this name."""
+    """Yield (address, port number) for each ready endpoint in EndpointSlices, with the first address of the endpoint.
+
+    An endpoint whose condition `ready` is missing counts as ready.
+
+    Args:
+        slices: the EndpointSlices.
+        port_name: the name of the port in them; slices without this port are skipped.
+    """
     for endpoint_slice in slices:
         for port in endpoint_slice.get("ports") or []:
             if (port.get("name") or "") != port_name or port.get("port") is None:

@@ -62,10 +62,10 @@ _P = ParamSpec("_P")
 
 @traced(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
-    """Call `work(*args, **kwargs)`, in a thread if it would block the event loop for too long.
+    """Call `work(*args, **kwargs)`, in a thread if `ctx.large` is True.
 
-    That is so if `ctx.large` is True, or if the function raises `TakesTooLong`. It is then called again in a thread,
-    and `ctx.large` becomes True.
+    Otherwise call it on the event loop. If it then raises `TakesTooLong`, set `ctx.large` to True and call it again in
+    a thread.
 
     Args:
         ctx: the context of the request.

@@ -1,4 +1,4 @@
-"""`ConvertedObjects`: all objects of a resource, each converted once per revision to a form that is ready for use.
+"""`ConvertedObjects`: all objects of a resource, each converted once per revision, such as parsed.
 
 A watch updates it as soon as the watch cache has a change, so that the next request sees every write of this process.
 It is meant for objects that every request needs and that seldom change: webhook configurations, policies.

@@ -173,7 +173,11 @@ def fill_system_fields(obj: Object) -> Object:
 
 
 async def prepare(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Run `before_create`, in a thread if the object is large. Raises StatusError if the object is invalid."""
+    """Run `before_create` for the new object `obj`, in a thread if the object is large.
+
+    Raises:
+        StatusError: the object is invalid (422), or names another namespace (400).
+    """
     await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 

@@ -48,7 +48,7 @@ class Allocation:
         self._held: Any = None
 
     async def begin_create(self, obj: Object) -> None:
-        """Let the strategy allocate what a new object needs (`Strategy.begin_create`), which may change the object.
+        """Let the strategy allocate addresses or ports for a new object (`Strategy.begin_create`), and set them on it.
 
         Raises:
             StatusError: nothing can be allocated.
@@ -58,7 +58,9 @@ class Allocation:
         self._open = self._created = True
 
     async def begin_update(self, new: Object, old: Object) -> None:
-        """Let the strategy allocate what an update needs (`Strategy.begin_update`), which may change `new`.
+        """Let the strategy allocate the addresses or ports that an update adds, and set them on `new`.
+
+        See `Strategy.begin_update`.
 
         Raises:
             StatusError: nothing can be allocated.

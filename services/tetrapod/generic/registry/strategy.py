@@ -137,9 +137,12 @@ class Strategy:
         """
 
     async def begin_create(self, ctx: Context, obj: Object) -> Any:
-        """Allocate what the object needs before it is stored (an address), and set it on `obj`.
+        """Allocate addresses or ports for a new object before it is stored, and set them on `obj`.
 
-        The result is passed to `end_create`. Raises StatusError if nothing can be allocated.
+        The result is passed to `end_create`. The default allocates nothing.
+
+        Raises:
+            StatusError: nothing can be allocated.
         """
         return None
 
@@ -147,9 +150,12 @@ class Strategy:
         """Release `allocation`, the result of `begin_create`, unless the object was stored (`succeeded`)."""
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
-        """Allocate what the update needs, and set it on `new`.
+        """Allocate the addresses or ports that an update adds, before it is stored, and set them on `new`.
 
-        The result is passed to `end_update`. Raises StatusError if nothing can be allocated.
+        The result is passed to `end_update`. The default allocates nothing.
+
+        Raises:
+            StatusError: nothing can be allocated.
         """
         return None
 
@@ -160,7 +166,7 @@ class Strategy:
         """
 
     async def after_delete(self, ctx: Context, obj: Object) -> None:
-        """Release what the object had allocated, after it was removed from the store."""
+        """Release the addresses and ports that the object had allocated, after it was removed from the store."""
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         """Return whether the object is removed only after a grace period.

@@ -101,7 +101,7 @@ async def update(
 
 
 class _Update:
-    """One update with all its attempts: computes and validates the new object from each state that it finds.
+    """One update with all its attempts: computes and validates the new object from each version of the stored object.
 
     Args:
         store: the store of the resource.

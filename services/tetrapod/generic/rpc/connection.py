@@ -123,9 +123,9 @@ class Http2Connection(ClientConnection[Call]):
     # --- is the member there?
 
     def check_alive(self) -> None:
-        """Ping the server, because a call has waited for `response_timeout` seconds.
+        """Send a PING if nothing was received for `response_timeout` seconds, because a call has waited for so long.
 
-        Do nothing if data has arrived since.
+        If nothing is received within the same time again, the server is unresponsive (see `on_unresponsive`).
         """
         self._keepalive.check_alive(self.response_timeout)
 
@@ -141,12 +141,12 @@ class Http2Connection(ClientConnection[Call]):
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
-        """Accept no new calls, and end some of the open ones with an error.
+        """Accept no new calls, and end those of the open calls that `ended` selects.
 
         The connection is closed after the last of the other calls.
 
         Args:
-            ended: returns whether a call is ended.
+            ended: returns whether a call is to be ended.
             error: the error of the ended calls.
         """
         self.closing = True

@@ -171,8 +171,9 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 
 def _group(name: str) -> str | None:
-    """Return the name that excludes a check together with others, or None for a check that has no such name.
+    """Return the group name by which `?exclude=` excludes a check together with others, or None if it is in no group.
 
+    The checks of stores of single resources (`etcd-override-0`, …) are in the group `etcd`, or `etcd-readiness`.
     Upstream: pkg/server/options/etcd.go, NamedGroupedCheck
     """
     override = _OVERRIDE.fullmatch(name)
@@ -189,9 +190,16 @@ def _single(failure: str | None) -> Response:
 async def _results(
     endpoint: str, checks: dict[str, Check], remote: Sequence[RemoteChecks], excluded: set[str]
 ) -> dict[str, str | None]:
-    """Run checks, except the excluded ones, and return by name the reason of the failure, or None, in upstream's order.
+    """Run the checks of an endpoint in this process and in others, and return the reason of each failure by name.
 
-    A check that several processes have fails if it fails in one of them.
+    The reason is None for a check that passed or is excluded. A check that several processes have fails if it fails in
+    one of them. The result is in upstream's order.
+
+    Args:
+        endpoint: `healthz`, `livez` or `readyz`.
+        checks: the checks of this process by name.
+        remote: the checks of other processes.
+        excluded: names of checks, or of groups of checks (`_group`), that do not count.
     """
 
     async def own() -> Mapping[str, str | None]:
@@ -236,7 +244,15 @@ async def _check_all(
 
 
 async def _run(endpoint: str, name: str, check: Check) -> str | None:
-    """Run a check and return the reason of its failure, or None. The result is counted for /metrics/slis."""
+    """Run a check for at most 10 seconds, and return the reason of its failure, or None if it passed.
+
+    The result is counted for /metrics/slis.
+
+    Args:
+        endpoint: `healthz`, `livez` or `readyz`, for the metric.
+        name: the name of the check, for the metric.
+        check: the check.
+    """
     failure: str | None = None
     try:
         async with asyncio.timeout(10):

@@ -205,9 +205,11 @@ class Backend(Protocol):
         ...
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
-        """Delete the key if its mod revision is `expected`. A failed comparison raises no error.
+        """Delete the key if its mod revision is `expected`.
 
-        If it fails, nothing is deleted, and the result has the stored value, or None for an absent key.
+        Returns:
+            The result with the revision of the deletion. If the key is absent or has another mod revision, nothing is
+            deleted: `succeeded` is False, and `current` is the stored value, or None for an absent key.
         """
         ...
 

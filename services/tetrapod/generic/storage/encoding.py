@@ -30,7 +30,10 @@ CBOR: Final = b"\xd9\xd9\xf7"
 
 
 class CorruptObject(Exception):
-    """A stored value that is not a JSON object (upstream: "unable to decode")."""
+    """A stored value that cannot be decoded, is not an object, or has a malformed kind, apiVersion or metadata.
+
+    Upstream: "unable to decode"
+    """
 
 
 def encode(obj: Object, api_version: str, kind: str, dumps: Callable[[Any], bytes] = orjson.dumps) -> bytes:
@@ -57,8 +60,10 @@ def encode(obj: Object, api_version: str, kind: str, dumps: Callable[[Any], byte
 def splice(stored: bytes, revision: int) -> bytes:
     """Return the served bytes of a stored value: its JSON with `revision` as metadata.resourceVersion.
 
+    The value may be JSON, CBOR or protobuf.
+
     Raises:
-        CorruptObject: the value is not a JSON object.
+        CorruptObject: the value cannot be decoded, is not an object, or its kind, apiVersion or metadata is malformed.
         NotTransformable: the value is encrypted, but no encryption is configured for the resource.
     """
     head = HEAD.match(stored)

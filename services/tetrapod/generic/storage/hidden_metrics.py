@@ -1,6 +1,6 @@
 """Upstream's deprecated metrics of storage, for --show-hidden-metrics-for-version. Importing the module registers them.
 
-They are read from their successors.
+Their values are those of the metrics that replaced them.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics, pkg/storage/cacher/metrics
 """
 

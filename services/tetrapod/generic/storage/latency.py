@@ -69,6 +69,9 @@ class LayerTimer:
 
 
 def add_store_latency(seconds: float) -> None:
-    """Record a request to the store. Do nothing outside of `measured_store`."""
+    """Add the duration of a request to the store, in seconds, to the layer `etcd` of `measured_store`.
+
+    Do nothing outside of `measured_store`.
+    """
     if (layers := _layers.get()) is not None:
         layers[STORE] = layers.get(STORE, 0.0) + seconds

@@ -78,7 +78,11 @@ class Presence:
     async def _scan(self, group: str, prefix: str) -> int:
         """Add the resources of a group that have objects, and return the revision of the first read.
 
-        One key per resource is enough: each read starts behind the last possible key of the previous resource.
+        One key per resource is read: each read starts behind the last possible key of the previous resource.
+
+        Args:
+            group: the API group.
+            prefix: the prefix of its keys (ROOT/GROUP/).
         """
         start, end, revision = prefix, prefix_end(prefix), 0
         while True:

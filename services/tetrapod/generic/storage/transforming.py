@@ -35,13 +35,15 @@ class TransformingBackend(ForwardingBackend):
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         """Return a stored key with the value that callers see, a `StaleKeyValue` if it must be rewritten.
 
+        Subclasses define it.
+
         Raises:
             NotTransformable: the value cannot be decrypted.
         """
         raise NotImplementedError
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
-        """Return the value to store for one that a caller writes.
+        """Return the value to store in place of `value`, which a caller writes to `key`. Subclasses define it.
 
         Raises:
             CannotEncrypt: the value cannot be encrypted.

@@ -93,7 +93,14 @@ class Composer:
         self._environments: dict[tuple[bool, bool], Environment] = {}
 
     def variable(self, name: str, expression: str) -> Compiled:
-        """Compile a composed variable, and make it available to later expressions, also if it has an error."""
+        """Compile a composed variable, and make it available to later expressions as `variables.NAME`.
+
+        That also happens if the expression has an error, which is in the result and not raised.
+
+        Args:
+            name: the name of the variable.
+            expression: its CEL expression, which may have any type.
+        """
         compiled = self.compile(expression, ANYTHING)
         self._fields[name] = variable_type(compiled.program.output_type if compiled.program is not None else None)
         self.variables[name] = compiled

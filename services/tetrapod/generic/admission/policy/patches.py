@@ -154,10 +154,12 @@ def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
 
 
 def _check_names(value: StructValue) -> None:
-    """Check that each object type is used for its field: `Object.spec{…}` for `spec` of `Object{…}`.
+    """Check that each object in an apply configuration is constructed with the type of its field.
+
+    The type for the field `spec` of `Object{…}` is `Object.spec{…}`.
 
     Raises:
-        MutationError: some are not; the text lists them.
+        MutationError: an object has another type; the text lists all of them.
     """
     if wrong := _invalid_names(value, value.type_name):
         raise MutationError("type mismatch: " + "\n".join(wrong))

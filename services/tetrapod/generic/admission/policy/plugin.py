@@ -96,7 +96,10 @@ class PolicyPlugin(Plugin, Generic[E]):
         return exemption_from_policies(attributes) is not Exemption.ALL
 
     async def hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """Return the policies for a request that have bindings, those in manifest files first.
+        """Return the policies that have bindings and may apply to a request, those in manifest files first.
+
+        Whether a policy matches the request is not checked; `invocations` does that. Policies of the API are left
+        out if the request is exempt from them (`exemption_from_policies`).
 
         Raises:
             StatusError: 403, the policies of the API have not been loaded within ten seconds.
@@ -108,10 +111,13 @@ class PolicyPlugin(Plugin, Generic[E]):
         return [*manifests, *stored] if manifests else stored
 
     async def _api_hooks(self, attributes: Attributes) -> list[Hook[E]]:
-        """Return the policies of the API; none if the request bypasses them (--break-glass).
+        """Return the policies of the API that have bindings, without checking whether they match the request.
+
+        If the request bypasses policies (--break-glass), return [], and record the bypass if a policy would have
+        matched.
 
         Raises:
-            StatusError: 403, the policies could not be read within ten seconds.
+            StatusError: 403, the policies have not been loaded within ten seconds.
         """
         known = await self.source.ready()
         if break_glass.bypasses(self.dependencies, attributes):

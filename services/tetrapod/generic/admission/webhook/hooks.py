@@ -72,8 +72,9 @@ def hooks_of(obj: Object, prefix: str = "") -> list[Hook]:
     """Return the webhooks of a configuration, in its order.
 
     Args:
-        obj: the configuration, with defaults, which the webhooks refer to.
-        prefix: the beginning of their uids.
+        obj: the configuration with defaults. The webhooks keep references to its parts.
+        prefix: a text at the beginning of their uids. It distinguishes webhooks in manifest files from those of the
+            API.
     """
     name, occurrences, hooks = obj["metadata"]["name"], Counter[str](), []
     for declared in obj.get("webhooks") or ():

@@ -40,7 +40,7 @@ class Handlers:
         """Handle the request of a stream, now or when another handler has ended.
 
         Raises:
-            ProtocolError: too many requests wait.
+            ProtocolError: four times as many requests as `limit` wait already.
         """
         if self._running < self._limit:
             self._start(stream)

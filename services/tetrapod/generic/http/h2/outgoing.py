@@ -50,9 +50,12 @@ class Sender(Protocol):
         ...
 
     def blocked(self, now: float) -> None:
-        """Note that the pending data cannot be sent now: a client that reads nothing for long may be disconnected.
+        """Record that the pending data cannot be sent now, because the client does not accept more on the stream.
 
-        `now` is the time of the event loop in seconds.
+        The stream then counts as stalled (`UnreadResponses`), and may be reset.
+
+        Args:
+            now: the time of the event loop in seconds.
         """
         ...
 
@@ -63,7 +66,8 @@ class Outgoing:
     Args:
         loop: the event loop of the connection.
         transport: the transport to write to.
-        overflow: called if too many frames wait for a client that does not read. They have been dropped.
+        overflow: called when frames of more than `MOST_CONTROL_BYTES` wait for a client that does not read. They have
+            been dropped, and the owner must close the connection.
 
     Attributes:
         window: the bytes of data that the client accepts on the connection; the owner adds to it.

@@ -95,7 +95,11 @@ def parse_trailers(fields: HeaderList) -> None:
 
 
 def _header(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return a header without spaces around its value. Raise MalformedRequest if HTTP/2 forbids it."""
+    """Return a header with the spaces around its value removed.
+
+    Raises:
+        MalformedRequest: HTTP/2 forbids the name or the value.
+    """
     if not _permitted_name(name) or _BAD_VALUE.search(value) or (name == b"te" and value.strip(_SPACES) != b"trailers"):
         raise MalformedRequest
     return name, value.strip(_SPACES)

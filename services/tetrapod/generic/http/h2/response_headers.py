@@ -31,7 +31,9 @@ def encode_response_headers(status: int, date: bytes, headers: HeaderList, lengt
     """Return the header block of a response, without the headers that HTTP/2 forbids.
 
     Args:
+        status: the status code.
         date: the current Date header line of HTTP/1.1.
+        headers: the headers, with lower-case names.
         length: the value of Content-Length, or -1 for none.
     """
     fields = [_STATUSES.get(status) or literal(b":status", b"%d" % status), _date_field(date)]

@@ -99,10 +99,10 @@ class Http2Session:
             process(self, frame)
 
     def _stream(self, number: int) -> Stream | None:
-        """Return a stream, or None if it is closed, or was ignored after GOAWAY.
+        """Return the open stream with the id `number`, or None if it is closed, or was ignored after GOAWAY.
 
         Raises:
-            ProtocolError: the client has not opened the stream.
+            ProtocolError: the client has not opened a stream with this id.
         """
         stream = self.streams.get(number)
         if stream is None and (not number & 1 or (number > self._last and self.session_state is not DRAINING)):
@@ -116,7 +116,7 @@ class Http2Session:
         """Count a frame that serves no request (see allowance.py).
 
         Raises:
-            ProtocolError: the client has sent too many such frames.
+            ProtocolError: the client has sent more such frames than its `Allowance` permits.
         """
         if not self._allowance.spend(self.loop.time()):
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "too many frames that bring no request forward")
@@ -178,10 +178,14 @@ class Http2Session:
         self._handlers.begin(stream)
 
     def _refuse(self, number: int, code: int) -> None:
-        """Reject a request by resetting its stream with this HTTP/2 error code, before a `Stream` was created for it.
+        """Reject the request of the stream `number`, before a `Stream` was created for it, by resetting the stream.
+
+        Args:
+            number: the id of the stream.
+            code: the HTTP/2 error code.
 
         Raises:
-            ProtocolError: the client has caused too many resets.
+            ProtocolError: the client has caused more resets than its `Allowance` permits.
         """
         self._spend()
         self._resets.append(number)
@@ -222,10 +226,11 @@ class Http2Session:
             stream.end_of_request()
 
     def _priority(self, frame: Frame) -> None:
-        """Validate a priority, which is then ignored, as RFC 9113 permits.
+        """Validate a PRIORITY frame, which is then ignored, as RFC 9113 permits.
 
         Raises:
-            ProtocolError: the frame names no stream, or the client has sent too many.
+            ProtocolError: the frame names no stream, or the client has sent more frames that serve no request than its
+                `Allowance` permits.
         """
         if not frame.stream:
             raise ProtocolError(frames.PROTOCOL_ERROR, "PRIORITY without a stream")
@@ -315,9 +320,9 @@ class Http2Session:
     # --- the streams' side
 
     def acknowledge(self, size: int) -> None:
-        """Add `size` bytes to the connection's window for request bodies.
+        """Let the client send `size` more bytes of request bodies on the connection.
 
-        WINDOW_UPDATE is sent only when the added bytes exceed the remaining window.
+        The WINDOW_UPDATE is sent once the bytes that were added in this way exceed what the client may still send.
         """
         self._unacknowledged += size
         if self._unacknowledged > self._credit and self.session_state is not SESSION_CLOSED:
@@ -339,7 +344,7 @@ class Http2Session:
         """Reset a stream with this HTTP/2 error code, because of a frame that its client has sent, and count the reset.
 
         Raises:
-            ProtocolError: the client has caused too many resets.
+            ProtocolError: the client has caused more resets than its `Allowance` permits.
         """
         stream.reset(code)
         self._spend()
@@ -357,7 +362,7 @@ class Http2Session:
     # --- rejections
 
     def _reject_oversized(self, number: int) -> None:
-        """Answer a request whose header list is too long with 431, and close the connection.
+        """Answer the request of the stream `number`, whose header list is too long, with 431, and close the connection.
 
         The connection cannot continue, because the header block was not decoded completely.
         """

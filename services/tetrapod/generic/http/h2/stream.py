@@ -193,7 +193,11 @@ class Stream(Exchange):
         return self.unsent + self.protocol.outgoing.buffered()
 
     async def drain(self) -> None:
-        """Wait until few bytes wait for the client's windows. Raises ClientGone if the client has gone."""
+        """Wait until at most 64 KiB of the response wait for the client's windows.
+
+        Raises:
+            ClientGone: the client has closed the connection or reset the stream.
+        """
         while self.unsent > _HIGH_WATER and not self.gone:
             if self._room is None:
                 self._room = asyncio.Event()

@@ -99,7 +99,7 @@ class Offer:
     cbor: bool = True
 
     def listed(self) -> str:
-        """Return the media types for an error text."""
+        """Return `named`, and CBOR if it is served, joined by commas for an error text."""
         return ", ".join(with_cbor(self.named) if self.cbor else self.named)
 
 

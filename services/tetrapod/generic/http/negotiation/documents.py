@@ -65,7 +65,7 @@ def encode_json(document: Any, pretty: bool = False) -> bytes:
 
 
 def _indented_list(document: Object, name: str, members: list[Any]) -> bytes:
-    """Return `document` as indented JSON.
+    """Return `document` as indented JSON, encoding the members of its list one by one, so that other threads can run.
 
     Args:
         document: an object whose last field is a list with at least one element.

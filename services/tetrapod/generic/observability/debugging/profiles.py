@@ -144,7 +144,14 @@ def _live_objects(most: int | None) -> bytes:
 
 
 async def _allocations(parameters: _Parameters) -> bytes:
-    """Return as text by line the memory that was allocated in the given time (1 s by default) and is still in use.
+    """Record allocations for some time, and return the source lines whose memory is still in use at the end.
+
+    Args:
+        parameters: `seconds` is the time; 0 means one second.
+
+    Returns:
+        Text with one source line on each line, with the size and number of its allocations, the largest first; at most
+        100.
 
     Raises:
         StatusError: 400, another recording is in progress.

@@ -35,9 +35,9 @@ class _Open(NamedTuple):
 
 
 def trace(seconds: float) -> bytes:
-    """Sample the stacks of all other threads for some seconds and return a trace in Chrome's trace event format (JSON).
+    """Sample the stacks of all other threads for `seconds`, and return a trace in Chrome's trace event format (JSON).
 
-    It blocks: call it in a thread of its own.
+    It blocks for that time: call it in a separate thread.
     """
     return orjson.dumps({"displayTimeUnit": "ms", "traceEvents": list(_events(seconds))})
 

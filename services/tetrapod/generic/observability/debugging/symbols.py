@@ -56,10 +56,10 @@ def _name(obj: object) -> str:
 
 
 def live_objects() -> list[object]:
-    """Return all objects that the garbage collector tracks, including those excluded by gc.freeze at startup.
+    """Return all objects that the garbage collector tracks, including those excluded from collection by gc.freeze.
 
-    Unreachable cycles are collected first, and all objects are frozen afterwards: the collector never collects frozen
-    garbage.
+    Garbage is collected first. Afterwards all present objects are excluded from collection (gc.freeze), as they are
+    after the startup of the server. If garbage were frozen, it would never be collected.
     """
     gc.unfreeze()
     gc.collect()

@@ -53,7 +53,7 @@ class Counts:
     """The bucket counts of a native histogram for one set of label values.
 
     Attributes:
-        zero: the number of values that are 0 or nearly.
+        zero: the number of values between -`ZERO_THRESHOLD` and `ZERO_THRESHOLD`.
         buckets: the schema, and the counts of positive and of negative values by bucket index.
     """
 

@@ -36,7 +36,7 @@ class TracingConfiguration:
 
 
 def read_configuration(path: str) -> TracingConfiguration:
-    """Return the configuration in a file, with defaults for missing fields.
+    """Return the configuration in the file at `path`, with defaults for missing fields.
 
     Raises:
         ValueError: the file cannot be read or is invalid; the text is upstream's.

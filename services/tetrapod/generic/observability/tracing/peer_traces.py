@@ -56,7 +56,10 @@ def is_trusted(request: Request) -> bool:
 
 
 def add_response_header(response: Response, root: Span) -> None:
-    """End `root`, and add the spans below it to the response headers, unless they are too large."""
+    """End `root`, and add the spans below it to the response headers.
+
+    No header is added if the encoded spans exceed 256 KiB.
+    """
     root.end()
     encoded = pack_header(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:

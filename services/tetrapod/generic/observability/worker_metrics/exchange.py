@@ -170,7 +170,9 @@ class WorkerMetrics:
     # --- other workers
 
     async def _ask(self, index: int, request: str) -> bytes:
-        """Return the answer of another worker, or b"" if it cannot be reached or does not answer in time.
+        """Return the answer of another worker, or b"" if it fails. A failure is logged.
+
+        It fails if the worker cannot be reached, does not answer within two seconds, or answers with more than 64 MiB.
 
         Args:
             index: the number of the worker.

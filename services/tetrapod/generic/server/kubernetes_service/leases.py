@@ -30,7 +30,11 @@ class PeerLeases:
         self._prefix = f"{prefix}/masterleases/"
 
     async def addresses(self) -> list[str]:
-        """Return the sorted IP addresses of the running aggregators, by their keys. Raises Unavailable."""
+        """Return the sorted IP addresses of the running aggregators, by their keys.
+
+        Raises:
+            Unavailable: the store does not respond.
+        """
         result = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
         return sorted(kv.key.removeprefix(self._prefix) for kv in result.kvs)
 
@@ -57,6 +61,10 @@ class PeerLeases:
         raise Unavailable(f"the lease of {address} changes all the time")
 
     async def remove(self, address: str) -> bool:
-        """Delete the key of an IP address, and return whether it existed and was deleted. Raises Unavailable."""
+        """Delete the key of an IP address, and return whether it existed and was deleted.
+
+        Raises:
+            Unavailable: the store does not respond.
+        """
         current = await self._backend.get(self._prefix + address)
         return current is not None and (await self._backend.delete_if(current.key, current.mod_revision)).succeeded

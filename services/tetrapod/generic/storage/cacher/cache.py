@@ -73,8 +73,8 @@ class Cache:
     def apply(self, events: Sequence[BackendEvent]) -> None:
         """Apply events of the store, in order, and deliver them to the watches.
 
-        Events that were applied before are skipped. An empty sequence is a progress notification of the store,
-        which is only counted. A value that is not a JSON object is logged and skipped.
+        Events that were applied before are skipped. An empty sequence is a progress notification of the store, which is
+        only counted. A value that cannot be decoded (`CorruptObject`) is logged and skipped.
 
         Raises:
             NotTransformable: a value is encrypted, and no encryption is configured.
@@ -113,7 +113,7 @@ class Cache:
     def entry(self, stored_key: str, value: bytes, revision: int, lease: int) -> StoredEntry:
         """Return a stored value as an entry of this cache, without adding it.
 
-        A value that is not a JSON object is logged and counted.
+        A value that raises CorruptObject is also logged and counted.
 
         Args:
             stored_key: the full key, with the prefix.
@@ -122,7 +122,8 @@ class Cache:
             lease: the ID of the lease; 0 for none.
 
         Raises:
-            CorruptObject: the value is not a JSON object.
+            CorruptObject: the value cannot be decoded, is not an object, or its kind, apiVersion or metadata is
+                malformed.
             NotTransformable: the value is encrypted.
         """
         try:

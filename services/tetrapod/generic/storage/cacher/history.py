@@ -56,8 +56,8 @@ class History:
         """Extend the cache's window of changes to include every change after `revision`, unless it already does.
 
         Returns:
-            False if that is impossible: the store has compacted some of these changes, there are more of them than a
-                window holds, or `revision` is below 2.
+            False if that is impossible: the store has compacted some of these changes or returns them without the
+                previous object, there are more of them than a window holds, or `revision` is below 2.
 
         Raises:
             Unavailable: the store did not answer in time.

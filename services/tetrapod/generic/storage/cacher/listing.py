@@ -221,9 +221,15 @@ class Lister:
         return await self._page(query, self._current(query, start, limit), self._freshness.revision(), limit)
 
     async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
-        """Return the page of the entries in `snapshot` that match the query, at most `limit` (0: all).
+        """Return the page of the entries in `snapshot` that match the query.
 
         With a selector, this yields to the event loop every `YIELD_EVERY` entries.
+
+        Args:
+            query: the list query.
+            snapshot: the entries from the first key of the page on.
+            revision: the resource version of the list.
+            limit: the maximum number of entries; 0 for all.
         """
         chosen: list[Entry] = []
         entries = snapshot.entries
@@ -350,9 +356,12 @@ def _filter_view(predicate: Predicate) -> View:
 
 
 def _page_of(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
-    """Return a page of the entries `chosen`.
+    """Return a page with the entries `chosen`.
 
     Args:
+        query: the list query.
+        chosen: the entries of the page.
+        revision: the resource version of the list, which the continue token contains too.
         more: whether entries follow; then the page has a continue token behind the last chosen entry.
         remaining: the number of entries that follow; reported only for a query without selectors.
     """

@@ -262,9 +262,15 @@ class Writer:
         return BaseState(entry, False) if entry is not None else await self._read(key)
 
     async def _state_after_rejection(self, key: str, rejected: BaseState) -> BaseState | None:
-        """Return the current state of an object whose update or deletion was rejected, to try again with it.
+        """Return the state from which to try a write again that was rejected, or None if the rejection is final.
 
-        None means that the rejected state was the current one, so the rejection is final.
+        A precondition, `try_update` or `validate` has rejected the write. If it judged a state from the cache, the
+        object is read from the store. The result is that object, or None if it is the same revision. If it judged the
+        stored object, the result is None.
+
+        Args:
+            key: the key, relative to the resource's prefix.
+            rejected: the state that was judged.
         """
         if rejected.is_current:
             return None
@@ -309,9 +315,15 @@ class Writer:
         return await self._leases.lease(ttl) if ttl else 0
 
     def _stored_entry(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
-        """Return the entry of a finished write, whose object with its resource version is `raw`.
+        """Return the entry of a finished write.
 
         If the watch event has arrived already, this is the cache's entry, so that memory holds one copy instead of two.
+
+        Args:
+            key: the key, relative to the resource's prefix.
+            raw: the JSON of the written object with its resource version.
+            revision: the revision of the write.
+            lease: the ID of the object's lease; 0 if it does not expire.
         """
         cached = self._cache.entries.get(key)
         return (

@@ -142,7 +142,7 @@ class _RecentLabels:
         self._labels: OrderedDict[tuple[str, ...], None] = OrderedDict()
 
     def use(self, labels: tuple[str, ...]) -> None:
-        """Mark the labels as used; delete the series of the least recently used ones if there are too many."""
+        """Mark the labels as used. With more than 100, delete the series of the least recently used ones."""
         self._labels[labels] = None
         self._labels.move_to_end(labels)
         if len(self._labels) > _KEYS_KEPT:

@@ -179,7 +179,12 @@ class EtcdBackend:
     # Calls
 
     async def _read(self, method: str, request: Any, timeout: float) -> Any:
-        """Call a method that changes nothing, and once more on the next endpoint if this one did not answer.
+        """Call a method of etcd that changes nothing, and once more on the next endpoint if this one did not answer.
+
+        Args:
+            method: the method of `Connection`, such as `range`.
+            request: the message.
+            timeout: seconds for each of the two calls.
 
         Raises:
             Exception: the error of `backend.py` for the gRPC error (see `translated`).

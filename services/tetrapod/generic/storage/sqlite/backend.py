@@ -36,7 +36,10 @@ LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backen
 
 
 class SqliteBackend:
-    """The implementation of `Backend` over SQLite. Its background work starts with the first call."""
+    """The implementation of `Backend` over SQLite.
+
+    Its timers, for expired leases and old history, start with the first call.
+    """
 
     def __init__(
         self,
