@@ -79,10 +79,12 @@ def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
     """Merge the RuntimeClass's node selector and tolerations into the pod spec, which is modified.
 
     Args:
-        scheduling: the field of that name of the class.
+        attributes: the request, for the error.
+        spec: the spec of the pod.
+        scheduling: the field `scheduling` of the RuntimeClass.
 
     Raises:
-        StatusError: 403, both selectors have a label with different values.
+        StatusError: 403, both node selectors have a label with different values.
     """
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():

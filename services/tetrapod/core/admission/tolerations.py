@@ -22,8 +22,8 @@ class DefaultTolerationSeconds(PodPlugin):
     The tolerations have the effect NoExecute.
 
     Args:
-        not_ready: tolerationSeconds of the first.
-        unreachable: tolerationSeconds of the second.
+        not_ready: tolerationSeconds for the taint node.kubernetes.io/not-ready.
+        unreachable: tolerationSeconds for the taint node.kubernetes.io/unreachable.
     """
 
     name = "DefaultTolerationSeconds"

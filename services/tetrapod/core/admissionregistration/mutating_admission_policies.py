@@ -51,6 +51,8 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     """Validate a MutatingAdmissionPolicy and compile its expressions.
 
+    The rules are those of `validate_policy_spec`, and it has at least one mutation and a reinvocationPolicy.
+
     Args:
         obj: the policy.
         old: the stored policy that it replaces; None for a new one.

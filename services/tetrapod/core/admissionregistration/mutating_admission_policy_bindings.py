@@ -50,7 +50,10 @@ def set_v1alpha1_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new or updated MutatingAdmissionPolicyBinding."""
+    """Validate the spec of a new or updated MutatingAdmissionPolicyBinding.
+
+    policyName is required, paramRef and matchResources are valid, and no rule has the operation DELETE.
+    """
     spec = obj.get("spec") or {}
     missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
     return (

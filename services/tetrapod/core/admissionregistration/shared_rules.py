@@ -31,7 +31,10 @@ _MUTATING: Final = OPERATIONS - {"DELETE"}
 
 
 def set_policy_defaults(obj: Object) -> None:
-    """Set the defaults of a mutating or validating admission policy, which is modified."""
+    """Set the defaults of a mutating or validating admission policy, which is modified.
+
+    They are failurePolicy Fail and the defaults of matchConstraints (`set_match_defaults`).
+    """
     spec = obj.setdefault("spec", {})
     if spec.get("failurePolicy") is None:
         spec["failurePolicy"] = "Fail"
@@ -40,14 +43,17 @@ def set_policy_defaults(obj: Object) -> None:
 
 
 def set_binding_defaults(obj: Object) -> None:
-    """Set the defaults of a binding of an admission policy, which is modified."""
+    """Set the defaults of matchResources (`set_match_defaults`) of a policy's binding, which is modified."""
     spec = obj.setdefault("spec", {})
     if (match := spec.get("matchResources")) is not None:
         set_match_defaults(match)
 
 
 def set_match_defaults(match: Object) -> None:
-    """Set the defaults of a MatchResources object, which is modified: match policy, selectors and scopes of rules."""
+    """Set the defaults of a MatchResources object, which is modified.
+
+    They are the match policy Equivalent, empty selectors, and the scope `*` of rules.
+    """
     if match.get("matchPolicy") is None:
         match["matchPolicy"] = "Equivalent"
     for key in ("namespaceSelector", "objectSelector"):
@@ -63,7 +69,8 @@ def validate_policy_spec(
 ) -> list[FieldError]:
     """Validate the spec fields that both kinds of policy have, and compile its match conditions and variables.
 
-    Match conditions are validated again only if they or paramKind changed.
+    failurePolicy and matchConstraints with at least one resource rule are required. paramKind has a valid apiVersion
+    and a kind. Match conditions are validated again only if they or paramKind changed.
 
     Args:
         spec: the spec of the new policy.

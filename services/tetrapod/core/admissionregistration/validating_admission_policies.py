@@ -66,6 +66,9 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     """Validate a ValidatingAdmissionPolicy and compile its expressions.
 
+    The rules are those of `validate_policy_spec`. It has at least one validation or audit annotation, and not more than
+    20 audit annotations, whose keys are unique.
+
     Args:
         obj: the policy.
         old: the stored policy that it replaces; None for a new one.

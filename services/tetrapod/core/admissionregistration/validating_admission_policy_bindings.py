@@ -57,7 +57,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_spec(obj: Object) -> list[FieldError]:
-    """Validate the fields of the spec that are set."""
+    """Validate the fields of the spec that are set: policyName, paramRef, matchResources and validationActions.
+
+    Actions are known and unique, and do not include both Deny and Warn.
+    """
     spec = obj.get("spec") or {}
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
     errors = shared_rules.validate_binding_spec(spec)
@@ -71,6 +74,6 @@ def validate_spec(obj: Object) -> list[FieldError]:
 
 
 def validate_required(obj: Object) -> list[FieldError]:
-    """Return an error for each field that the schema requires and that is not set."""
+    """Return an error for each field that the schema requires and that is not set: policyName, validationActions."""
     spec = obj.get("spec") or {}
     return [field.required(f"spec.{key}") for key in ("policyName", "validationActions") if not spec.get(key)]

@@ -92,7 +92,8 @@ class WebhookStore(FilteredStore):
 def set_defaults(obj: Object) -> None:
     """Set the defaults of all webhooks of a configuration, which is modified.
 
-    Only webhooks of a MutatingWebhookConfiguration get a reinvocationPolicy.
+    They are failurePolicy Fail, matchPolicy Equivalent, 10 seconds of timeout, empty selectors, port 443 of a service,
+    and the scope `*` of rules. Webhooks of a MutatingWebhookConfiguration also get the reinvocationPolicy Never.
     """
     mutating = obj.get("kind") == "MutatingWebhookConfiguration"
     for hook in obj.get("webhooks") or ():
@@ -112,7 +113,12 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the webhooks of a new webhook configuration."""
+    """Validate the webhooks of a new webhook configuration.
+
+    Names are unique and have at least three segments. A webhook must declare None or NoneOnDryRun as its side effects,
+    and a review version that this server supports. Rules, selectors, match conditions and clientConfig are valid, and
+    the timeout is 1 to 30 seconds.
+    """
     return _validate(obj, [])
 
 

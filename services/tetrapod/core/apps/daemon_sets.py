@@ -125,7 +125,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a DaemonSet."""
+    """Validate the spec of a DaemonSet.
+
+    The selector is not empty and matches the labels of the pod template, which is valid and restarts pods always. The
+    update strategy is valid, and minReadySeconds and revisionHistoryLimit are not negative.
+    """
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors = validate_label_selector(selector, "spec.selector")

@@ -113,7 +113,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a Deployment, and its rollback annotation."""
+    """Validate the spec of a Deployment, and its rollback annotation.
+
+    The selector is not empty and matches the labels of the pod template, which is valid and restarts pods always. The
+    strategy is valid, no number is negative, and progressDeadlineSeconds is greater than minReadySeconds.
+    """
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas")
     errors += validate_selector(spec, "deployment")

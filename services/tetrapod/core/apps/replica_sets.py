@@ -54,7 +54,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a ReplicaSet."""
+    """Validate the spec of a ReplicaSet.
+
+    The selector is not empty and matches the labels of the pod template, which is valid and restarts pods always.
+    replicas and minReadySeconds are not negative.
+    """
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(
         spec.get("minReadySeconds"), "spec.minReadySeconds"

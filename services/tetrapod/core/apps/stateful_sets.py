@@ -65,7 +65,11 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a StatefulSet in place, including those of its pod template and claim templates."""
+    """Set the defaults of a StatefulSet in place, including those of its pod template and claim templates.
+
+    They are podManagementPolicy OrderedReady, the update strategy RollingUpdate from partition 0, the retention of
+    claims, one replica, and a revisionHistoryLimit of 10.
+    """
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
@@ -97,12 +101,17 @@ def set_claim_template_defaults(claim: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new StatefulSet."""
+    """Validate the spec of a new StatefulSet by all rules of `_spec`, with the whole pod template."""
     return _spec(obj.get("spec") or {}, recreate=feature_gates.enabled(_RECREATE))
 
 
 def _spec(spec: Object, *, recreate: bool, update: bool = False, template: bool = True) -> list[FieldError]:
     """Validate the spec of a StatefulSet.
+
+    - podManagementPolicy, the update strategy and the retention policy of claims are valid.
+    - Claim templates are valid, and serviceName is a DNS label.
+    - replicas, minReadySeconds and the start of ordinals are not negative.
+    - The selector is not empty and matches the labels of the pod template.
 
     Args:
         recreate: whether the update strategy Recreate is allowed.

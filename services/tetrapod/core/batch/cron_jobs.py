@@ -72,7 +72,11 @@ def _job_spec(cron_job: Object) -> Object:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a CronJob and of its job template in place."""
+    """Set the defaults of a CronJob and of its job template in place.
+
+    They are concurrencyPolicy Allow, suspend false, three successful and one failed job in the history, and those of
+    `set_spec_defaults` of Jobs.
+    """
     spec = obj.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
@@ -80,7 +84,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec and the name of a new CronJob; the name has at most 52 characters."""
+    """Validate the spec and the name of a new CronJob; the name has at most 52 characters.
+
+    A valid schedule is required, without TZ or CRON_TZ. timeZone and concurrencyPolicy are known, numbers are not
+    negative, and the job template is valid.
+    """
     errors = _spec(obj.get("spec") or {}, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > _NAME_LIMIT:
@@ -89,7 +97,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate the spec of an updated CronJob.
+    """Validate the spec of an updated CronJob by the rules for a new one, with two exceptions.
 
     A schedule with TZ or CRON_TZ is accepted if the stored one has TZ too, and an unknown timeZone if it is unchanged.
     """

@@ -51,7 +51,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the lease, the versions and the strategy of a new or updated LeaseCandidate."""
+    """Validate a new or updated LeaseCandidate.
+
+    leaseName and binaryVersion are required. Versions are semantic versions, and binaryVersion is not below
+    emulationVersion. The strategy is a name with a domain, or OldestEmulationVersion, which requires an
+    emulationVersion.
+    """
     spec, errors = obj.get("spec") or {}, []
     if not spec.get("leaseName"):
         errors.append(field.required("spec.leaseName"))

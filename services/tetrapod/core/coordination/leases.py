@@ -45,7 +45,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the duration and the number of transitions of a new or updated Lease."""
+    """Validate a new or updated Lease: leaseDurationSeconds is positive, and leaseTransitions is not negative."""
     spec = obj.get("spec") or {}
     seconds = spec.get("leaseDurationSeconds")
     errors: list[FieldError] = []

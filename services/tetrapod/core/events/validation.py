@@ -26,6 +26,9 @@ _TYPES: Final = frozenset({"Normal", "Warning"})
 def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
     """Validate a new Event, in its core/v1 form.
 
+    In core/v1 only the rules of `_common` apply. In events.k8s.io the metadata is validated too, eventTime and a known
+    type are required, a series has at least two events, and the deprecated fields must be unset.
+
     Args:
         new_group: whether the request uses events.k8s.io instead of core/v1.
     """
@@ -47,8 +50,9 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
 def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
     """Validate the rules that apply to requests of both API groups.
 
-    Objects have the core/v1 form, so the fields in errors have its names. As upstream, only reportingController has its
-    events.k8s.io name.
+    The namespace must fit that of the involved object. With eventTime, the reporting controller, its instance, action
+    and reason are required and not too long, and neither is the message. Objects have the core/v1 form, so the fields
+    in errors have its names. As upstream, only reportingController has its events.k8s.io name.
 
     Args:
         new_group: whether the request uses events.k8s.io instead of core/v1.
@@ -96,6 +100,8 @@ def _series(obj: Object) -> list[FieldError]:
 
 def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldError]:
     """Validate an updated Event, in its core/v1 form.
+
+    The rules of `_common` apply. In events.k8s.io all fields but the series and the metadata are immutable.
 
     Args:
         new_group: whether the request uses events.k8s.io, where most fields are immutable, instead of core/v1.

@@ -54,7 +54,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new or updated FlowSchema. The mandatory ones must have upstream's spec."""
+    """Validate a new or updated FlowSchema. The mandatory ones must have upstream's spec.
+
+    matchingPrecedence is 1 to 10000, and only `exempt` may have 1. A priority level is named, the distinguisher method
+    is known, and each rule has subjects and at least one resource or non-resource rule.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     precedence, path = spec.get("matchingPrecedence") or 0, "spec.matchingPrecedence"
     errors: list[FieldError] = []

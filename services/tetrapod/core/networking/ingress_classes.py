@@ -45,7 +45,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the controller and the parameters of a new IngressClass."""
+    """Validate the controller and the parameters of a new IngressClass.
+
+    The controller is a name with a domain. Parameters name a kind and an object; with the scope Namespace they also
+    have a namespace, and with Cluster none.
+    """
     spec = obj.get("spec") or {}
     controller, parameters = spec.get("controller") or "", spec.get("parameters")
     errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []

@@ -57,7 +57,10 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new Ingress, and that its deprecated class annotation equals ingressClassName."""
+    """Validate the spec of a new Ingress, and that its deprecated class annotation equals ingressClassName.
+
+    It has a default backend or rules. Hosts, paths, backends, names of Secrets and the class name are valid.
+    """
     spec = obj.get("spec") or {}
     errors = _spec(spec, bad_secrets=False, bad_wildcards=False)
     annotations = obj["metadata"].get("annotations") or {}
@@ -191,7 +194,7 @@ def object_reference(reference: Object, path: str, no_kind: str | None) -> list[
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the load balancer status of an Ingress.
+    """Validate the load balancer status of an Ingress: IP addresses, and host names that are not addresses.
 
     Addresses in a legacy format are accepted if the stored status has them.
     """

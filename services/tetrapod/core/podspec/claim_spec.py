@@ -47,6 +47,10 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
 def claim_spec(spec: Object, path: str) -> list[FieldError]:
     """Validate the spec of a claim or of a claim template.
 
+    - At least one access mode and a positive storage request are required.
+    - The selector and the names of classes are valid, and volumeMode is known.
+    - dataSource and dataSourceRef are valid and do not contradict each other.
+
     Args:
         path: the field path of the spec, for the errors.
     """

@@ -1,5 +1,16 @@
 """Validation of regular, init and ephemeral containers.
 
+All have rules in common: name, image, ports, environment, mounts, devices, pull policy, resources and security context.
+
+Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
+validateEphemeralContainers.
+
+Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
+validateEphemeralContainers.
+
+Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
+validateEphemeralContainers.
+
 Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
 validateEphemeralContainers.
 """
@@ -64,6 +75,9 @@ class PodContext:
 def containers(listed: list[Object], pod_context: PodContext, path: str) -> list[FieldError]:
     """Return the errors of the regular containers of a pod, of which there must be at least one.
 
+    Beside the common rules (see the module), names are unique, host ports do not conflict, and lifecycle hooks, probes
+    and restart rules are valid.
+
     Args:
         listed: the containers.
         pod_context: the facts about the pod on which the rules depend.
@@ -90,6 +104,9 @@ def init_containers(
     listed: list[Object], regular: list[Object], pod_context: PodContext, path: str
 ) -> list[FieldError]:
     """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks.
+
+    Beside the common rules (see the module), names are unique, host ports of one container do not conflict, and restart
+    rules are valid.
 
     Args:
         listed: the init containers.
@@ -123,6 +140,9 @@ def ephemeral_containers(
     listed: list[Object], regular: list[Object], init: list[Object], pod_context: PodContext, path: str
 ) -> list[FieldError]:
     """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks.
+
+    Beside the common rules (see the module), names are unique, targetContainerName names another container of the pod,
+    and mounts have no subPath and no subPathExpr.
 
     Args:
         listed: the ephemeral containers.

@@ -26,7 +26,9 @@ def default_pod_template(template: Object | None) -> None:
 def default_pod_spec(spec: Object) -> None:
     """Set the defaults of a pod spec that pods and pod templates share, in place.
 
-    This includes the defaults of its containers and volumes, and quantities rounded up to a thousandth.
+    They are dnsPolicy ClusterFirst, restartPolicy Always, an empty securityContext, 30 seconds of termination grace and
+    the default scheduler. Each of serviceAccountName and serviceAccount is set from the other. Containers and volumes
+    get their defaults, and quantities are rounded up to a thousandth.
     """
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = (
@@ -100,7 +102,12 @@ def _default_http_get(action: Object) -> None:
 
 
 def default_volume(volume: Object) -> None:
-    """Set the defaults of a pod's volume in place; a volume without a source becomes an emptyDir."""
+    """Set the defaults of a pod's volume in place; a volume without a source becomes an emptyDir.
+
+    File modes default to 0644, the type of a hostPath to "", the lifetime of projected tokens to one hour, and the API
+    version of field references to v1. The spec of a claim template gets its defaults, and an image volume its pull
+    policy.
+    """
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
         return

@@ -39,7 +39,7 @@ _SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "
 
 
 def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldError]:
-    """Validate a fieldRef.
+    """Validate a fieldRef: apiVersion and fieldPath are required, and the path is known in this version and allowed.
 
     Args:
         allowed: the field paths that are allowed, in their v1 form. A label or annotation with a subscript, such as
@@ -90,7 +90,7 @@ def _convert(version: str, label: str, subscripted: tuple[str, str] | None) -> t
 
 
 def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
-    """Validate a resourceFieldRef.
+    """Validate a resourceFieldRef: the resource is one of those that the downward API offers, and the divisor fits it.
 
     Args:
         path: the field path of the reference, for the errors.

@@ -19,7 +19,7 @@ _SEVERAL = "may not have more than one field specified at a time"
 
 
 def variables(env: list[Object], path: str) -> list[FieldError]:
-    """Validate `env`: the names of variables and the sources of their values.
+    """Validate `env`: each variable has a valid name, and a value or exactly one source (`valueFrom`), not both.
 
     Args:
         path: the field path of the list, for the errors.
@@ -103,7 +103,7 @@ def volumes_of_files(spec: Object, containers: Iterable[tuple[Object, str]]) -> 
 
 
 def sources(env_from: list[Object], path: str) -> list[FieldError]:
-    """Validate `envFrom`: each entry names exactly one ConfigMap or Secret.
+    """Validate `envFrom`: each entry names exactly one ConfigMap or Secret, and a prefix is valid in variable names.
 
     Args:
         path: the field path of the list, for the errors.

@@ -23,6 +23,9 @@ PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> list[FieldError]:
     """Validate the lifecycle hooks and probes of a container.
 
+    Each has exactly one handler, such as exec or httpGet, with valid fields. Numbers of a probe are not negative, and
+    successThreshold is 1 except for readiness probes, which may not set terminationGracePeriodSeconds.
+
     Args:
         grace: the pod's terminationGracePeriodSeconds, which limits the duration of sleep hooks; None sets no
             limit.

@@ -22,6 +22,9 @@ def mounts(
 ) -> list[FieldError]:
     """Validate the volumeMounts of a container.
 
+    `name` refers to a volume of the pod. `mountPath` is required and unique. The optional fields are checked by
+    `_parts`.
+
     Args:
         listed: the volumeMounts.
         raw: the container's volumeDevices, which must not share names or paths with the mounts.
@@ -54,7 +57,12 @@ def mounts(
 
 
 def _parts(mount: Object, volume: Object | None, container: Object, path: str, at: str) -> list[FieldError]:
-    """Validate the optional fields of a mount.
+    """Validate the optional fields of a mount: subPath, subPathExpr, mountPropagation and recursiveReadOnly.
+
+    - subPath and subPathExpr are relative paths without `..`, and only one of them may be set. Image volumes have no
+      subPathExpr.
+    - Only privileged containers may have the propagation Bidirectional.
+    - recursiveReadOnly requires readOnly and no propagation.
 
     Args:
         volume: the mounted volume; None if it does not exist.
@@ -100,6 +108,8 @@ def _recursive_read_only(mount: Object, propagation: str | None, path: str) -> l
 
 def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Object], path: str) -> list[FieldError]:
     """Validate volumeDevices, which may only use volumes of type persistentVolumeClaim or ephemeral.
+
+    `name` and `devicePath` are required and unique, and the path has no `..`.
 
     Args:
         listed: the volumeDevices.

@@ -18,7 +18,7 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def container_resources(resources: Object | None, claims: Collection[str], path: str) -> list[FieldError]:
-    """Validate the resource requirements of a container, which may be None.
+    """Validate the resource requirements of a container by the rules of `requirements`; None has no errors.
 
     Args:
         claims: the names in the pod's spec.resourceClaims.
@@ -29,6 +29,9 @@ def container_resources(resources: Object | None, claims: Collection[str], path:
 
 def requirements(resources: Object, check_name: NameCheck, claims: Collection[str], path: str) -> list[FieldError]:
     """Validate resource requirements: names, amounts, requests within limits, huge pages and claims.
+
+    Amounts are not negative, and requests do not exceed limits. Huge pages and extended resources need a limit equal to
+    the request. Huge pages are whole numbers of pages, and need cpu or memory beside them.
 
     Args:
         check_name: returns the errors of the name of a resource.

@@ -29,6 +29,9 @@ _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 def affinity(rules: Object | None, path: str) -> list[FieldError]:
     """Validate spec.affinity of a pod, which may be None.
 
+    Weights of preferred terms are 1 to 100. Node selector terms have valid keys, operators and values. Pod terms have
+    valid selectors, namespaces and label keys, and a topologyKey.
+
     Args:
         path: the field path of spec.affinity, for the errors.
     """
@@ -61,6 +64,9 @@ def _node_affinity(node: Object, path: str) -> list[FieldError]:
 
 def node_selector(selector: Object, path: str) -> list[FieldError]:
     """Validate a node selector, which needs at least one term.
+
+    In matchExpressions, keys and values are valid as labels, and the number of values fits the operator. matchFields
+    may only compare metadata.name with one value.
 
     Args:
         path: the field path of the selector, for the errors.
@@ -175,6 +181,9 @@ def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldE
 def tolerations(listed: list[Object], path: str) -> list[FieldError]:
     """Validate the tolerations of a pod.
 
+    Keys and values are valid as labels, and operator and effect are known. Without a key, the operator must be Exists.
+    With Exists, the value must be empty. tolerationSeconds requires the effect NoExecute.
+
     Args:
         path: the field path of the list, for the errors.
     """
@@ -208,7 +217,7 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
 
 
 def gates(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate scheduling gates, whose names must be unique.
+    """Validate scheduling gates, whose names must be unique qualified names.
 
     Args:
         path: the field path of the list, for the errors.
@@ -226,6 +235,9 @@ def gates(listed: list[Object], path: str) -> list[FieldError]:
 
 def spread(constraints: list[Object], path: str) -> list[FieldError]:
     """Validate topology spread constraints, which must be unique by topologyKey and whenUnsatisfiable.
+
+    maxSkew and minDomains are positive, and minDomains requires DoNotSchedule. The topologyKey is required. Policies
+    are known values, and selectors and label keys are valid.
 
     Args:
         path: the field path of the list, for the errors.

@@ -32,6 +32,11 @@ _IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 def container_security(context: Object, path: str, host_users: bool) -> list[FieldError]:
     """Validate the security context of a container.
 
+    - `privileged` must be allowed (--allow-privileged).
+    - User and group ids are in range, and the profiles of seccomp and AppArmor and the Windows options are valid.
+    - procMount Unmasked requires a user namespace of the pod.
+    - allowPrivilegeEscalation cannot be false for a privileged container or one that adds CAP_SYS_ADMIN.
+
     Args:
         path: the field path of the security context, for the errors.
         host_users: whether the pod uses the host's user namespace (hostUsers is not false).
@@ -58,6 +63,9 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
 
 def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldError]:
     """Validate the security context of a pod, which may be None.
+
+    User and group ids are in range, and policies are known values. The profiles of seccomp and AppArmor and the Windows
+    options are valid. Sysctls have unique, valid names, and none is in a namespace of the host that the pod shares.
 
     Args:
         spec: the pod spec, whose host namespaces exclude some sysctls.
@@ -113,6 +121,9 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
 
 def app_armor(profile: Object | None, path: str) -> list[FieldError]:
     """Validate the appArmorProfile of a security context, which may be None.
+
+    `type` is required and known. localhostProfile is set for the type Localhost only; it is not empty, not padded with
+    white space and at most 4095 characters long.
 
     Args:
         path: the field path of the profile, for the errors.

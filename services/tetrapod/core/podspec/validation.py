@@ -36,7 +36,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[FieldError]:
-    """Validate a pod spec.
+    """Validate a pod spec: volumes, containers, resources, scheduling, security, DNS, and all other fields.
 
     Args:
         path: the field path of the spec, for errors.

@@ -56,6 +56,9 @@ def requires(*names: str) -> Callable[[Object, str], list[FieldError]]:
 def key_to_path(item: Object, path: str) -> list[FieldError]:
     """Validate an item that maps a key of a Secret or ConfigMap to a path.
 
+    `key` and `path` are required. The path is relative and does not start with `..`. `mode`, if it is set, is 0 to
+    0777.
+
     Args:
         path: the field path of the item, for the errors.
     """
@@ -66,6 +69,8 @@ def key_to_path(item: Object, path: str) -> list[FieldError]:
 
 def host_path(source: Object, path: str) -> list[FieldError]:
     """Validate a hostPath volume.
+
+    `path` is required and has no `..`; `type` is one of the known types, or unset.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -78,7 +83,7 @@ def host_path(source: Object, path: str) -> list[FieldError]:
 
 
 def local(source: Object, path: str) -> list[FieldError]:
-    """Validate a local volume.
+    """Validate the source of a local persistent volume: its `path` is required and has no `..`.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -89,6 +94,8 @@ def local(source: Object, path: str) -> list[FieldError]:
 def git_repo(source: Object, path: str) -> list[FieldError]:
     """Validate a gitRepo volume.
 
+    `repository` is required. `directory`, if it is set, is a relative path without `..`.
+
     Args:
         path: the field path of the volume source, for the errors.
     """
@@ -96,7 +103,7 @@ def git_repo(source: Object, path: str) -> list[FieldError]:
 
 
 def gce_disk(source: Object, path: str) -> list[FieldError]:
-    """Validate a gcePersistentDisk volume.
+    """Validate a gcePersistentDisk volume: `pdName` is required, and `partition` is at most 255.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -105,7 +112,7 @@ def gce_disk(source: Object, path: str) -> list[FieldError]:
 
 
 def aws_disk(source: Object, path: str) -> list[FieldError]:
-    """Validate an awsElasticBlockStore volume.
+    """Validate an awsElasticBlockStore volume: `volumeID` is required, and `partition` is at most 255.
 
     Args:
         source: the value of the field `awsElasticBlockStore`.
@@ -124,7 +131,7 @@ def _partition(source: Object, path: str) -> list[FieldError]:
 
 
 def nfs(source: Object, path: str) -> list[FieldError]:
-    """Validate an nfs volume.
+    """Validate an nfs volume: `server` and `path` are required, and `path` is absolute.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -138,6 +145,9 @@ def nfs(source: Object, path: str) -> list[FieldError]:
 def iscsi(source: Object, path: str) -> list[FieldError]:
     """Validate an iscsi volume of a pod.
 
+    `targetPortal` and `iqn` are required. `iqn` and `initiatorName` have one of the formats iqn, eui and naa. `lun` is
+    at most 255. CHAP authentication requires a secretRef.
+
     Args:
         path: the field path of the volume source, for the errors.
     """
@@ -145,7 +155,10 @@ def iscsi(source: Object, path: str) -> list[FieldError]:
 
 
 def iscsi_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate an iscsi persistent volume.
+    """Validate the iscsi source of a persistent volume.
+
+    The rules are those of `iscsi`, and a secretRef must have a name. An error about an unknown format of `iqn` or
+    `initiatorName` has another text.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -195,7 +208,7 @@ def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list
 
 
 def glusterfs(source: Object, path: str) -> list[FieldError]:
-    """Validate a glusterfs volume.
+    """Validate a glusterfs volume: `endpoints` and `path` are required.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -204,7 +217,7 @@ def glusterfs(source: Object, path: str) -> list[FieldError]:
 
 
 def flocker(source: Object, path: str) -> list[FieldError]:
-    """Validate a flocker volume, which has either a name or a UUID.
+    """Validate a flocker volume: it has either a datasetName without slashes or a datasetUUID.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -223,7 +236,7 @@ def flocker(source: Object, path: str) -> list[FieldError]:
 
 
 def cinder(source: Object, path: str) -> list[FieldError]:
-    """Validate a cinder volume of a pod.
+    """Validate a cinder volume of a pod: `volumeID` is required, and a secretRef must have a name.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -253,6 +266,9 @@ def secret_ref_names(source: Object, path: str) -> list[FieldError]:
 def quobyte(source: Object, path: str) -> list[FieldError]:
     """Validate a quobyte volume.
 
+    `registry` (pairs `host:port`, separated by commas) and `volume` are required, and `tenant` has at most 64
+    characters. If the tenant is too long, `registry` is not checked.
+
     Args:
         path: the field path of the volume source, for the errors.
     """
@@ -269,7 +285,7 @@ def quobyte(source: Object, path: str) -> list[FieldError]:
 
 
 def fc(source: Object, path: str) -> list[FieldError]:
-    """Validate an fc volume, which has either targetWWNs and a lun, or wwids.
+    """Validate an fc volume: it has either wwids, or targetWWNs with a lun of at most 255.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -290,7 +306,9 @@ def fc(source: Object, path: str) -> list[FieldError]:
 
 
 def flex_volume(source: Object, path: str) -> list[FieldError]:
-    """Validate a flexVolume; options in the domains kubernetes.io and k8s.io are reserved.
+    """Validate a flexVolume.
+
+    `driver` is required. Keys of `options` must not be in the domains kubernetes.io and k8s.io or below them.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -306,6 +324,9 @@ def flex_volume(source: Object, path: str) -> list[FieldError]:
 
 def azure_disk(source: Object, path: str) -> list[FieldError]:
     """Validate an azureDisk volume.
+
+    `diskName` and `diskURI` are required. `cachingMode` and `kind`, if they are set, have known values. The URI begins
+    with "/subscriptions/" for the kind Managed, and with "https://" for other kinds.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -324,6 +345,8 @@ def azure_disk(source: Object, path: str) -> list[FieldError]:
 def storage_os(source: Object, path: str) -> list[FieldError]:
     """Validate a storageos volume of a pod.
 
+    `volumeName` is required. It and `volumeNamespace` are DNS labels. A secretRef must have a name.
+
     Args:
         path: the field path of the volume source, for the errors.
     """
@@ -331,7 +354,9 @@ def storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def storage_os_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate a storageos persistent volume.
+    """Validate the storageos source of a persistent volume.
+
+    `volumeName` is required. It and `volumeNamespace` are DNS labels. A secretRef must have a name and a namespace.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -346,7 +371,10 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_inline(source: Object, path: str) -> list[FieldError]:
-    """Validate a csi volume of a pod. Upstream reports an invalid secret name at the wrong path, and so does this.
+    """Validate a csi volume of a pod: `driver` is the name of a CSI driver, and nodePublishSecretRef has a valid name.
+
+    As upstream, the error about an invalid name has the path `name` of the source instead of
+    `nodePublishSecretRef.name`.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -361,7 +389,10 @@ def csi_inline(source: Object, path: str) -> list[FieldError]:
 
 
 def csi_persistent(source: Object, path: str) -> list[FieldError]:
-    """Validate a csi persistent volume.
+    """Validate the csi source of a persistent volume.
+
+    `driver` is the name of a CSI driver, and `volumeHandle` is required. Each secret reference that is set must have a
+    valid name and namespace.
 
     Args:
         path: the field path of the volume source, for the errors.
@@ -385,7 +416,7 @@ def csi_persistent(source: Object, path: str) -> list[FieldError]:
 
 
 def image(source: Object, path: str) -> list[FieldError]:
-    """Validate an image volume.
+    """Validate an image volume: `reference` is required, and `pullPolicy` is one of the known policies.
 
     Args:
         path: the field path of the volume source, for the errors.

@@ -28,6 +28,9 @@ _Check = Callable[[Object, str], list[FieldError]]
 def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, Object], list[FieldError]]:
     """Validate the volumes of a pod or pod template.
 
+    Names are unique DNS labels, and each volume has exactly one valid source. No volume may use the claim that is
+    created for an ephemeral volume of the same pod.
+
     Args:
         listed: the volumes.
         pod_name: the pod's name; "" for pod templates.
@@ -92,7 +95,10 @@ def _empty_dir(source: Object, path: str) -> list[FieldError]:
 
 
 def _items_source(name_key: str) -> _Check:
-    """Return a function that validates a Secret or ConfigMap volume, whose name is in the field `name_key`."""
+    """Return a function that validates a Secret or ConfigMap volume, given the source and its field path.
+
+    The name, in the field `name_key`, is required; `items` and file modes must be valid.
+    """
 
     def check(source: Object, path: str) -> list[FieldError]:
         errors = [] if source.get(name_key) else [field.required(f"{path}.{name_key}")]

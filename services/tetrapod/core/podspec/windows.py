@@ -54,6 +54,9 @@ _Containers = Iterable[tuple[Object, str]]
 def windows_options(options: Object | None, path: str) -> list[FieldError]:
     """Validate windowsOptions of a security context, which may be None.
 
+    gmsaCredentialSpecName is a DNS subdomain, gmsaCredentialSpec is neither empty nor too long, and runAsUserName has
+    the form of a Windows user with an optional domain.
+
     Args:
         path: the field path of windowsOptions, for the errors.
     """

@@ -42,7 +42,11 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new or updated PodDisruptionBudget."""
+    """Validate the spec of a new or updated PodDisruptionBudget.
+
+    At most one of minAvailable and maxUnavailable is set, to a number or to a percentage up to 100%. The selector is
+    valid, and unhealthyPodEvictionPolicy is known.
+    """
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -67,7 +71,10 @@ def _shown(spec: Object) -> Object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the conditions and counters in the status of a PodDisruptionBudget. The stored object is not used."""
+    """Validate the status of a PodDisruptionBudget: valid conditions, and counters that are not negative.
+
+    The stored object is not used.
+    """
     status = new.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):

@@ -53,19 +53,22 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the name and the spec of a new DeviceClass."""
+    """Validate the name and the spec of a new DeviceClass: selectors, configuration and extendedResourceName."""
     return _class(obj, {})
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate the name and the spec of an updated DeviceClass."""
+    """Validate the name and the spec of an updated DeviceClass.
+
+    The rules are those of a new one, but unchanged selectors and configurations are not validated in full again.
+    """
     return _class(new, old.get("spec") or {})
 
 
 def _class(obj: Object, existing: Object) -> list[FieldError]:
-    """Validate a new or updated DeviceClass.
+    """Validate a new or updated DeviceClass: its name, selectors, configuration and extendedResourceName.
 
-    Selectors and configuration equal to the stored ones are treated as valid.
+    Expressions of selectors, and the size of configurations, are not checked again if they equal the stored ones.
 
     Args:
         existing: the stored spec, or {} on create.

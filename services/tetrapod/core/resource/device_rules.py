@@ -97,6 +97,8 @@ def pool_name(name: str, path: str) -> list[FieldError]:
 def declared_pool(name: str, path: str) -> list[FieldError]:
     """Validate the name of a pool by the rules that the schema declares.
 
+    It is required and not too long, and consists of DNS subdomains separated by slashes.
+
     Args:
         path: the field path of the value, for the errors.
     """
@@ -111,6 +113,8 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
 
 def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
     """Validate the name of a driver by the rules that the schema declares, adding errors to `collected`.
+
+    It is required, and is a DNS subdomain (in any case) of at most 63 characters.
 
     Args:
         path: the field path of the value, for the errors.
@@ -147,6 +151,9 @@ def qualified(name: str, path: str) -> list[FieldError]:
 def fully_qualified(name: str, path: str) -> list[FieldError]:
     """Validate the name of an attribute with its domain, by the rules that the schema declares.
 
+    It is a DNS subdomain of at most 63 characters, a slash, and a C identifier. As upstream, a name with two slashes is
+    accepted.
+
     Args:
         path: the field path of the name, for the errors.
 
@@ -181,6 +188,8 @@ def identifier(name: str, path: str) -> list[FieldError]:
 def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored: bool = False) -> None:
     """Validate device selectors, adding errors to `collected`.
 
+    There are at most 32, and each has a CEL expression, which is compiled (`device_selectors.selector`).
+
     Args:
         path: the field path of the list, for the errors.
         stored: whether the stored object has the same selectors; they are not compiled again.
@@ -196,6 +205,8 @@ def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored:
 
 def configuration(config: Object, path: str, collected: ErrorLists, *, stored: bool = False) -> None:
     """Validate one element of a claim's or DeviceClass's `config`, adding errors to `collected`.
+
+    `opaque` is required, with the name of a driver and parameters (`json_object`).
 
     Args:
         path: the field path of the element, for the errors.
@@ -225,7 +236,9 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
 
 
 def taint(given: Object, path: str, collected: ErrorLists) -> None:
-    """Validate the key, value and effect of a device taint, adding errors to `collected`.
+    """Validate a device taint, adding errors to `collected`.
+
+    The key is a qualified name, the value is valid as that of a label, and the effect is required and known.
 
     Args:
         given: the taint.

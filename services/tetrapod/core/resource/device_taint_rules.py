@@ -78,7 +78,10 @@ def set_taint_defaults(taint: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the device selector and the taint of a new or updated DeviceTaintRule."""
+    """Validate a new or updated DeviceTaintRule.
+
+    The names of driver, pool and device in the selector are valid, as far as they are set, and so is the taint.
+    """
     spec, errors = obj.get("spec") or {}, ErrorLists()
     selector = spec.get("deviceSelector") or {}
     for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):
@@ -89,7 +92,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status conditions of a DeviceTaintRule."""
+    """Validate the status conditions of a DeviceTaintRule. The stored object is not used."""
     return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")
 
 

@@ -46,7 +46,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of the device requests in a ResourceClaimTemplate, which is modified."""
+    """Set the defaults of the device requests in a ResourceClaimTemplate in place (`set_device_defaults` of claims)."""
     resource_claims.set_device_defaults(((obj.get("spec") or {}).get("spec") or {}).get("devices") or {})
 
 

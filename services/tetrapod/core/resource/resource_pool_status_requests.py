@@ -75,7 +75,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the driver, the pool and the limit of a new ResourcePoolStatusRequest."""
+    """Validate a new ResourcePoolStatusRequest: the names of the driver and the pool, and a limit in range."""
     spec = obj.get("spec") or {}
     errors = _driver(spec.get("driver") or "", "spec.driver")
     if (pool := spec.get("poolName")) is not None:
@@ -131,7 +131,10 @@ def _required_count(value: int | None, path: str) -> list[FieldError]:
 
 
 def _pool(pool: Object, path: str, errors: ErrorLists) -> None:
-    """Validate the status of one pool at `path`, adding errors to `errors`."""
+    """Validate the status of one pool at `path`, adding errors to `errors`.
+
+    Names are valid, generation is required, counts are not negative, and the summaries of devices are valid.
+    """
     declared = errors.declared
     declared += _driver(pool.get("driver") or "", f"{path}.driver")
     declared += declared_pool(pool.get("poolName") or "", f"{path}.poolName")

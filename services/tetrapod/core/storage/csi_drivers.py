@@ -52,7 +52,11 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a CSIDriver, which is modified."""
+    """Set the defaults of a CSIDriver, which is modified.
+
+    attachRequired is true, other switches are false, fsGroupPolicy is ReadWriteOnceWithFSType, and volumeLifecycleModes
+    is [Persistent].
+    """
     spec = obj.setdefault("spec", {})
     for key, value in (
         ("attachRequired", True),
@@ -70,7 +74,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new or updated CSIDriver."""
+    """Validate the spec of a new or updated CSIDriver.
+
+    Fields with a default are required. Policies and modes are known. Audiences of tokenRequests are unique, and their
+    tokens live at least 10 minutes.
+    """
     spec = obj.get("spec") or {}
     errors = [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
     if (policy := spec.get("fsGroupPolicy")) is None:
@@ -119,7 +127,7 @@ def _token_requests(requests: list[Object]) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated CSIDriver; attachRequired and volumeLifecycleModes are immutable."""
+    """Validate an updated CSIDriver as a new one; attachRequired and volumeLifecycleModes are immutable."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = validate(new)
     errors += immutable(spec.get("attachRequired"), old_spec.get("attachRequired"), "spec.attachedRequired")

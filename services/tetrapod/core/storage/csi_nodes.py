@@ -57,7 +57,10 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the drivers of a new or updated CSINode."""
+    """Validate the drivers of a new or updated CSINode.
+
+    Each has a unique name, a valid nodeID and valid topology keys. The count of allocatable is not negative.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):

@@ -30,7 +30,10 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate nodeTopology, storageClassName and capacity of a new or updated CSIStorageCapacity."""
+    """Validate a new or updated CSIStorageCapacity.
+
+    nodeTopology is a valid selector, storageClassName a DNS subdomain, and capacity, if it is set, not negative.
+    """
     errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology")
     errors += dns_subdomain(obj.get("storageClassName") or "", "storageClassName")
     if (capacity := obj.get("capacity")) is not None:

@@ -76,7 +76,11 @@ def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> li
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new or updated StorageClass: provisioner, parameters, policies and allowedTopologies."""
+    """Validate a new or updated StorageClass.
+
+    provisioner and volumeBindingMode are required, the policies are known, and parameters and allowedTopologies are
+    valid.
+    """
     name = obj.get("provisioner") or ""
     errors = provisioner(name, "provisioner") if name else []
     errors += parameters(obj.get("parameters") or {}, "parameters")

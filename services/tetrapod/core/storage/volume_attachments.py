@@ -45,12 +45,18 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec and the status of a new VolumeAttachment."""
+    """Validate the spec and the status of a new VolumeAttachment.
+
+    It has one source, which is the name of a volume or an inline volume. The names of attacher and node are valid.
+    """
     return _written(obj) + _attacher((obj.get("spec") or {}).get("attacher") or "")
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """Validate a VolumeAttachment by the rules that upstream writes by hand: all but that of spec.attacher."""
+    """Validate a VolumeAttachment by the rules that upstream writes by hand.
+
+    They are all rules of `validate` but that of spec.attacher.
+    """
     spec = obj.get("spec") or {}
     errors = _source(spec.get("source") or {})
     errors += errors_from(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")

@@ -35,7 +35,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the driver name and the parameters of a new VolumeAttributesClass."""
+    """Validate a new VolumeAttributesClass: driverName is valid, and there is at least one parameter (`parameters`)."""
     errors = provisioner(obj.get("driverName") or "", "driverName")
     return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
 

@@ -45,7 +45,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate spec.resource of a new or updated StorageVersionMigration."""
+    """Validate a new or updated StorageVersionMigration: spec.resource has a name and a valid group."""
     resource = (obj.get("spec") or {}).get("resource") or {}
     path, name, group = "spec.resource", resource.get("resource") or "", resource.get("group") or ""
     errors = errors_from(is_dns1035_label, name, f"{path}.resource") if name else []

@@ -60,12 +60,19 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the subsets of a new Endpoints object."""
+    """Validate the subsets of a new Endpoints object.
+
+    Each has addresses, ready or not, which are neither loopback nor link-local. Names and ports are valid, and several
+    ports are named.
+    """
     return _subsets(obj, [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Endpoints object. Addresses that the stored object contains may keep a legacy format."""
+    """Validate an updated Endpoints object by the rules for a new one.
+
+    Addresses that the stored object contains may keep a legacy format.
+    """
     return _subsets(new, _addresses(old))
 
 

@@ -68,7 +68,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a LimitRange: the types, which must not repeat, and the amounts of each item."""
+    """Validate a LimitRange: the types, which must not repeat, and the amounts of each item.
+
+    Names of resources are valid, and the amounts of a resource are consistent (`_relations`). Pods have no defaults,
+    and claims need a minimum or maximum of storage.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):

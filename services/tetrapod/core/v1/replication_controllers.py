@@ -53,7 +53,11 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec and the name of a ReplicationController."""
+    """Validate the spec and the name of a ReplicationController.
+
+    The selector is not empty and matches the labels of the pod template, which is valid and restarts pods always.
+    replicas and minReadySeconds are not negative.
+    """
     spec = obj.get("spec") or {}
     errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
     # Rules that upstream declares in the schema come after the hand-written ones.

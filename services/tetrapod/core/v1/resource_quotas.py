@@ -65,7 +65,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec and the status of a new ResourceQuota."""
+    """Validate a new ResourceQuota: names and amounts of resources in spec and status, and scopes that fit them."""
     return _spec(obj.get("spec") or {}) + validate_status(obj, {})
 
 

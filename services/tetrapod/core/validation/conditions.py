@@ -30,6 +30,9 @@ _LONGEST_MESSAGE: Final = 32768
 def conditions(listed: list[Object], path: str) -> list[FieldError]:
     """Validate a list of conditions, whose types must be unique.
 
+    type, status, reason and lastTransitionTime are required. Type and reason have a valid form, and reason and message
+    are not too long.
+
     Args:
         path: the field path of the list, for errors.
     """

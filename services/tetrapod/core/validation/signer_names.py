@@ -16,6 +16,8 @@ _LONGEST_SIGNER: Final = 253 + 1 + 253 + 1 + 63
 def signer_name(name: str, path: str) -> list[FieldError]:
     """Validate the name of a signer, such as `example.com/my-signer`.
 
+    It is a domain of at least two segments, a slash, and a name with dots.
+
     Args:
         path: the field path of the name, for the errors.
 

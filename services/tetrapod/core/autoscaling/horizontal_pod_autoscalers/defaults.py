@@ -21,7 +21,10 @@ _SCALE_DOWN: Final[Object] = {
 
 
 def default_autoscaler_v2(obj: Object) -> None:
-    """Set the defaults of an autoscaler in v2 in place: minReplicas, metrics and behavior."""
+    """Set the defaults of an autoscaler in v2 in place.
+
+    They are minReplicas 1, cpu utilization of 80 % as the metric, and the rules of a behavior that is set.
+    """
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
@@ -42,7 +45,7 @@ def default_metrics(spec: Object) -> None:
 
 
 def default_behavior(behavior: Object) -> Object:
-    """Return a copy of the behavior with rules for both directions, each with its defaults."""
+    """Return a copy of the behavior with scaleUp and scaleDown, each with upstream's default for every unset rule."""
     return {
         **behavior,
         "scaleUp": _rules(behavior.get("scaleUp"), _SCALE_UP),

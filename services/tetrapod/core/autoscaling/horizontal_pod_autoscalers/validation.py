@@ -29,8 +29,9 @@ _RAW_OR_UTILIZATION: Final = "must set either a target raw value or a target uti
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     """Validate the spec of a HorizontalPodAutoscaler.
 
-    An invalid apiVersion that is already stored is accepted: that of scaleTargetRef while its kind and apiVersion are
-    unchanged, those of object metrics if any stored metric has one.
+    maxReplicas is required, positive, and not below minReplicas. scaleTargetRef, metrics and the rules of behavior are
+    valid. An invalid apiVersion that is already stored is accepted: that of scaleTargetRef while its kind and
+    apiVersion are unchanged, those of object metrics if any stored metric has one.
 
     Args:
         old: the stored object; None on create.

@@ -9,7 +9,7 @@ from tetrapod.machinery.gvk import Object
 def set_spec_defaults(spec: Object) -> None:
     """Set the defaults that the spec of a Job and the job template of a CronJob share, in place.
 
-    They are those of the pod template and of podFailurePolicy.
+    They are those of the pod template, and the status "True" of conditions in podFailurePolicy.
     """
     default_pod_template(spec.get("template"))
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
@@ -18,7 +18,14 @@ def set_spec_defaults(spec: Object) -> None:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Job in place; its labels default to those of the pod template."""
+    """Set the defaults of a Job in place.
+
+    - completions is 1 if parallelism is unset too, and parallelism is 1.
+    - backoffLimit is 6, or the largest int32 with backoffLimitPerIndex.
+    - Labels are those of the pod template, if the Job has none.
+    - completionMode is NonIndexed; suspend and manualSelector are false.
+    - podReplacementPolicy is Failed with podFailurePolicy, else TerminatingOrFailed.
+    """
     spec = obj.setdefault("spec", {})
     set_spec_defaults(spec)
     if spec.get("completions") is None and spec.get("parallelism") is None:

@@ -27,6 +27,9 @@ _STATUSES: Final = ["False", "True", "Unknown"]
 def failure_policy(spec: Object, path: str) -> list[FieldError]:
     """Validate podFailurePolicy of a Job spec.
 
+    Each of at most 20 rules has a known action, and either onExitCodes or up to 20 onPodConditions. The action
+    FailIndex requires backoffLimitPerIndex, and a container name must be one of the pod template.
+
     Args:
         spec: the Job spec. A rule may refer to its containers and its backoffLimitPerIndex.
         path: the field path of the policy.

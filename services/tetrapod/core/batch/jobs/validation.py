@@ -95,6 +95,11 @@ def _spec(spec: Object) -> list[FieldError]:
 def job_spec(spec: Object, path: str) -> list[FieldError]:
     """Validate the parts of a Job spec that the job templates of CronJobs have too: all but the selector.
 
+    - Numbers are not negative, and managedBy is a name with a domain.
+    - completionMode and the numbers that depend on it are consistent; successPolicy requires the mode Indexed.
+    - The two policies are valid, and podReplacementPolicy is Failed if there is a podFailurePolicy.
+    - The pod template is valid, with restartPolicy Never or OnFailure.
+
     Args:
         path: the field path of the spec, for the errors.
     """
@@ -173,7 +178,7 @@ def _restart_policy(spec: Object, path: str) -> list[FieldError]:
 
 
 def validate_template(template: Object, path: str) -> list[FieldError]:
-    """Validate the jobTemplate of a CronJob, which cannot have a selector of its own.
+    """Validate the jobTemplate of a CronJob by the rules of `job_spec`. It cannot have a selector of its own.
 
     Args:
         path: the field path of the template, for the errors.

@@ -60,7 +60,11 @@ _AT_MOST_ONE: Final = "must specify at most one of: " + ", ".join(
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new CertificateSigningRequest."""
+    """Validate a new CertificateSigningRequest.
+
+    It needs a PKCS#10 request, unique known usages and a valid signerName that is not the legacy one. expirationSeconds
+    is at least 600. Conditions and a certificate in the status are valid, and Approved excludes Denied.
+    """
     return _written(obj, None) + _declared(obj, None)
 
 
@@ -83,8 +87,8 @@ def _declared(obj: Object, old: Object | None) -> list[FieldError]:
 def _written(obj: Object, old: Object | None) -> list[FieldError]:
     """Validate the rules that upstream implements in Go code instead of declaring them in the schema.
 
-    Some errors are accepted if the stored request has them too: repeated or unknown usages, repeated or empty condition
-    types, and an invalid certificate.
+    These are all rules of `validate` except the last. Some errors are accepted if the stored request has them too:
+    repeated or unknown usages, repeated or empty condition types, and an invalid certificate.
 
     Args:
         old: the stored request; None on create.

@@ -49,12 +49,15 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of the device requests in a ResourceClaim, which is modified."""
+    """Set the defaults of the device requests in a ResourceClaim in place (`set_device_defaults`)."""
     set_device_defaults((obj.get("spec") or {}).get("devices") or {})
 
 
 def set_device_defaults(devices: Object) -> None:
     """Set the defaults of the device requests of a claim or of a claim template.
+
+    They are allocationMode ExactCount with the count 1, and the operator Equal of tolerations, also in alternatives
+    (firstAvailable).
 
     Args:
         devices: the field of that name in the spec, which is modified.
@@ -68,14 +71,16 @@ def set_device_defaults(devices: Object) -> None:
 
 
 def set_v1beta1_defaults(obj: Object) -> None:
-    """Set the defaults of the device requests in a ResourceClaim of v1beta1, which is modified."""
+    """Set the defaults of the device requests in a v1beta1 ResourceClaim in place (`set_v1beta1_device_defaults`)."""
     set_v1beta1_device_defaults((obj.get("spec") or {}).get("devices") or {})
 
 
 def set_v1beta1_device_defaults(devices: Object) -> None:
     """Set the defaults of the device requests of a claim or of a claim template in v1beta1.
 
-    A request without a device class has alternatives. It gets no defaults itself, except in its tolerations.
+    They are allocationMode ExactCount with the count 1, and the operator Equal of tolerations. A request without a
+    device class has alternatives (firstAvailable), which get these defaults. It gets only those of its tolerations
+    itself.
 
     Args:
         devices: the field of that name in the spec, which is modified.

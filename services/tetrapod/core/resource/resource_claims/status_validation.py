@@ -39,7 +39,13 @@ _NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a ResourceClaim. A stored allocation is immutable."""
+    """Validate an updated status of a ResourceClaim. A stored allocation is immutable.
+
+    - A new allocation is valid and refers to the claim's requests.
+    - reservedFor requires an allocation, has unique and complete entries, and gets no new ones while the claim is being
+      deleted.
+    - Each entry of `devices` is valid, unique, and about an allocated device.
+    """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     errors = ErrorLists()
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or []

@@ -52,6 +52,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
     """Validate the device requests, constraints and configurations of a claim or of a claim template.
 
+    Requests have unique names, and either `exactly` or alternatives. A constraint has an attribute, and refers to
+    requests of the claim. Each of the three lists has at most 32 elements.
+
     Args:
         devices: the field of that name in the spec.
         path: its path.
@@ -146,6 +149,9 @@ def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
 def toleration(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate one device toleration, adding errors to `collected`.
 
+    The operator is required; with Exists the value must be empty, with Equal valid as that of a label. Key and effect
+    are valid, if they are set.
+
     Args:
         given: the toleration.
         path: its field path, for the errors.
@@ -168,6 +174,8 @@ def toleration(given: Object, path: str, collected: ErrorLists) -> None:
 def references(listed: list[str], names: set[str], path: str, collected: ErrorLists) -> None:
     """Validate references to requests, adding errors to `collected`.
 
+    There are at most 32, which are unique and exist (`reference`).
+
     Args:
         listed: the references.
         names: the result of `request_names`.
@@ -182,6 +190,8 @@ def references(listed: list[str], names: set[str], path: str, collected: ErrorLi
 
 def reference(name: str, names: set[str], path: str, collected: ErrorLists) -> None:
     """Validate one reference to a request, adding errors to `collected`.
+
+    It consists of one or two DNS labels and is one of `names`.
 
     Args:
         name: the name of a request, or `request/subrequest`.

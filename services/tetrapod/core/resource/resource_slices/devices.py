@@ -47,7 +47,8 @@ _semver: Final = re.compile(
 def check_devices(spec: Object, existing: Object | None, collected: ErrorLists) -> None:
     """Validate the devices of a slice, adding errors to `collected`.
 
-    Capacities and taints that equal those of the stored device with the same name are not validated again.
+    Their number is limited, their names are unique, and each is valid (`_device`). Capacities and taints that equal
+    those of the stored device with the same name are not validated again.
 
     Args:
         spec: the spec of the slice.
@@ -81,6 +82,9 @@ def _has_lists(device: Object) -> bool:
 
 def _device(device: Object, existing: Object | None, path: str, collected: ErrorLists) -> None:
     """Validate one device, adding errors to `collected`.
+
+    Its name is a DNS label. Names and values of attributes and capacities are valid and not too many. Consumed counters
+    and taints are valid.
 
     Args:
         existing: the stored device with the same name, or None. Capacities and taints equal to its own are not

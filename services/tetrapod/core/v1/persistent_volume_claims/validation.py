@@ -37,7 +37,7 @@ _IMMUTABLE_SPEC: Final = (
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a PersistentVolumeClaim."""
+    """Validate the spec of a PersistentVolumeClaim by the rules of `claim_spec` (core/podspec/claim_spec.py)."""
     return claim_spec(obj.get("spec") or {}, "spec")
 
 

@@ -103,7 +103,11 @@ _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a PersistentVolume, which must have one volume source, and the mount options annotation."""
+    """Validate the spec of a PersistentVolume, which must have one volume source, and the mount options annotation.
+
+    Access modes and a positive storage capacity, the only resource, are required. Node affinity and the names of
+    classes are valid. Mount options are allowed only for volume types that support them.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _common(spec)
     affinity = spec.get("nodeAffinity")

@@ -38,7 +38,11 @@ _STATUSES: Final = {
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a pod, and its annotations, whose AppArmor and mirror pod keys must not change."""
+    """Validate an updated status of a pod, and its annotations, whose AppArmor and mirror pod keys must not change.
+
+    Names of conditions are valid, qosClass is immutable, and terminated containers do not start again unless their
+    restart policy says so. IPs, container users and allocated resources are valid, and claims are those of the spec.
+    """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")

@@ -32,7 +32,11 @@ _NO_TOKEN: Final = "must not be specified when serviceAccountName is not set"
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Pod, which must not have ephemeral containers, nor a node together with scheduling gates."""
+    """Validate a new Pod, which must not have ephemeral containers, nor a node together with scheduling gates.
+
+    The rules of `metadata_and_spec` apply, and annotations and fields for seccomp and AppArmor must not contradict each
+    other.
+    """
     spec = obj.get("spec") or {}
     errors = metadata_and_spec(obj)
     if spec.get("ephemeralContainers"):
@@ -43,7 +47,11 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def metadata_and_spec(obj: Object) -> list[FieldError]:
-    """Validate the rules for a pod's annotations and spec that apply to creates and all updates."""
+    """Validate the rules for a pod's annotations and spec that apply to creates and all updates.
+
+    They are those of `pod_annotations` and `pod_spec`. Projected tokens need a service account, and images must not be
+    padded with white space.
+    """
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     errors = pod_annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
     errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "")

@@ -6,7 +6,13 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Service in place, except cluster IPs, IP families and node ports, which are allocated."""
+    """Set the defaults of a Service in place, except cluster IPs, IP families and node ports, which are allocated.
+
+    - sessionAffinity is None; ClientIP has a timeout of 3 hours.
+    - The type is ClusterIP. Ports have the protocol TCP and the port itself as targetPort.
+    - Traffic policies, where they apply, are Cluster.
+    - A LoadBalancer allocates node ports, and the ipMode of its addresses is VIP.
+    """
     spec = obj.setdefault("spec", {})
     if not spec.get("sessionAffinity"):
         spec["sessionAffinity"] = "None"

@@ -50,6 +50,10 @@ _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     """Validate a Service.
 
+    - It has ports, unless it is headless or of type ExternalName. Several ports have unique names.
+    - The fields fit its type, such as externalName, the load balancer class and source ranges, and traffic policies.
+    - Addresses, IP families, session affinity, selector and external IPs are valid.
+
     Args:
         old: the stored Service; None on create. Addresses and ranges that it contains may keep a legacy format.
     """
@@ -88,9 +92,9 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Service: what must not change, and then the rules for a new one.
+    """Validate an updated Service: the fields that must not change, and then the rules for a new one.
 
-    Unchangeable are the primary cluster IP and IP family, and a healthCheckNodePort and a loadBalancerClass in use.
+    Immutable are the primary cluster IP and IP family, and a healthCheckNodePort and a loadBalancerClass in use.
     """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = changed_addresses(spec, old_spec) + changed_families(spec, old_spec)
@@ -273,6 +277,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 def ingress_errors(ingress: Object, path: str, stored_values: list[str]) -> list[FieldError]:
     """Validate one load balancer ingress.
+
+    An IP address needs an ipMode, which is known, and no ipMode is set without it. A host name is a DNS name, not an
+    address.
 
     Args:
         path: the field path of the ingress, for errors.
