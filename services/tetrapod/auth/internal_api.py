@@ -1,8 +1,9 @@
 """The internal API of the auth service, for the peer services aggregator, core and extensions only.
 
-It serves rule sets, token requests and tokens for Secrets. The paths and the names of the callers are in
-generic/http/peers.py. `InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of
-SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core alone.
+It serves rule sets (all RBAC rules that apply to a user), token requests and tokens for Secrets. The paths and the
+names of the callers are in generic/http/peers.py. `InternalAuthorizer` is the first authorizer of auth: on these paths
+it allows members of SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core
+alone.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ def internal_routes(
     """Return the handlers of the internal API by path.
 
     Args:
-        requests: None if no tokens are signed; the paths that issue tokens are then left out.
+        index: has the rule sets of users.
+        chain: the configured authorizers, which decide whether RBAC rules alone may allow a request.
+        requests: the steps of token requests; None if no tokens are signed. The paths that issue tokens are then left
+            out.
         sign_secret: returns the token of a Secret, given a namespace, a service account and the Secret's name.
     """
     routes = {RULES_PATH: _json(_rules(index, chain))}
@@ -109,12 +113,17 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
     the caller has seen. The response has:
 
     - the rule set. It is empty where RBAC rules alone do not decide (a webhook comes before RBAC, or RBAC is disabled);
-      the caller then sends a SubjectAccessReview for every request.
+      the
+      caller then sends a SubjectAccessReview for every request.
     - `revisions`: those of the RBAC objects that the rule set was computed from.
     - `seconds`: how long the caller may use the rule set; only where the chain of authorizers may change.
 
     At the first start the function waits for the bootstrap policy: the services start at the same time, and a request
     that the policy allows must not be denied because the policy is not stored yet.
+
+    Args:
+        index: computes the rule set.
+        chain: the configured authorizers.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,14 @@ _LOCAL: Final = "local APIServices may not have"
 def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
     """Return the errors of an APIService's name and spec.
 
+    The name is `VERSION.GROUP`. Group, version and priorities are valid. A service has a name, a namespace and a valid
+    port; without a service, neither caBundle nor insecureSkipTLSVerify is allowed.
+
     Args:
+        obj: the APIService.
         again: whether to validate the metadata too, although the registry has done so. Upstream reports its errors
-            twice on update.
+            twice on
+            update.
     """
     spec = obj.get("spec") or {}
     group, version = group_version(obj)

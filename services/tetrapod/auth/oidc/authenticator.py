@@ -51,9 +51,10 @@ class JwtAuthenticator:
     cluster. Until then, tokens of the issuer are rejected.
 
     Args:
-        config: that entry.
+        config: the entry of `jwt`.
         pool: sends requests to the issuer.
-        egress: the same if the issuer has `egressSelectorType`, by its value; None without an egress selector.
+        egress: the pools to use instead of `pool`, by the value of the issuer's `egressSelectorType`; None without an
+            egress selector.
         algorithms: the accepted signing algorithms.
         disallowed: issuer URLs that the entry must not have.
         clock: returns seconds since the epoch.

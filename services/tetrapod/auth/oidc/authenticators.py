@@ -44,7 +44,9 @@ class JwtAuthenticators:
     Args:
         options: the configuration; its file, if it has one, is watched and reloaded.
         pool: sends requests to the issuers.
-        egress: the same for issuers with `egressSelectorType`, by its value; None without an egress selector.
+        egress: the pools to use instead of `pool`, by the value of an issuer's `egressSelectorType`; None without an
+            egress
+            selector.
         clock: returns seconds since the epoch.
 
     Raises:

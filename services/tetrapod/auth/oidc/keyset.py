@@ -200,7 +200,7 @@ def cacheable_until(response: Fetched, now: float) -> float:
     """Return until when a response may be cached, by the rules for shared caches (github.com/pquerna/cachecontrol).
 
     Args:
-        response: the response.
+        response: the response, whose headers Cache-Control and Expires are used.
         now: seconds since the epoch.
 
     Returns:

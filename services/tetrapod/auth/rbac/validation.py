@@ -20,6 +20,9 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
     """Validate a Role or ClusterRole.
 
+    Each rule has verbs, and either API groups with resources or, in a ClusterRole, nonResourceURLs. An aggregationRule
+    has valid selectors.
+
     Args:
         namespaced: True for a Role.
     """
@@ -69,6 +72,9 @@ def _aggregation_errors(selectors: Sequence[Object]) -> list[FieldError]:
 def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     """Validate a RoleBinding or ClusterRoleBinding.
 
+    roleRef names a ClusterRole or, in a RoleBinding, a Role. Each subject has a known kind with its API group, and a
+    name; service accounts in a ClusterRoleBinding also have a namespace.
+
     Args:
         namespaced: True for a RoleBinding.
     """
@@ -107,7 +113,7 @@ def _subject_errors(subject: Object, namespaced: bool, path: str) -> list[FieldE
 
 
 def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """Validate an updated RoleBinding or ClusterRoleBinding, whose roleRef is immutable.
+    """Validate an updated RoleBinding or ClusterRoleBinding as a new one; its roleRef is immutable.
 
     Args:
         namespaced: True for a RoleBinding.

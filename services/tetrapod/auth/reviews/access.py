@@ -167,12 +167,21 @@ def _reject_invalid(obj: Object, validate_spec: Callable[[Object], list[FieldErr
 
 
 def validate_attributes(spec: Object) -> list[FieldError]:
-    """Return the errors of the attributes that a review asks about."""
+    """Return the errors of the attributes that a review asks about.
+
+    A review has either resourceAttributes or nonResourceAttributes. Field and label selectors are valid.
+
+    Args:
+        spec: the spec of the review.
+    """
     return _one_of_errors(spec) + _selector_errors(spec)
 
 
 def validate_subject_spec(spec: Object) -> list[FieldError]:
-    """Return the errors of the spec of a SubjectAccessReview or LocalSubjectAccessReview."""
+    """Return the errors of the spec of a SubjectAccessReview or LocalSubjectAccessReview.
+
+    The rules are those of `validate_attributes`, and a user or groups must be set.
+    """
     errors = _one_of_errors(spec)
     if not spec.get("user") and not spec.get("groups"):
         errors.append(

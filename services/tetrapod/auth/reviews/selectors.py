@@ -42,8 +42,11 @@ class ParsedSelector(NamedTuple):
 def validate_selectors(attributes: Object, path: str) -> list[FieldError]:
     """Validate fieldSelector and labelSelector of resourceAttributes.
 
+    Each, if it is set, has either a rawSelector, which is not parsed here, or valid requirements.
+
     Args:
-        path: the field of the attributes.
+        attributes: the resourceAttributes.
+        path: their field path, for the errors.
     """
     errors: list[FieldError] = []
     for name, check in (("fieldSelector", _field_requirement_errors), ("labelSelector", _label_requirement_errors)):

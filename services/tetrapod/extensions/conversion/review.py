@@ -80,7 +80,7 @@ def converted_objects(sent: Review, review: Object) -> list[Any]:
     """Return the objects in a webhook's response, without validating each of them (see `checked`).
 
     Args:
-        sent: the review that was sent.
+        sent: the review that was sent, with its uid and version.
         review: the webhook's response.
 
     Raises:

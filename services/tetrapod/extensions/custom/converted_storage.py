@@ -275,7 +275,7 @@ def _portions(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def _settle(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """Call `settle` with each object.
+    """Call `settle` with each object, converting its errors about malformed metadata to a StatusError.
 
     Args:
         objects: the converted objects, which are modified.

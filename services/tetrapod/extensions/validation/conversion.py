@@ -24,6 +24,9 @@ _UNWANTED: Final = "should not be set when strategy is not set to Webhook"
 def validate_conversion(conversion: Object | None, path: str, *, recognized: bool, any_ca: bool) -> list[FieldError]:
     """Return the errors of spec.conversion, which may be None.
 
+    The strategy is known. With Webhook, a client configuration and review versions are required; with None, neither is
+    allowed.
+
     Args:
         path: the field path of the conversion.
         recognized: whether the review versions must include one that this server supports.

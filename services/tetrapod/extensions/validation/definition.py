@@ -53,7 +53,7 @@ _MIXED = "may have mixed case, but should otherwise match: "
 
 
 def validate_create(crd: Object) -> list[FieldError]:
-    """Return the errors of a new definition."""
+    """Return the errors of a new definition: its name, which must be `plural.group`, its spec, and its status."""
     spec = Spec.of(crd["spec"])
     meta = crd["metadata"]
     errors = _name_errors(meta.get("generateName") or "", spec, "metadata.generateName", prefix=True)

@@ -73,9 +73,10 @@ class Options:
 
 
 def validate_version(version: Version, status: bool, path: str, options: Options) -> list[FieldError]:
-    """Return the errors of one version.
+    """Return the errors of one version: its deprecation warning, schema, subresources, columns and selectable fields.
 
     Args:
+        version: the version in internal form.
         status: whether it has a status subresource, which restricts the root of the schema.
         path: the field path of the version, for the errors.
         options: the strictness of the validation.
@@ -98,11 +99,14 @@ def validate_version(version: Version, status: bool, path: str, options: Options
 def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules) -> list[FieldError]:
     """Return the errors of a schema.
 
+    With a status subresource, the type at its root is "object", and only some keywords are allowed there, such as
+    properties, required and description. The other rules are those of `crd_schema.validate`.
+
     Args:
         holder: {"openAPIV3Schema": …}, or None for no errors.
-        status: whether there is a status subresource, which restricts the root of the schema.
-        rules: the rules that apply.
+        status: whether there is a status subresource.
         path: the field path of `holder`, for the errors.
+        rules: the rules that apply.
     """
     schema = (holder or {}).get("openAPIV3Schema")
     if schema is None:
