@@ -60,6 +60,10 @@ def validate_object_meta(
 ) -> list[FieldError]:
     """Return the errors of `metadata` on create, after a name was generated from `generateName`.
 
+    A name is required and valid by `name_check`, and so is a generateName. The namespace fits the scope of the
+    resource. generation is not negative. Labels, annotations, owner references, finalizers and managed fields are
+    valid.
+
     Args:
         meta: the metadata.
         namespaced: whether the resource is namespaced. Otherwise a namespace is an error.

@@ -98,6 +98,9 @@ class ParamAccess:
     async def resource(self, kind: Object) -> tuple[GroupVersion, str]:
         """Return the group-version and the resource of a paramKind.
 
+        Args:
+            kind: the paramKind: an object with apiVersion and kind.
+
         Returns:
             "*" for the resource if no server serves the kind; "*" for all three if apiVersion is invalid.
         """

@@ -188,6 +188,10 @@ class ClusterIPs:
 
         An invalid address, or one that is not allocated, is ignored. An address of an IP family that the cluster no
         longer has is ignored too, as upstream: the controller that repairs cluster IPs deletes its IPAddress.
+
+        Raises:
+            StatusError: the deletion was rejected with a code other than 404.
+            Unavailable: the server cannot be reached.
         """
         parsed = parse_sloppy(address)
         if parsed is None or family_of(address) not in self.families:

@@ -123,7 +123,10 @@ class NodePorts:
     async def correct(self, add: set[int], remove: set[int]) -> None:
         """Allocate the ports in `add` and release those in `remove`, in one write.
 
-        Ports out of the range are ignored.
+        Ports out of the range are ignored, and so are ports that are already allocated or free.
+
+        Raises:
+            Unavailable: the store does not answer.
         """
         add_mask, remove_mask = self._mask(add), self._mask(remove)
         await self._change(lambda taken: (taken | add_mask) & ~remove_mask)

@@ -120,6 +120,9 @@ class AddressRepair:
 
         Args:
             key: the namespace and the name of the service.
+
+        Raises:
+            StatusError, Unavailable: a request failed; the work queue checks the service again.
         """
         service = self._services.get(*key)
         if service is None:
@@ -181,6 +184,9 @@ class AddressRepair:
 
         IPAddresses that other controllers manage are ignored. A new one is checked again later, because the request
         that creates it may be in progress.
+
+        Raises:
+            StatusError, Unavailable: a request failed; the work queue checks the IPAddress again.
         """
         stored = self._addresses.get("", address)
         if (

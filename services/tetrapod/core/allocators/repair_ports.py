@@ -47,7 +47,10 @@ class PortRepair:
         await every(self._period, self.name, self.repair)
 
     async def repair(self) -> None:
-        """Check all services once and correct the allocated ports."""
+        """Check all services once and correct the allocated ports (`_compare`).
+
+        An error is counted in a metric and raised.
+        """
         try:
             await self._compare()
         except Exception:
@@ -105,7 +108,13 @@ class PortRepair:
         return True
 
     async def _warn(self, service: Object, reason: str, note: str) -> None:
-        """Log a warning and record an event about the service."""
+        """Log a warning and record an event about the service.
+
+        Args:
+            service: the Service.
+            reason: the reason of the event.
+            note: the text of the event.
+        """
         log.warning("%s: %s/%s: %s", reason, service["metadata"]["namespace"], service["metadata"]["name"], note)
         await self._events.record_warning({"kind": "Service", "apiVersion": "v1", **service}, reason, _ACTION, note)
 

@@ -114,7 +114,12 @@ class Bootstrap:
         keep("start-kubernetes-service-cidr-controller", default_cidr.sync, _SERVICE_PERIOD)
 
     async def namespaces(self) -> None:
-        """Create missing system namespaces."""
+        """Create the system namespaces that are missing: default, kube-system, kube-public and kube-node-lease.
+
+        Raises:
+            StatusError: the server rejected a request.
+            Unavailable: the server cannot be reached.
+        """
         namespaces = [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES
         ]
@@ -141,7 +146,12 @@ class Bootstrap:
             await self._client.update(CONFIG_MAPS, "kube-system", {**stored, "data": data})
 
     async def priority_classes(self) -> None:
-        """Create missing system PriorityClasses."""
+        """Create the system PriorityClasses that are missing: system-cluster-critical and system-node-critical.
+
+        Raises:
+            StatusError: the server rejected a request.
+            Unavailable: the server cannot be reached.
+        """
         await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
 
     async def kubernetes_service(self) -> None:

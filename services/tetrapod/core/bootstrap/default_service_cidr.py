@@ -59,7 +59,12 @@ class DefaultServiceCIDR:
             await self._sync_status(stored, cidrs)
 
     async def _create(self) -> Object:
-        """Create the ServiceCIDR, or read the one that another replica has created in the meantime, and return it."""
+        """Create the ServiceCIDR, or read the one that another replica has created in the meantime, and return it.
+
+        Raises:
+            StatusError: the server rejected a request.
+            Unavailable: the server cannot be reached.
+        """
         try:
             body = {**_TYPE, "metadata": {"name": DEFAULT}, "spec": {"cidrs": self._networks}}
             return await self._client.create(SERVICE_CIDRS, "", body)
@@ -69,7 +74,11 @@ class DefaultServiceCIDR:
             return await self._client.get(SERVICE_CIDRS, "", DEFAULT)
 
     async def _upgrade(self, stored: Object) -> None:
-        """Add the secondary network to the ServiceCIDR."""
+        """Add the secondary network to the stored ServiceCIDR. If the server rejects the update, report it by an event.
+
+        Raises:
+            Unavailable: the server cannot be reached.
+        """
         try:
             await self._client.update(SERVICE_CIDRS, "", {**stored, "spec": {"cidrs": self._networks}})
         except StatusError as error:
@@ -122,7 +131,13 @@ class DefaultServiceCIDR:
             await self._warn(stored, _ERROR, "The default ServiceCIDR Status can not be set to Ready=True")
 
     async def _warn_once(self, stored: Object, reason: str, note: str) -> None:
-        """Report a state of the ServiceCIDR by an event, unless this process has reported it before."""
+        """Report a state of the ServiceCIDR by an event, unless this process has reported it before.
+
+        Args:
+            stored: the default ServiceCIDR.
+            reason: the reason of the event, by which reports are compared.
+            note: the text of the event.
+        """
         if reason not in self._reported:
             self._reported.add(reason)
             await self._warn(stored, reason, note)

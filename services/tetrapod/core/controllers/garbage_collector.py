@@ -313,7 +313,11 @@ class GarbageCollector:
             await self._drop_finalizer(node, _FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:
-        """Drop the owner references to this object from all dependents, then its finalizer `orphan`."""
+        """Remove the owner references to this object from all its dependents in the graph, then its finalizer `orphan`.
+
+        A dependent that is gone is skipped. After an error (see `_live`) the finalizer stays, and the queue repeats all
+        of this.
+        """
         for uid in list(self._dependents.get(node.uid, ())):
             dependent = self._nodes.get(uid)
             if dependent is None:
@@ -349,7 +353,12 @@ class GarbageCollector:
         await self._quietly(self._client.patch(node.gvr, node.namespace, node.name, patch))
 
     async def _live(self, node: Node) -> Object | None:
-        """Read the object from the API; return None if it is gone or has been recreated with another uid."""
+        """Read the object from the API; return None if it is gone or has been recreated with another uid.
+
+        Raises:
+            StatusError: the server returned an error other than 404.
+            Unavailable: the server cannot be reached.
+        """
         try:
             live = await self._client.get(node.gvr, node.namespace, node.name)
         except StatusError as error:
@@ -384,7 +393,15 @@ class GarbageCollector:
         return owner if owner["metadata"]["uid"] == reference["uid"] else None
 
     async def _quietly(self, call: Any) -> None:
-        """Await a write and ignore its errors 404 and 409: a deletion or a concurrent change triggers another event."""
+        """Await a write and ignore its errors 404 and 409: a deletion or a concurrent change triggers another event.
+
+        Args:
+            call: the awaitable of the write.
+
+        Raises:
+            StatusError: the write was rejected with another code.
+            Unavailable: the server cannot be reached.
+        """
         try:
             await call
         except StatusError as error:

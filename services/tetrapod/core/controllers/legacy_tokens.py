@@ -110,7 +110,14 @@ class LegacyTokenCleaner:
         return not any(meta["name"] in set(_secret_names(pod.get("spec"))) for pod in pods.get("items") or ())
 
     async def _retire(self, secret: Object, moment: datetime) -> None:
-        """Label the Secret as invalid since today, or delete it if it has had the label for a year."""
+        """Label the Secret as invalid since today, or delete it if it has had the label for a year.
+
+        The errors 404 and 409 are ignored: the Secret is gone or has changed.
+
+        Args:
+            secret: an unused token Secret.
+            moment: the current time.
+        """
         meta = secret["metadata"]
         since = (meta.get("labels") or {}).get(_INVALID_SINCE, "")
         try:

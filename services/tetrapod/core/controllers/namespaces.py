@@ -104,14 +104,17 @@ class NamespaceController:
     ) -> None:
         """Delete all objects of a resource in the namespace, with background propagation.
 
-        Failures, remaining objects and their finalizers are recorded in `outcome`. A resource that is not served is
-        ignored.
+        Error responses, remaining objects and their finalizers are recorded in `outcome`. A resource that is not served
+        is ignored.
 
         Args:
             gvr: the resource.
             namespace: the name of the namespace.
             outcome: the result of this attempt to empty the namespace, which is modified.
             collection: whether the resource supports deletecollection; if not, each object is deleted.
+
+        Raises:
+            Unavailable: the server did not respond.
         """
         try:
             page = await self._client.list(gvr, namespace)

@@ -33,6 +33,10 @@ async def check(client: Client, policy: Object) -> list[Object]:
 
     Returns:
         A warning for each expression that does not compile for at least one type; [] if all compile.
+
+    Raises:
+        StatusError: the CustomResourceDefinitions cannot be listed.
+        Unavailable: the server cannot be reached.
     """
     spec = policy.get("spec") or {}
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []

@@ -111,7 +111,12 @@ class ClaimProtection:
     async def _used(self, namespace: str, name: str) -> bool:
         """Return whether a pod that is assigned to a node and has not finished uses the claim.
 
-        If no pod in the informer does, pods are listed live, because a pod can be newer than the informer's cache.
+        If no pod in the informer does, pods are listed live, because a pod can be newer than the informer's cache. An
+        error of that request is raised, so that the finalizer stays.
+
+        Args:
+            namespace: the namespace of the claim.
+            name: the name of the claim.
         """
         cached = [pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace]
         if any(_runs(pod) and name in claims_of(pod) for pod in cached):

@@ -190,13 +190,13 @@ class _Lookups:
         self._claims: list[Object] | None = None
 
     async def classes(self) -> list[Object]:
-        """Return all DeviceClasses, or [] if resource.k8s.io is not served."""
+        """Return all DeviceClasses, or [] if resource.k8s.io is not served. Other errors are raised."""
         if self._classes is None:
             self._classes = await self._items(_CLASSES)
         return self._classes
 
     async def claims(self, namespace: str) -> list[Object]:
-        """Return all ResourceClaims of the namespace, or [] if resource.k8s.io is not served.
+        """Return all ResourceClaims of the namespace, or [] if resource.k8s.io is not served. Other errors are raised.
 
         All calls must name the same namespace.
         """
@@ -205,7 +205,7 @@ class _Lookups:
         return self._claims
 
     async def pod(self, namespace: str, name: str) -> Object | None:
-        """Return the pod, or None if it does not exist."""
+        """Return the pod, or None if it does not exist (404). Other errors are raised."""
         try:
             return await self._client.get(_PODS, namespace, name)
         except StatusError as error:

@@ -81,7 +81,14 @@ class StorageVersionMigrator:
             )
 
     async def _begin(self, resource: GroupResource, migration: Object) -> None:
-        """Set the condition StorageMigrating of the CustomResourceDefinition, if any, then Running of the migration."""
+        """Set the condition StorageMigrating of the CustomResourceDefinition, if any, then Running of the migration.
+
+        Both become "True". After an error of a request, which is raised, both steps are repeated later.
+
+        Args:
+            resource: the resource to migrate.
+            migration: the StorageVersionMigration, which gets the condition in place too.
+        """
 
         def running(definition: Object) -> Object:
             message = f"Migration {migration['metadata']['name']} is running"
@@ -171,8 +178,14 @@ class StorageVersionMigrator:
     async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
         """Report the end of a migration that has succeeded or failed.
 
-        First the condition and storedVersions of the CustomResourceDefinition are updated, if there is one. Then the
-        migration's condition Running becomes False.
+        First the condition StorageMigrating of the CustomResourceDefinition, if there is one, becomes "False". After a
+        success, its storedVersions become the storage version alone, if the definition has not changed since the
+        migration began. Then the migration's condition Running becomes "False". An error of a request is raised, and
+        both steps are repeated later.
+
+        Args:
+            resource: the migrated resource.
+            migration: the StorageVersionMigration, which gets the condition in place too.
         """
         success = is_true(migration, "Succeeded")
 
@@ -213,7 +226,12 @@ class StorageVersionMigrator:
         condition's observedGeneration refers to it.
 
         Args:
+            resource: the resource.
             status_of: returns the status to apply for the definition that was read.
+
+        Raises:
+            StatusError: a request was rejected, or the last attempt had a conflict.
+            Unavailable: the server cannot be reached.
         """
         name = f"{resource.resource}.{resource.group}"
         for retries_left in reversed(range(_TRIES)):
@@ -241,7 +259,11 @@ class StorageVersionMigrator:
                     raise
 
     async def _find(self, resource: GroupResource) -> DiscoveredResource | None:
-        """Return the resource in the most preferred version of its group that serves it; None if none does."""
+        """Return the resource in the most preferred version of its group that serves it; None if none does.
+
+        Raises:
+            Unavailable: discovery did not respond.
+        """
         for discovered in (await self._discovery.resources()).resources:
             if (discovered.gvr.group, discovered.gvr.resource) == (resource.group, resource.resource):
                 return discovered

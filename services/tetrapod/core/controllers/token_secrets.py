@@ -94,7 +94,8 @@ class TokenSecretController:
     async def _account(self, namespace: str, name: str) -> Object | None:
         """Return the service account, or None if it does not exist or `name` is "".
 
-        An account that is missing in the informer's cache is read from the API, because it may be new.
+        An account that is missing in the informer's cache is read from the API, because it may be new. An error of that
+        request other than 404 is raised.
         """
         if not name:
             return None

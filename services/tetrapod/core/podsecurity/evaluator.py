@@ -64,10 +64,10 @@ def evaluate(standard: LevelVersion, metadata: Object, spec: Object) -> list[Vio
 
 
 def details(violations: Sequence[Violation]) -> str:
-    """Return the violations as one text, with reasons and details."""
+    """Return the violations as one text, separated by commas: `reason (detail), reason (detail)`."""
     return ", ".join(map(str, violations))
 
 
 def reasons(violations: Sequence[Violation]) -> str:
-    """Return the reasons of the violations as one text, without details."""
+    """Return the reasons of the violations as one text, separated by commas, without details."""
     return ", ".join(violation.reason for violation in violations)

@@ -76,7 +76,13 @@ def _definitions(placed: list[_Placed]) -> list[str]:
 
 
 def _clash(port: Object, other: Object) -> str:
-    """Return how two ports conflict: "duplicate", "dangerously ambiguous" or "overlapping"."""
+    """Return how two overlapping ports of a pod conflict.
+
+    Returns:
+        "duplicate" if their host ports and host IPs are equal; otherwise "dangerously ambiguous" if both have a host
+            port,
+        and "overlapping" if only one has.
+    """
     if _address(port) == _address(other):
         return "duplicate"
     return "dangerously ambiguous" if port.get("hostPort") and other.get("hostPort") else "overlapping"

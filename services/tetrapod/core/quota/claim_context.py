@@ -1,6 +1,10 @@
 """Lookup of the objects that determine the usage of a ResourceClaim.
 
-These are device classes, the claim's pod, and other claims of the pod.
+These are device classes, the claim's pod, and other claims of the pod. Errors of the lookups leave the functions here.
+
+Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
+
+Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
 
 Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
 """
@@ -35,9 +39,10 @@ class ClaimLookups(Protocol):
 
 
 async def claim_context(claim: Object, lookups: ClaimLookups) -> ClaimContext:
-    """Return the objects that determine the claim's usage, after reading them.
+    """Read the objects that determine the usage of a ResourceClaim, and return what the computation needs of them.
 
     Args:
+        claim: the ResourceClaim.
         lookups: reads DeviceClasses, pods and claims.
     """
     return ClaimContext(Extended.of(await lookups.classes()), await _charged(claim, lookups))

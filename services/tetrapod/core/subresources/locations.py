@@ -161,7 +161,7 @@ def check_proxyable(address: str) -> None:
 
 
 async def check_host(host: str) -> None:
-    """Resolve a host name and check all its addresses.
+    """Resolve a host name and check all its addresses by `check_proxyable`.
 
     Raises:
         StatusError: 400, the name does not resolve, or an address is not allowed.
