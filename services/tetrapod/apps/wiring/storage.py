@@ -86,6 +86,8 @@ def _etcd(flags: EtcdFlags, servers: Sequence[str], egress: EgressSelector) -> E
 def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
     """Return a function that returns whether reads of a resource are answered by its watch cache.
 
+    They are, unless --watch-cache is off or --watch-cache-sizes gives the resource the size 0.
+
     Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes
 
     Raises:

@@ -219,6 +219,9 @@ class TokenRequestRest(Rest):
 def validate_token_request(spec: Object) -> list[FieldError]:
     """Validate the spec of a TokenRequest whose defaults are set.
 
+    expirationSeconds is from 10 minutes to 2^32 seconds. If the token is bound to a webhook configuration, there is
+    exactly one audience, and attestations are validated; otherwise attestations must be unset.
+
     Upstream: pkg/apis/authentication/validation/validation.go, ValidateTokenRequest.
     """
     errors: list[FieldError] = []

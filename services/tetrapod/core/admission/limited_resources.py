@@ -88,7 +88,9 @@ class LimitedResources:
 
 
 def read_limited(data: bytes) -> LimitedResources:
-    """Return the entries of a ResourceQuotaConfiguration file.
+    """Return the limitedResources of a ResourceQuotaConfiguration file.
+
+    They are the resources that may be used only if a quota limits them.
 
     Raises:
         ValueError: the file is invalid; with upstream's text.

@@ -38,7 +38,10 @@ def reserved_name(obj: Object) -> list[FieldError]:
 
 
 def rule(given: Object, path: str) -> list[FieldError]:
-    """Validate a rule of a webhook or policy: its operations, API groups, API versions, resources and scope.
+    """Validate a rule of a webhook or policy.
+
+    Operations, API groups, API versions and resources are not empty, and `*` is the only element of its list.
+    Operations and the scope, if it is set, are known.
 
     Args:
         given: the rule.
@@ -111,7 +114,10 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
 
 
 def match_resources(given: Object, path: str) -> list[FieldError]:
-    """Validate the MatchResources of a policy (matchConstraints) or binding: match policy, selectors and rules.
+    """Validate the MatchResources of a policy (matchConstraints) or binding.
+
+    The match policy and both selectors are required. Each rule follows `rule`, and its resource names are valid and
+    unique.
 
     Args:
         given: the MatchResources.

@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicies.
+"""The definition of MutatingAdmissionPolicies, with their validation and table columns.
 
 Upstream: pkg/registry/admissionregistration/mutatingadmissionpolicy and pkg/apis/admissionregistration/validation.
 """

@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicyBindings.
+"""The definition of MutatingAdmissionPolicyBindings, with their defaults and validation.
 
 Upstream: pkg/registry/admissionregistration/mutatingadmissionpolicybinding and
 pkg/apis/admissionregistration/validation.

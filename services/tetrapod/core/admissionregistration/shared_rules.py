@@ -157,7 +157,10 @@ def _variable(variable: Object, path: str, expressions: Expressions) -> list[Fie
 
 
 def validate_binding_spec(spec: Object) -> list[FieldError]:
-    """Validate the spec fields that both kinds of binding have: policyName, paramRef and matchResources."""
+    """Validate the spec fields that both kinds of binding have; all are optional.
+
+    policyName is a DNS subdomain, paramRef is valid by `_param_ref`, and matchResources by `match_resources`.
+    """
     name, match = spec.get("policyName") or "", spec.get("matchResources")
     errors = errors_from(is_dns1123_subdomain, name, "spec.policyName") if name else []
     if (reference := spec.get("paramRef")) is not None:
@@ -193,7 +196,7 @@ def param_kind_text(obj: Object) -> str:
 
 
 def _go_selector(selector: Object) -> str:
-    """Format a LabelSelector as Go's String method does."""
+    """Format a LabelSelector as the String method of its Go type does: `&LabelSelector{MatchLabels:…,}`."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{e.get('key', '')},Operator:{e.get('operator', '')},"

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies.
+"""The definition of ValidatingAdmissionPolicies, with their validation and table columns.
 
 Upstream: pkg/registry/admissionregistration/validatingadmissionpolicy and pkg/apis/admissionregistration/validation.
 """
@@ -142,7 +142,11 @@ def _annotation(annotation: Object, name: str, path: str, expressions: Expressio
 
 
 def validate_status(new: Object, _: Object) -> list[FieldError]:
-    """Validate the status of a ValidatingAdmissionPolicy: its type checking warnings and its conditions."""
+    """Validate the status of a ValidatingAdmissionPolicy.
+
+    Each type checking warning has a text and a valid fieldRef; conditions follow the rules of all kinds. The stored
+    object is not used.
+    """
     status = new.get("status") or {}
     errors: list[FieldError] = []
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicyBindings.
+"""The definition of ValidatingAdmissionPolicyBindings, with their validation.
 
 Upstream: pkg/registry/admissionregistration/validatingadmissionpolicybinding and
 pkg/apis/admissionregistration/validation.

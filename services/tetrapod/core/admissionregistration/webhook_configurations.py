@@ -1,4 +1,6 @@
-"""MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
+"""The definitions of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
+
+Their strategy, store, defaults, validation, warnings and table columns are the same.
 
 Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfiguration and
 pkg/apis/admissionregistration/validation.

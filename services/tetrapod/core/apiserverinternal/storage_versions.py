@@ -108,7 +108,10 @@ def _common(status: Object, reports: list[Object]) -> list[FieldError]:
 
 
 def _conditions(conditions: list[Object]) -> list[FieldError]:
-    """Validate conditions. As upstream, the paths of the errors lack the name of the list."""
+    """Validate conditions: types are unique, type and status are qualified names, and no field is empty.
+
+    As upstream, the paths of the errors lack the name of the list.
+    """
     errors: list[FieldError] = []
     seen: dict[str, int] = {}
     for i, condition in enumerate(conditions):

@@ -1,4 +1,4 @@
-"""DaemonSets.
+"""The definition of DaemonSets, with their strategy, defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/apps/daemonset/strategy.go and pkg/apis/apps/validation.
 """
@@ -110,7 +110,11 @@ def normalize_template_generation(obj: Object) -> None:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a DaemonSet in place: those of its pod template, updateStrategy and revisionHistoryLimit."""
+    """Set the defaults of a DaemonSet in place.
+
+    They are those of its pod template, updateStrategy RollingUpdate with maxUnavailable 1 and maxSurge 0, and
+    revisionHistoryLimit 10.
+    """
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     strategy = spec.setdefault("updateStrategy", {})
@@ -143,7 +147,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated DaemonSet, whose selector is immutable."""
+    """Validate an updated DaemonSet by the rules for a new one (`validate`); its selector is immutable."""
     return validate_selector_update(new, old) + validate(new)
 
 

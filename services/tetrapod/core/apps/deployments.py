@@ -1,4 +1,4 @@
-"""Deployments.
+"""The definition of Deployments, with their strategy, defaults, validation and table columns.
 
 Upstream: pkg/registry/apps/deployment/strategy.go and pkg/apis/apps/validation.
 """
@@ -99,7 +99,8 @@ def normalize_rollback(obj: Object) -> None:
 def set_defaults(obj: Object) -> None:
     """Set the defaults of a Deployment in place.
 
-    They are those of its pod template, replicas, strategy, revisionHistoryLimit and progressDeadlineSeconds.
+    They are those of its pod template, 1 replica, strategy RollingUpdate with maxUnavailable and maxSurge 25%,
+    revisionHistoryLimit 10 and progressDeadlineSeconds 600.
     """
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))

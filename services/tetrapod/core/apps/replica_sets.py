@@ -1,4 +1,4 @@
-"""ReplicaSets.
+"""The definition of ReplicaSets, with their defaults, validation and table columns.
 
 Upstream: pkg/registry/apps/replicaset/strategy.go and pkg/apis/apps/validation.
 """

@@ -1,4 +1,4 @@
-"""StatefulSets.
+"""The definition of StatefulSets, with their defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/apps/statefulset/strategy.go and pkg/apis/apps/validation.
 """

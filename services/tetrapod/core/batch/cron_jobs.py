@@ -1,4 +1,4 @@
-"""CronJobs.
+"""The definition of CronJobs, with their strategy, defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/batch/cronjob/strategy.go and pkg/apis/batch/validation.
 """

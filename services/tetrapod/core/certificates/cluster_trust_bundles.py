@@ -1,4 +1,4 @@
-"""ClusterTrustBundles.
+"""The definition of ClusterTrustBundles, with their validation and table columns.
 
 Upstream: pkg/registry/certificates/clustertrustbundle/strategy.go and pkg/apis/certificates/validation.
 """

@@ -38,7 +38,7 @@ _UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
 
 
 def signature_error(request: CertificateSigningRequest) -> str:
-    """Return Go's error text for an invalid or unsupported signature of a certificate request, or ""."""
+    """Return Go's error text for a certificate request whose signature is invalid or unsupported; "" if it is valid."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
@@ -75,7 +75,10 @@ def signature_error(request: CertificateSigningRequest) -> str:
 
 
 def _pss_hash(request: CertificateSigningRequest) -> str:
-    """Return the hash of an RSA-PSS signature, or "" if Go does not support its parameters."""
+    """Return the name of the hash of an RSA-PSS signature, such as "sha256".
+
+    The result is "" if Go does not support the parameters: mask and salt must fit the hash.
+    """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import padding
 

@@ -1,4 +1,4 @@
-"""Leases.
+"""The definition of Leases, with their strategy, validation and table columns.
 
 Upstream: pkg/registry/coordination/lease/strategy.go and pkg/apis/coordination/validation.
 """

@@ -1,4 +1,4 @@
-"""EndpointSlices.
+"""The definition of EndpointSlices, with their strategy, defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/discovery/endpointslice/strategy.go and pkg/apis/discovery/validation.
 """

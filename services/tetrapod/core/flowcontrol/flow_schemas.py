@@ -1,4 +1,4 @@
-"""FlowSchemas.
+"""The definition of FlowSchemas, with their defaults, validation and table columns.
 
 Upstream: pkg/registry/flowcontrol/flowschema/strategy.go and pkg/apis/flowcontrol/validation.
 """

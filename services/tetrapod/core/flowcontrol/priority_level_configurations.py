@@ -1,4 +1,4 @@
-"""PriorityLevelConfigurations.
+"""The definition of PriorityLevelConfigurations, with their defaults, validation and table columns.
 
 Upstream: pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go and pkg/apis/flowcontrol/validation.
 """

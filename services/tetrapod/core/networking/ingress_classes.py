@@ -1,4 +1,4 @@
-"""IngressClasses.
+"""The definition of IngressClasses, with their defaults, validation and table columns.
 
 Upstream: pkg/registry/networking/ingressclass/strategy.go and pkg/apis/networking/validation.
 """

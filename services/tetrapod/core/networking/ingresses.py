@@ -1,4 +1,4 @@
-"""Ingresses.
+"""The definition of Ingresses, with their validation, warnings and table columns.
 
 Upstream: pkg/registry/networking/ingress/strategy.go and pkg/apis/networking/validation.
 """
@@ -173,7 +173,9 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
 
 
 def object_reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
-    """Validate apiGroup, kind and name of a reference to an object of any kind.
+    """Validate a reference to an object of any kind.
+
+    apiGroup, if it is set, is a DNS subdomain; kind and name can be path segments.
 
     Args:
         path: the field path of the reference, for the errors.

@@ -1,4 +1,4 @@
-"""IPAddresses.
+"""The definition of IPAddresses, with their validation and table columns.
 
 Upstream: pkg/registry/networking/ipaddress/strategy.go and pkg/apis/networking/validation.
 """
@@ -38,7 +38,10 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the parentRef of a new or updated IPAddress. `validate_name` checks the name."""
+    """Validate a new or updated IPAddress: parentRef has resource and name, and all its parts are valid names.
+
+    `validate_name` checks the name of the IPAddress.
+    """
     parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
     if parent is None:
         return [field.required(path)]

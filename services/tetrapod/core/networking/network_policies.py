@@ -1,4 +1,4 @@
-"""NetworkPolicies.
+"""The definition of NetworkPolicies, with their strategy, defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/networking/networkpolicy/strategy.go and pkg/apis/networking/validation.
 """
@@ -51,7 +51,10 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a NetworkPolicy, which is modified: protocols of ports, and policyTypes."""
+    """Set the defaults of a NetworkPolicy in place.
+
+    The protocol of ports is TCP. policyTypes is Ingress, and also Egress if there are egress rules.
+    """
     spec = obj.setdefault("spec", {})
     for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
         for port in rule.get("ports") or ():
@@ -62,7 +65,10 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new NetworkPolicy: selectors, ports, CIDRs and policyTypes."""
+    """Validate a new NetworkPolicy: selectors, ports and CIDRs are valid.
+
+    There are at most two policyTypes, which are Ingress or Egress.
+    """
     return _spec(obj.get("spec") or {}, [])
 
 

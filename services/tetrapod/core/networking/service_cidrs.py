@@ -1,4 +1,4 @@
-"""ServiceCIDRs.
+"""The definition of ServiceCIDRs, with their validation and table columns.
 
 Upstream: pkg/registry/networking/servicecidr/strategy.go and pkg/apis/networking/validation.
 """

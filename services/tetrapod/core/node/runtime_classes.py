@@ -1,4 +1,4 @@
-"""RuntimeClasses.
+"""The definition of RuntimeClasses, with their validation, warnings and table columns.
 
 Upstream: pkg/registry/node/runtimeclass/strategy.go and pkg/apis/node/validation.
 """
@@ -46,13 +46,17 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new RuntimeClass: handler, overhead and scheduling."""
+    """Validate a new RuntimeClass: handler is a DNS label and required; `_written` has the other rules."""
     handler = obj.get("handler") or ""
     return _written(obj) + (errors_from(is_short_name, handler, "handler") if handler else [field.required("handler")])
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """Validate overhead and scheduling, for which upstream has hand-written rules. The callers check the handler."""
+    """Validate overhead and scheduling, for which upstream has hand-written rules.
+
+    Overhead has the quantities of container resources. The node selector consists of labels, and tolerations are valid
+    and unique.
+    """
     overhead, scheduling = obj.get("overhead"), obj.get("scheduling")
     errors: list[FieldError] = []
     if overhead is not None:
@@ -64,9 +68,9 @@ def _written(obj: Object) -> list[FieldError]:
 
 
 def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate tolerations.
+    """Validate tolerations by the rules for pods (`tolerations`).
 
-    They must be unique by key, operator, value and effect; tolerationSeconds is not compared.
+    They must also be unique by key, operator, value and effect; tolerationSeconds is not compared.
 
     Args:
         path: the field path of the list, for the errors.

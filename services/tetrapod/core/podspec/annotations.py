@@ -29,7 +29,10 @@ _MATCH: Final = "type in annotation and field must match"
 
 
 def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    """Validate the annotations of a pod or pod template: mirror pod, tolerations, deletion cost, seccomp, AppArmor.
+    """Validate the annotations that Kubernetes defines for pods and pod templates.
+
+    A mirror pod has a nodeName, tolerations are valid, and the deletion cost is an int32. Seccomp and AppArmor profiles
+    are known, and AppArmor annotations name containers of the pod.
 
     Args:
         meta: its metadata.

@@ -4,15 +4,6 @@ All have rules in common: name, image, ports, environment, mounts, devices, pull
 
 Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
 validateEphemeralContainers.
-
-Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
-validateEphemeralContainers.
-
-Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
-validateEphemeralContainers.
-
-Upstream: pkg/apis/core/validation/validation.go, validateContainers, validateInitContainers and
-validateEphemeralContainers.
 """
 
 from __future__ import annotations
@@ -283,7 +274,9 @@ def _resize_policy(policies: list[Object], restart_policy: str, path: str) -> li
 
 
 def _restart_rules(container: Object, path: str) -> list[FieldError]:
-    """Validate a container's restartPolicy, which is required here, and its restartPolicyRules for exit codes.
+    """Validate a container's restartPolicy, which is required here, and its restartPolicyRules.
+
+    There are at most 20 rules, each with a known action and with exitCodes: a known operator and at most 255 values.
 
     Args:
         path: the field path of the container, for the errors.

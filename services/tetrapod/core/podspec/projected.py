@@ -30,7 +30,9 @@ _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521"
 
 
 def projected(source: Object, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> list[FieldError]:
-    """Validate a projected volume source, and that no two parts of it create the same file.
+    """Validate a projected volume source: each part is valid, and no two parts create the same file.
+
+    An entry of `sources` has at most one kind of source.
 
     Args:
         path: the field path of the volume source, for the errors.

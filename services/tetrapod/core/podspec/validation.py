@@ -36,7 +36,9 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[FieldError]:
-    """Validate a pod spec: volumes, containers, resources, scheduling, security, DNS, and all other fields.
+    """Validate a pod spec by all rules that need no other object and no stored version of the pod.
+
+    They cover volumes, containers, resources, scheduling, security, DNS and the other fields.
 
     Args:
         path: the field path of the spec, for errors.

@@ -118,7 +118,10 @@ def _downward(source: Object, path: str) -> list[FieldError]:
 
 
 def downward_file(item: Object, path: str) -> list[FieldError]:
-    """Validate an item of a downwardAPI volume, with exactly one of fieldRef and resourceFieldRef.
+    """Validate an item of a downwardAPI volume.
+
+    Its path is relative and does not start with `..`, and it has exactly one of fieldRef and resourceFieldRef, and a
+    valid mode.
 
     Args:
         path: the field path of the source, where upstream reports the errors.

@@ -128,7 +128,9 @@ def validate_collision_count(new: Object, old: Object) -> list[FieldError]:
 
 
 def pod_template_spec(template: Object, path: str) -> list[FieldError]:
-    """Validate the pod template of any kind: metadata, annotations and pod spec.
+    """Validate the pod template of any kind.
+
+    Labels, annotations and the pod spec are valid, and ephemeralContainers is unset.
 
     Args:
         path: the field path of the template.

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets.
+"""The definition of PodDisruptionBudgets, with their validation and table columns.
 
 Upstream: pkg/registry/policy/poddisruptionbudget/strategy.go and pkg/apis/policy/validation.
 """

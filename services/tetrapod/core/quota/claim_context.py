@@ -3,10 +3,6 @@
 These are device classes, the claim's pod, and other claims of the pod. Errors of the lookups leave the functions here.
 
 Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
-
-Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
-
-Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
 """
 
 from __future__ import annotations

@@ -13,7 +13,11 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def may_decrease_usage(resource: GroupResource, old: Object, new: Object) -> bool:
-    """Return whether the update may decrease the object's usage."""
+    """Return whether an update of an object may decrease its usage, so that quotas must be recalculated.
+
+    That is so for a pod whose scope or resources change or that is no longer counted, for a Service whose counted type
+    changes, and for every update of a PersistentVolumeClaim. Other resources give False.
+    """
     match resource:
         case ("", "pods"):
             scope_changed = is_terminating(old) != is_terminating(new)

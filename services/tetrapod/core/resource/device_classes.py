@@ -1,4 +1,4 @@
-"""DeviceClasses.
+"""The definition of DeviceClasses, with their strategy, validation and table columns.
 
 Upstream: pkg/registry/resource/deviceclass/strategy.go and pkg/apis/resource/validation.
 """

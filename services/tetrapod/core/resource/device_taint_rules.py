@@ -1,4 +1,4 @@
-"""DeviceTaintRules.
+"""The definition of DeviceTaintRules, with their strategy, defaults, validation and table columns.
 
 Upstream: pkg/registry/resource/devicetaintrule/strategy.go and pkg/apis/resource/validation.
 """
@@ -66,7 +66,7 @@ class DeviceTaintRuleStrategy(KindStrategy):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a DeviceTaintRule, which is modified: the time when the taint was added."""
+    """Set the default of spec.taint.timeAdded, the current time, in a DeviceTaintRule, which is modified."""
     if (taint := (obj.get("spec") or {}).get("taint")) is not None:
         set_taint_defaults(taint)
 

@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates.
+"""The definition of ResourceClaimTemplates, with their defaults, validation and table columns.
 
 Upstream: pkg/registry/resource/resourceclaimtemplate/strategy.go and pkg/apis/resource/validation.
 """
@@ -56,7 +56,10 @@ def set_v1beta1_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the metadata for claims, and the device requests, of a new ResourceClaimTemplate."""
+    """Validate a new ResourceClaimTemplate.
+
+    Metadata for claims has only labels and annotations. Device requests follow `validate_devices` of claims.
+    """
     return _template(obj).all()
 
 

@@ -68,14 +68,17 @@ class PoolStatusStrategy(KindStrategy):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the default limit of the number of pools, in place."""
+    """Set the default of spec.limit, the most pools in the status, to 100, in place."""
     spec = obj.setdefault("spec", {})
     if spec.get("limit") is None:
         spec["limit"] = _DEFAULT_LIMIT
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourcePoolStatusRequest: the names of the driver and the pool, and a limit in range."""
+    """Validate a new ResourcePoolStatusRequest.
+
+    driver is a valid driver name and poolName, if it is set, a valid pool name. limit is from 1 to 1000.
+    """
     spec = obj.get("spec") or {}
     errors = _driver(spec.get("driver") or "", "spec.driver")
     if (pool := spec.get("poolName")) is not None:
@@ -93,7 +96,10 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status, which is immutable once it is set."""
+    """Validate the status, which is immutable once it is set.
+
+    It has a poolCount, at most 1000 pools (`_pool`), and at most 10 valid conditions.
+    """
     status, old_status = new.get("status"), old.get("status")
     if old_status is not None:
         if same(status, old_status):

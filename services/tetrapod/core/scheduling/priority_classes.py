@@ -1,4 +1,4 @@
-"""PriorityClasses.
+"""The definition of PriorityClasses, with their store, defaults, validation and table columns.
 
 Upstream: pkg/registry/scheduling/priorityclass and pkg/apis/scheduling/validation.
 """
@@ -89,7 +89,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PriorityClass: its value, reserved names, and preemptionPolicy."""
+    """Validate a new PriorityClass.
+
+    A name with the prefix `system-` is that of a system class with its value. Other values are at most 1000000000.
+    preemptionPolicy, if it is set, is known.
+    """
     name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
     errors: list[FieldError] = []
     if name.startswith(_SYSTEM):

@@ -1,4 +1,4 @@
-"""CSIDrivers.
+"""The definition of CSIDrivers, with their strategy, defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/storage/csidriver/strategy.go and pkg/apis/storage/validation.
 """

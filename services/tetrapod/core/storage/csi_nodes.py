@@ -1,4 +1,4 @@
-"""CSINodes.
+"""The definition of CSINodes, with their strategy, validation and table columns.
 
 Upstream: pkg/registry/storage/csinode/strategy.go and pkg/apis/storage/validation.
 """

@@ -1,4 +1,4 @@
-"""CSIStorageCapacities.
+"""The definition of CSIStorageCapacities, with their validation and warnings.
 
 Upstream: pkg/registry/storage/csistoragecapacity/strategy.go and pkg/apis/storage/validation.
 """

@@ -1,4 +1,4 @@
-"""StorageClasses.
+"""The definition of StorageClasses, with their defaults, validation, warnings and table columns.
 
 Upstream: pkg/registry/storage/storageclass/strategy.go and pkg/apis/storage/validation.
 """
@@ -39,7 +39,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of reclaimPolicy and volumeBindingMode of a StorageClass, which is modified."""
+    """Set the defaults of reclaimPolicy (Delete) and volumeBindingMode (Immediate) of a StorageClass in place."""
     if obj.get("reclaimPolicy") is None:
         obj["reclaimPolicy"] = "Delete"
     if obj.get("volumeBindingMode") is None:

@@ -1,4 +1,4 @@
-"""VolumeAttachments.
+"""The definition of VolumeAttachments, with their validation and table columns.
 
 Upstream: pkg/registry/storage/volumeattachment/strategy.go and pkg/apis/storage/validation.
 """

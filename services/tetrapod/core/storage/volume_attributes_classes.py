@@ -1,4 +1,4 @@
-"""VolumeAttributesClasses.
+"""The definition of VolumeAttributesClasses, with their validation and table columns.
 
 Upstream: pkg/registry/storage/volumeattributesclass/strategy.go and pkg/apis/storage/validation.
 """

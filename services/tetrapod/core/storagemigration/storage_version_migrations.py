@@ -1,4 +1,4 @@
-"""StorageVersionMigrations.
+"""The definition of StorageVersionMigrations, with their validation and table columns.
 
 Upstream: pkg/registry/storagemigration/strategy.go and pkg/apis/storagemigration/validation.
 """

@@ -1,4 +1,4 @@
-"""ConfigMap.
+"""The definition of ConfigMaps, with their validation and table columns.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate;
 pkg/registry/core/configmap/strategy.go.
@@ -34,7 +34,10 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a ConfigMap: its keys and the total size of its values (at most 1 MiB)."""
+    """Validate a ConfigMap.
+
+    Keys are valid and not in both data and binaryData. The values have at most 1 MiB in total.
+    """
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     errors: list[FieldError] = []
     size = 0

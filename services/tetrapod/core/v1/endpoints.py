@@ -1,4 +1,4 @@
-"""Endpoints.
+"""The definition of Endpoints, with their defaults, validation, warnings and table columns.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints; pkg/registry/core/endpoint/strategy.go;
 pkg/printers/internalversion/printers.go, printEndpoints.

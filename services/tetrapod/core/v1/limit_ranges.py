@@ -1,4 +1,4 @@
-"""LimitRange.
+"""The definition of LimitRanges, with their strategy, defaults and validation.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateLimitRange; pkg/registry/core/limitrange/strategy.go;
 pkg/apis/core/v1/defaults.go.

@@ -1,4 +1,4 @@
-"""PodTemplate.
+"""The definition of PodTemplates, with their validation, warnings and table columns.
 
 Upstream: pkg/registry/core/podtemplate/strategy.go; pkg/printers/internalversion/printers.go, printPodTemplate.
 """
@@ -33,7 +33,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the pod template of a PodTemplate."""
+    """Validate the pod template of a PodTemplate by the rules of `pod_template_spec`."""
     return pod_template_spec(obj.get("template") or {}, "template")
 
 

@@ -1,4 +1,4 @@
-"""ReplicationController and its status.
+"""The definition of ReplicationControllers and their status, with defaults, validation, warnings and table columns.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec;
 pkg/registry/core/replicationcontroller/strategy.go; pkg/printers/internalversion/printers.go,

@@ -1,4 +1,4 @@
-"""ResourceQuota and its status.
+"""The definition of ResourceQuotas and their status, with defaults, validation, warnings and table columns.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuota; pkg/registry/core/resourcequota/strategy.go;
 pkg/printers/internalversion/printers.go, printResourceQuota.
@@ -65,7 +65,11 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceQuota: names and amounts of resources in spec and status, and scopes that fit them."""
+    """Validate a new ResourceQuota.
+
+    Names and amounts of resources in spec and status are valid. Scopes are known, apply to the limited resources, and
+    do not contradict each other.
+    """
     return _spec(obj.get("spec") or {}) + validate_status(obj, {})
 
 

@@ -137,8 +137,8 @@ def _leave_loop(ctx: Context, obj: Object) -> None:
 def set_defaults(obj: Object) -> None:
     """Set the defaults of a definition in place.
 
-    They are the singular and list kind, the conversion strategy, the port of the conversion webhook, and
-    status.storedVersions.
+    singular is the kind in lower case, and listKind is the kind with the suffix `List`. The conversion strategy is
+    None, and the port of a conversion webhook's Service 443. status.storedVersions is the storage version.
 
     Upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go.
     """

@@ -104,7 +104,7 @@ def _exit_codes(codes: Object, path: str, names: set[Any]) -> list[FieldError]:
 
 
 def success_policy(spec: Object, path: str) -> list[FieldError]:
-    """Validate successPolicy of a Job spec.
+    """Validate successPolicy of a Job spec: it has 1 to 20 rules, each with succeededCount or succeededIndexes.
 
     Args:
         spec: the Job spec. A rule's succeededCount must not exceed its completions, and succeededIndexes must be lower.

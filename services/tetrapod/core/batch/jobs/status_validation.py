@@ -55,7 +55,12 @@ class _Changes:
 
 
 def validate(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a Job: counters, conditions, times, indexes and transitions."""
+    """Validate an updated status of a Job.
+
+    Counters are not negative, and failed and succeeded do not decrease (succeeded may in an elastic indexed Job).
+    Conditions, times and indexes agree with each other and with the spec. Terminal conditions stay. As upstream, most
+    rules are checked only if a related field changes.
+    """
     spec, status, old_status = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
     changes = _Changes(status, old_status)
     errors = [error for name in _COUNTERS for error in not_negative(status.get(name), f"status.{name}")]

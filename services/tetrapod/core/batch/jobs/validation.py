@@ -41,7 +41,11 @@ _FINISHING: Final = ("OnFailure", "Never")
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Job: its spec, its generated selector, and the host names of an indexed Job's pods."""
+    """Validate a new Job.
+
+    The spec is valid by `_spec`. Unless manualSelector is set, the template has the generated labels, and the selector
+    matches them. Host names of an indexed Job's pods are DNS labels.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _generated_selector(obj) + _spec(spec)
     completions = spec.get("completions") or 0

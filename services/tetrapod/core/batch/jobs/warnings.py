@@ -25,7 +25,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def job_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Return warnings about a Job spec: very many completions, and those about the pod template.
+    """Return warnings about a Job spec: those about its pod template, and one about very many pods.
+
+    The latter is for an indexed Job with more than 100000 completions and a parallelism of more than 10000.
 
     Args:
         path: the field path of the spec, which may be in the job template of a CronJob.

@@ -35,7 +35,11 @@ _RSA_SIZES: Final = (3072, 4096)
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PodCertificateRequest: signer, pod, service account, node, lifetime, and proof of possession."""
+    """Validate a new PodCertificateRequest.
+
+    The signer name is valid, and so are name and UID of pod, service account and node. maxExpirationSeconds is at least
+    an hour and at most 91 days, or one day for signers of Kubernetes. `_possession` checks the proof.
+    """
     spec = obj.get("spec") or {}
     signer = spec.get("signerName") or ""
     errors = signer_name(signer, "spec.signerName")
@@ -81,7 +85,10 @@ def _bytes(value: str | None) -> bytes:
 
 
 def _stub(content: bytes) -> list[FieldError]:
-    """Validate a DER-encoded PKCS#10 request, of which only the public key and the signature are used."""
+    """Validate stubPKCS10Request: a PKCS#10 request in DER of at most 10 KiB.
+
+    Its key has a supported type, and its signature is valid. Its other content is not checked.
+    """
     from cryptography import x509  # imported late: only clusters that sign requests need it
     from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -123,7 +130,7 @@ def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[Fiel
 
 
 def _proof(content: bytes, proof: bytes, uid: str, shown: str) -> list[FieldError]:
-    """Validate a public key whose holder signed the pod's uid, the older way to prove possession.
+    """Validate pkixPublicKey and proofOfPossession: a supported key that signed the pod's uid, each at most 10 KiB.
 
     Args:
         content: the DER-encoded public key.

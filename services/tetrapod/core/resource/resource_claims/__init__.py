@@ -1,1 +1,1 @@
-"""ResourceClaims."""
+"""ResourceClaims: definition, strategies, validation of spec and status, and table columns."""

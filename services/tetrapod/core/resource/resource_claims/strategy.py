@@ -127,7 +127,7 @@ class ClaimStatusStrategy(StatusStrategy):
         self._access = access
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Drop disabled fields, and the status of devices that the new allocation no longer contains."""
+        """Drop fields of disabled feature gates, and status.devices entries of devices that the update deallocates."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
         drop_disabled_result_fields(_results(new))

@@ -38,7 +38,7 @@ _ORDER: Final = {
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the device requests, constraints and configurations of a new ResourceClaim."""
+    """Validate a new ResourceClaim by the rules of `validate_devices`."""
     errors = ErrorLists()
     validate_devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
     return errors.all()

@@ -1,1 +1,1 @@
-"""ResourceSlices."""
+"""ResourceSlices: definition, validation and table columns."""

@@ -24,6 +24,8 @@ _NANO: Final = 10**9
 def capacity(given: Object, path: str, *, shared: bool) -> list[FieldError]:
     """Validate the request policy of one device capacity.
 
+    It has either validValues or validRange, none above the capacity's value, and a default that satisfies them.
+
     Args:
         given: an entry of the device's `capacity`: its value and requestPolicy.
         path: its field path, for the errors.

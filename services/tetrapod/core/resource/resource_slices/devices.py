@@ -151,7 +151,7 @@ def counters(given: Object, path: str, collected: ErrorLists) -> None:
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
-    """Validate the fields of a device that say which nodes can access it.
+    """Validate the fields of a device that say which nodes can access it: nodeName, nodeSelector and allNodes.
 
     Args:
         path: the field path of the device, for the errors.

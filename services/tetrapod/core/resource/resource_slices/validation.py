@@ -23,12 +23,16 @@ _MOST_COUNTER_SETS: Final = 8
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the spec of a new ResourceSlice: driver, pool, nodes, devices and shared counters."""
+    """Validate a new ResourceSlice.
+
+    driver and pool are valid, exactly one field selects nodes (`_selection`), and either devices or sharedCounters are
+    set. `check_devices` and `_counters` check these.
+    """
     return _validate(obj.get("spec") or {}, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ResourceSlice; driver, pool name and node name are immutable."""
+    """Validate an updated ResourceSlice as a new one; driver, pool name and node name are immutable."""
     return _validate(new.get("spec") or {}, old.get("spec") or {})
 
 
@@ -74,7 +78,10 @@ def _pool(pool: Object) -> list[FieldError]:
 
 
 def _selection(spec: Object) -> list[FieldError]:
-    """Validate that exactly one field of a slice's spec says which nodes can access its devices."""
+    """Validate that exactly one field of a slice's spec says which nodes can access its devices.
+
+    The fields are nodeName, nodeSelector with exactly one term, allNodes and perDeviceNodeSelection.
+    """
     errors: list[FieldError] = []
     chosen = []
     for name in _SELECTIONS:

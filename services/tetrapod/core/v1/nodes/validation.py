@@ -37,7 +37,11 @@ _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Node: annotations, taints, quantities of the status, declared features and podCIDRs."""
+    """Validate a new Node.
+
+    Taints are valid, also those in an annotation. Quantities in capacity and allocatable are not negative.
+    declaredFeatures is sorted without duplicates. podCIDRs has at most one CIDR for each IP family.
+    """
     spec = obj.get("spec") or {}
     errors = (
         _annotations(obj)
@@ -62,7 +66,9 @@ def _annotations(obj: Object) -> list[FieldError]:
 
 
 def taints(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate node taints, which must be unique by key and effect.
+    """Validate node taints.
+
+    Keys are label names, values are label values, and effects are known. Taints are unique by key and effect.
 
     Args:
         path: the field path of the list, for errors.

@@ -50,7 +50,7 @@ def warnings(claim: Object, old: Object | None) -> list[str]:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of the claim's spec and a missing phase to Pending, in place."""
+    """Set the defaults of the claim's spec (`default_claim_spec`) and a missing phase to Pending, in place."""
     default_claim_spec(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})
     if not status.get("phase"):

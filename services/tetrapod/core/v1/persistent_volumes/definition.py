@@ -46,7 +46,9 @@ def definition() -> ResourceDefinition:
 
 
 def warnings(volume: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated annotations, reclaim policy, node labels and volume types.
+    """Return warnings about deprecated fields of a PersistentVolume.
+
+    They are two annotations, the reclaim policy Recycle, node labels in the affinity, and volume types.
 
     Args:
         old: not used.

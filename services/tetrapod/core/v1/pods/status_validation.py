@@ -89,7 +89,9 @@ def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldEr
 
 
 def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:
-    """Reject container statuses that leave the terminated state although the container is not restarted.
+    """Reject container statuses that leave the state terminated, unless the container can be restarted.
+
+    It can by policy Always, by OnFailure with a non-zero exit code, as a sidecar, or if it has a policy of its own.
 
     Args:
         new: the container statuses of one kind.
@@ -142,7 +144,10 @@ def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
 
 
 def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[FieldError]:
-    """Validate extendedResourceClaimStatus: the claim for extended resources that DRA devices provide.
+    """Validate extendedResourceClaimStatus, which names the claim for extended resources that DRA devices provide.
+
+    resourceClaimName is valid. There is at least one request mapping, each is unique, and names a container, an
+    extended resource that the container requests, and a request.
 
     Args:
         claim: extendedResourceClaimStatus; None if it is not set.

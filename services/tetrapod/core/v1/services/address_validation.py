@@ -31,6 +31,9 @@ def is_headless(spec: Object) -> bool:
 def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
     """Validate clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service; type ExternalName has no errors.
 
+    clusterIP is the first of at most two clusterIPs, of different families. ipFamilies are known, unique, and those of
+    the addresses.
+
     Args:
         old_spec: the stored spec; {} on create. Addresses that it contains may keep a legacy format.
     """
