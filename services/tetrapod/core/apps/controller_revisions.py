@@ -73,7 +73,7 @@ class RevisionStore(FilteredStore):
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ControllerRevision, whose data must be a JSON object."""
+    """Validate a new ControllerRevision: data is a JSON object, and revision is not negative."""
     errors = not_negative(obj.get("revision"), "revision")
     data: Any = obj.get("data")
     if data is None:
@@ -84,7 +84,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ControllerRevision, whose data is immutable."""
+    """Validate an updated ControllerRevision: data is immutable, and revision is not negative."""
     data = new.get("data")
     errors = not_negative(new.get("revision"), "revision")
     return errors if data == old.get("data") else [*errors, field.invalid("data", data, "field is immutable")]

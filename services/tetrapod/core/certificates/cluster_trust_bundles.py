@@ -69,7 +69,11 @@ def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ClusterTrustBundle: its name, signer, and certificates, which must be CAs without duplicates."""
+    """Validate a new ClusterTrustBundle.
+
+    Its name begins with that of the signer, if there is one, and the signer name is valid. trustBundle has at least one
+    PEM certificate; all are CAs, and none occurs twice.
+    """
     return _metadata_and_signer(obj) + _anchors((obj.get("spec") or {}).get("trustBundle") or "")
 
 
@@ -80,7 +84,10 @@ def _metadata_and_signer(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated bundle, whose signer is immutable; an unchanged trust bundle is not parsed again."""
+    """Validate an updated bundle as a new one; its signer is immutable.
+
+    An unchanged trustBundle is not parsed again.
+    """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _metadata_and_signer(new)
     if spec.get("trustBundle") != old_spec.get("trustBundle"):

@@ -76,7 +76,7 @@ def _scope(parameters: Object, path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated IngressClass, whose controller is immutable."""
+    """Validate an updated IngressClass by the rules for a new one (`validate`); its controller is immutable."""
     controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
     return differences.immutable(controller, old_controller, "spec.controller") + validate(new)
 

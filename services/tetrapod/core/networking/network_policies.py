@@ -73,7 +73,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated NetworkPolicy. CIDRs in a legacy format are accepted if the stored policy has them."""
+    """Validate an updated NetworkPolicy as a new one, but accept CIDRs in a legacy format that the stored one has."""
     return _spec(new.get("spec") or {}, _networks(old.get("spec") or {}))
 
 

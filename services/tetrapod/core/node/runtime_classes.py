@@ -87,7 +87,7 @@ def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated RuntimeClass, whose handler is immutable."""
+    """Validate an updated RuntimeClass as a new one; its handler is immutable, and validated only if it changes."""
     errors, handler = _written(new), new.get("handler") or ""
     if handler == (old.get("handler") or ""):
         return errors

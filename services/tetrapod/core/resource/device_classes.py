@@ -53,22 +53,21 @@ def validate_name(name: str, prefix: bool) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the name and the spec of a new DeviceClass: selectors, configuration and extendedResourceName."""
+    """Validate a new DeviceClass by the rules of `_class`."""
     return _class(obj, {})
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate the name and the spec of an updated DeviceClass.
-
-    The rules are those of a new one, but unchanged selectors and configurations are not validated in full again.
-    """
+    """Validate an updated DeviceClass by the rules of `_class`."""
     return _class(new, old.get("spec") or {})
 
 
 def _class(obj: Object, existing: Object) -> list[FieldError]:
-    """Validate a new or updated DeviceClass: its name, selectors, configuration and extendedResourceName.
+    """Validate a new or updated DeviceClass.
 
-    Expressions of selectors, and the size of configurations, are not checked again if they equal the stored ones.
+    There are at most 32 selectors and 32 configurations, all valid. The name is a DNS subdomain, and
+    extendedResourceName is the name of an extended resource. Expressions and sizes of configurations that equal the
+    stored ones are not checked.
 
     Args:
         existing: the stored spec, or {} on create.

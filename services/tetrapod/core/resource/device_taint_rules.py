@@ -92,7 +92,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status conditions of a DeviceTaintRule. The stored object is not used."""
+    """Validate the status conditions of a DeviceTaintRule (`conditions`). The stored object is not used."""
     return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")
 
 

@@ -73,7 +73,7 @@ def _template(obj: Object) -> ErrorLists:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ResourceClaimTemplate, whose spec is immutable."""
+    """Validate an updated ResourceClaimTemplate as a new one; its spec is immutable."""
     spec = new.get("spec") or {}
     errors = _template(new)
     errors.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))

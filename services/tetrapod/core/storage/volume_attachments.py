@@ -86,7 +86,7 @@ def _source(source: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated VolumeAttachment, whose spec is immutable. The status is validated too."""
+    """Validate an updated VolumeAttachment as a new one, spec and status; its spec is immutable."""
     if same(new.get("spec") or {}, old.get("spec") or {}):
         return validate(new)
     # The rules declared on the field do not run for a changed spec.

@@ -41,6 +41,6 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated VolumeAttributesClass, whose driver and parameters are immutable."""
+    """Validate an updated VolumeAttributesClass as a new one; driverName and parameters are immutable."""
     changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
     return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate(new)

@@ -55,5 +55,8 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ConfigMap. A stored `immutable: true` must stay, and the data must not change then."""
+    """Validate an updated ConfigMap as a new one.
+
+    If the stored version has `immutable: true`, this and the data are immutable.
+    """
     return frozen(new, old, "data", "binaryData") + validate(new)

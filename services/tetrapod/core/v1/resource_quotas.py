@@ -74,7 +74,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate the spec of an updated ResourceQuota, whose scopes are immutable; their order does not matter."""
+    """Validate the spec of an updated ResourceQuota as in a new one; its set of scopes is immutable."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec)
     if set(spec.get("scopes") or ()) != set(old_spec.get("scopes") or ()):

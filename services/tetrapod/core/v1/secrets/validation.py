@@ -79,5 +79,8 @@ def _go_kind(value: object) -> str:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Secret, whose type is immutable. With `immutable: true` its data is immutable too."""
+    """Validate an updated Secret as a new one; its type is immutable.
+
+    If the stored version has `immutable: true`, this and the data are immutable too.
+    """
     return immutable(new.get("type", ""), old.get("type", ""), "type") + frozen(new, old, "data") + validate(new)
