@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Self
 
 import pytest
 
@@ -85,7 +86,7 @@ class RawBackend:
         self.connections = 0
         self.closed = asyncio.Event()
 
-    async def __aenter__(self) -> RawBackend:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         return self
 

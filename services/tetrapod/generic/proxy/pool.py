@@ -329,13 +329,20 @@ def _framing(method: str, body: BodyReader | bytes, length: int | None, upgrade:
 
 
 async def _send_body(exchange: Exchange, body: BodyReader, length: int | None) -> None:
+    """Send a request body as it arrives. If it has not `length` bytes, end the connection to the backend.
+
+    Otherwise the backend would take the surplus, or the next request, for something else.
+    """
+    left = length
     try:
-        while length != 0 and (data := await body.chunk()):
+        while left != 0 and (data := await body.chunk()):
+            if left is not None and (left := left - len(data)) < 0:
+                break
             await exchange.send(data)
             if exchange.lost:
                 return
-            if length is not None:
-                length -= len(data)
+        if left:
+            raise BackendError(f"http: ContentLength={length} with Body length {(length or 0) - left}")
         exchange.sender = None
         exchange.end_request()
     # the client disconnected or its body is malformed: the backend must not take a part of the body for the whole

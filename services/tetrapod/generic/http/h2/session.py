@@ -216,12 +216,14 @@ class Http2Session:
             self.acknowledge(size)
             self.provoked_reset(stream, frames.FLOW_CONTROL_ERROR)
             return
-        stream.receive(data, size)
         if stream.length >= 0:
             stream.body_left -= len(data)
             if stream.body_left < 0 or (ended and stream.body_left):
+                # The handler gets nothing of this frame: a backend would read bytes beyond the length as a request.
+                self.acknowledge(size)
                 self.provoked_reset(stream, frames.PROTOCOL_ERROR)
                 return
+        stream.receive(data, size)
         if ended:
             stream.end_of_request()
 
