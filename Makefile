@@ -82,7 +82,7 @@ fuzz: dev
 	FUZZ_SEED=$${FUZZ_SEED:-$$(shuf -i 2-4000000000 -n 1)} FUZZ_SECONDS=$${FUZZ_SECONDS:-1800} FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} \
 		$(BIN)/python -m pytest tests/integration/robustness -s --timeout=7200
 
-## chaos: faults under load, a minute each, and a proof that nothing was lost (CHAOS_FAULTS="kill-core cut-leader", CHAOS_SECONDS, CHAOS_SEED)
+## chaos: faults under load, a minute each, and a proof that nothing was lost (CHAOS_FAULTS="kill-core cut-leader", CHAOS_SECONDS, CHAOS_SEED, CHAOS_HTTP2=1)
 chaos: dev
 	./tools/prepare.sh faults
 	PYTHONPATH=services:tests $(BIN)/python -m chaos

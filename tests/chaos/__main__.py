@@ -1,6 +1,7 @@
 """`make chaos`: inject each fault for some time, print a line for each, and write the figures as JSON.
 
-Settings are CHAOS_FAULTS, CHAOS_SECONDS, CHAOS_SEED and CHAOS_DIRECTORY.
+Settings are CHAOS_FAULTS, CHAOS_SECONDS, CHAOS_SEED and CHAOS_DIRECTORY. With CHAOS_HTTP2=1 all clients of a server
+share HTTP/2 connections.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ def main() -> int:
         print(f"no such fault: {', '.join(unknown)}; there are: {', '.join(SCENARIOS)}", file=sys.stderr)
         return 2
     directory = Path(os.environ.get("CHAOS_DIRECTORY") or tempfile.mkdtemp(prefix="chaos-"))
-    print(f"CHAOS_SEED={seed} CHAOS_SECONDS={seconds:.0f}, logs and figures in {directory}", flush=True)
+    http2 = os.environ.get("CHAOS_HTTP2", "") not in ("", "0")
+    print(
+        f"CHAOS_SEED={seed} CHAOS_SECONDS={seconds:.0f} CHAOS_HTTP2={int(http2)}, logs and figures in {directory}",
+        flush=True,
+    )
     failed = False
     for name in names:
         scenario = SCENARIOS[name]
@@ -34,7 +39,7 @@ def main() -> int:
         here = directory / name
         here.mkdir(parents=True, exist_ok=True)
         with scenario.open(here, seed) as (world, fault):
-            run = Run(world, seed, workers=scenario.workers, watchers=scenario.watchers)
+            run = Run(world, seed, workers=scenario.workers, watchers=scenario.watchers, http2=http2)
             try:
                 result = asyncio.run(run.through([fault], seconds))
             finally:

@@ -1,4 +1,7 @@
-"""A small HTTP/1.1 client that never retries, so that it is known whether a request may have taken effect."""
+"""A small client that never retries, so that it is known whether a request may have taken effect.
+
+It speaks HTTP/1.1 here, and HTTP/2 in http2.py.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 
@@ -20,16 +23,46 @@ class NoAnswer(Exception):
     """The request may or may not have taken effect."""
 
 
+class Shared(Protocol):
+    """Connections to an address that all its clients share. The methods are those of `Connection`."""
+
+    async def ask(
+        self, address: Address, method: str, path: str, body: Any, content_type: str, timeout: float
+    ) -> Answer: ...
+
+    def stream(
+        self, address: Address, method: str, path: str, body: Any, idle: float, timeout: float
+    ) -> contextlib.AbstractAsyncContextManager[tuple[int, AsyncIterator[bytes]]]: ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """A server, and the credentials of the client: a certificate in `tls`, an Authorization header, or further
     headers.
+
+    Attributes:
+        shared: the HTTP/2 connections of all clients of the address. None if each client has an HTTP/1.1 connection.
     """
 
     url: str
     tls: ssl.SSLContext | None = None
     authorization: str = ""
     headers: tuple[str, ...] = ()
+    shared: Shared | None = field(default=None, compare=False, repr=False)
+
+    def request_headers(self, content_type: str) -> list[tuple[str, str]]:
+        """Return the headers of a request. `content_type` is empty if it has no body."""
+        headers = [("Accept", "application/json")]
+        if self.authorization:
+            headers.append(("Authorization", self.authorization))
+        for line in self.headers:
+            name, _, value = line.partition(": ")
+            headers.append((name, value))
+        if content_type:
+            headers.append(("Content-Type", content_type))
+        return headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +79,11 @@ class Answer:
 
 
 class Connection:
-    """A connection that is opened when it is needed and closed at the first error."""
+    """A client of a server.
+
+    Over HTTP/1.1 it has a connection, which is opened when it is needed and closed at the first error. Over HTTP/2 it
+    uses those that its address shares.
+    """
 
     def __init__(self, address: Address, timeout: float = 10) -> None:
         self._address = address
@@ -55,6 +92,8 @@ class Connection:
 
     async def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
         """Send a request and return the response. Raises NotSent and NoAnswer."""
+        if self._address.shared is not None:
+            return await self._address.shared.ask(self._address, method, path, body, content_type, self._timeout)
         try:
             async with asyncio.timeout(self._timeout):
                 reader, writer = await self._open()
@@ -88,6 +127,10 @@ class Connection:
             NotSent: the connection failed.
             NoAnswer: no response came.
         """
+        if self._address.shared is not None:
+            async with self._address.shared.stream(self._address, method, path, body, idle, self._timeout) as streamed:
+                yield streamed
+            return
         try:
             async with asyncio.timeout(self._timeout):
                 reader, writer = await self._open()
@@ -102,12 +145,11 @@ class Connection:
 
     def _head(self, method: str, path: str, body: Any, content_type: str) -> bytes:
         content = b"" if body is None else json.dumps(body).encode()
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {urlsplit(self._address.url).netloc}", "Accept: application/json"]
-        if self._address.authorization:
-            lines.append(f"Authorization: {self._address.authorization}")
-        lines += self._address.headers
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {urlsplit(self._address.url).netloc}"]
+        headers = self._address.request_headers(content_type if body is not None else "")
+        lines += [f"{name}: {value}" for name, value in headers]
         if body is not None:
-            lines += [f"Content-Type: {content_type}", f"Content-Length: {len(content)}"]
+            lines.append(f"Content-Length: {len(content)}")
         return "\r\n".join([*lines, "", ""]).encode() + content
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

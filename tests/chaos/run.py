@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from chaos.clients import Client, Reader, Worker
 from chaos.faults.base import Fault
 from chaos.history import WRITES, History, Outcome
 from chaos.http import Address, Connection, NoAnswer, NotSent
+from chaos.http2 import over_http2
 from chaos.kinds import KINDS, NAMESPACE, WIDGETS, WIDGETS_DEFINITION, Kind
 from chaos.watchers import Watcher
 from chaos.worlds import World
@@ -60,15 +62,25 @@ class Run:
     Args:
         workers: the number of clients that write and read.
         watchers: the number of watchers of each kind. Each replica of a service is also read and watched directly.
+        http2: whether all clients share the connections to each server, over HTTP/2. Otherwise each has one of its own.
     """
 
     def __init__(
-        self, world: World, seed: int, pause: float = PAUSE, workers: int = WORKERS, watchers: int = WATCHERS
+        self,
+        world: World,
+        seed: int,
+        pause: float = PAUSE,
+        workers: int = WORKERS,
+        watchers: int = WATCHERS,
+        *,
+        http2: bool = False,
     ) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
-        self._addresses = world.addresses
+        version = over_http2 if http2 else _over_http1
+        self._addresses = [version(address) for address in world.addresses]
+        self._replicas = {kind.name: [version(address) for address in world.replicas(kind)] for kind in KINDS}
         self._seed = seed
         self._pause = pause
         self._workers = workers
@@ -84,7 +96,7 @@ class Run:
                 lasts=lasts,
             )
             for kind in KINDS
-            for addresses in [(*world.addresses, *world.replicas(kind))]
+            for addresses in [(*self._addresses, *self._replicas[kind.name])]
             for number in range(watchers)
         ]
 
@@ -92,6 +104,14 @@ class Run:
         """Inject all faults in turn, each at least once, and repeat until the time is over and enough operations were
         done.
         """
+        try:
+            return await self._through(faults, seconds, operations)
+        finally:
+            for address in itertools.chain(self._addresses, *self._replicas.values()):
+                if address.shared is not None:
+                    address.shared.close()
+
+    async def _through(self, faults: Sequence[Fault], seconds: float, operations: int) -> Result:
         begun = self.history.clock()
         async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
             await _prepare(self._addresses[0])
@@ -119,7 +139,7 @@ class Run:
         for number in range(self._workers):
             yield Worker(f"worker-{number}", self._addresses, self.history, self._seed)
         for kind in KINDS:
-            for number, replica in enumerate(self._world.replicas(kind)):
+            for number, replica in enumerate(self._replicas[kind.name]):
                 yield Reader(f"reader-{kind.name}-{number}", [replica], self.history, self._seed, [kind])
 
     @asynccontextmanager
@@ -190,6 +210,10 @@ class Run:
                 await asyncio.gather(
                     *(watcher.until(written.revision) for watcher in self._watchers if watcher.kind is kind)
                 )
+
+
+def _over_http1(address: Address) -> Address:
+    return address
 
 
 @asynccontextmanager

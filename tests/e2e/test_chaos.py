@@ -22,8 +22,8 @@ from support.services import NAMES
 SEED = 7
 
 
-def run(world: World, faults: list[Fault], directory: Path, operations: int = 0) -> Result:
-    load = Run(world, SEED, pause=1.0)
+def run(world: World, faults: list[Fault], directory: Path, operations: int = 0, *, http2: bool = False) -> Result:
+    load = Run(world, SEED, pause=1.0, http2=http2)
     try:
         return asyncio.run(load.through(faults, operations=operations))
     finally:
@@ -46,16 +46,18 @@ def one_of_each(world: FourServices) -> list[Fault]:
 
 
 @pytest.mark.timeout(300)
-def test_four_services_lose_no_data_during_faults(tmp_path: Path) -> None:
+@pytest.mark.parametrize("http2", [False, True], ids=["HTTP/1.1", "HTTP/2"])
+def test_four_services_lose_no_data_during_faults(tmp_path: Path, http2: bool) -> None:
     with four_services(tmp_path, cables=namespaces_allowed()) as world:
-        result = run(world, one_of_each(world), tmp_path)
+        result = run(world, one_of_each(world), tmp_path, http2=http2)
     assert result.violations == []
     assert len(result.rounds) >= 7
     assert sum(operation.outcome.value == "done" for operation in result.history.operations) > 100
 
 
 @pytest.mark.timeout(300)
-def test_replicas_lose_no_data_and_take_over_each_others_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("http2", [False, True], ids=["HTTP/1.1", "HTTP/2"])
+def test_replicas_lose_no_data_and_take_over_each_others_work(tmp_path: Path, http2: bool) -> None:
     """Objects are written through both aggregators, and each replica's own cache is read and watched."""
     with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS) as world:
         faults: list[Fault] = [
@@ -64,7 +66,7 @@ def test_replicas_lose_no_data_and_take_over_each_others_work(tmp_path: Path) ->
             replicas.KillController(world, random.Random(SEED)),
             replicas.RollingRestart(world, ("core-2", "aggregator")),
         ]
-        result = run(world, faults, tmp_path)
+        result = run(world, faults, tmp_path, http2=http2)
     assert result.violations == []
     for replica in ("configmaps-0", "configmaps-1", "widgets-0", "widgets-1", "roles-0", "roles-1"):
         reads = [operation for operation in result.history.operations if operation.client == f"reader-{replica}"]

@@ -68,6 +68,11 @@ class Http2Streams:
         self.streams: dict[int, Stream] = {}
         self.draining = False
         """Whether the server has sent GOAWAY, so that it accepts no further requests."""
+        self.changed: set[int] = set()
+        """The streams of which the last call of `receive` has received something."""
+        self.pongs = 0
+        """PING frames that the server has answered."""
+        self._most = 100  # streams that the server permits; until its SETTINGS arrive, what RFC 9113 recommends
         self._incoming = bytearray()
         self._block: tuple[int, int, bytes] | None = None  # HEADERS that CONTINUATION continues
         self._encoder, self._decoder = hpack.Encoder(), hpack.Decoder()
@@ -101,6 +106,14 @@ class Http2Streams:
         self._send_bodies()
         return stream
 
+    @property
+    def room(self) -> bool:
+        """Whether the server permits one more stream."""
+        return len(self.streams) < self._most
+
+    def ping(self) -> None:
+        self.outgoing += frames.frame(frames.PING, 0, 0, b"are you?")
+
     def cancel(self, stream: Stream) -> None:
         """Reset a stream whose response is not complete, and forget it."""
         if self.streams.pop(stream.number, None) is not None:
@@ -112,6 +125,7 @@ class Http2Streams:
 
     def receive(self, data: bytes) -> None:
         """Process bytes of the server. No bytes mean that it has closed the connection."""
+        self.changed.clear()
         if not data:
             self.draining = True
             for stream in list(self.streams.values()):
@@ -143,7 +157,9 @@ class Http2Streams:
             if not flags & frames.ACK:
                 self._settings(frames.read_settings(payload))
         elif kind == frames.PING:
-            if not flags & frames.ACK:
+            if flags & frames.ACK:
+                self.pongs += 1
+            else:
                 self.outgoing += frames.frame(frames.PING, frames.ACK, 0, payload)
         elif kind == frames.WINDOW_UPDATE:
             if stream is not None:
@@ -172,6 +188,7 @@ class Http2Streams:
                 return
             stream.status = status
             stream.headers = [(name, value) for name, value in fields if name != ":status"]
+            self.changed.add(number)
             assert not HOP_BY_HOP & {name for name, _ in stream.headers}
         self._end_if(stream, flags)
 
@@ -184,6 +201,7 @@ class Http2Streams:
         if stream is None:
             return
         stream.body += frames.unpadded(flags, payload)
+        self.changed.add(stream.number)
         self._end_if(stream, flags)
         if payload and not stream.ended and not stream.neglected:
             self.outgoing += frames.window_update(stream.number, len(payload))
@@ -192,17 +210,20 @@ class Http2Streams:
         if not flags & frames.END_STREAM:
             return
         stream.ended = True
+        self.changed.add(stream.number)
         if stream.unsent:  # the server has answered before it has read the whole body
             self.cancel(stream)
         self.streams.pop(stream.number, None)
 
     def _fail(self, stream: Stream, error: StreamReset) -> None:
         stream.error = error
+        self.changed.add(stream.number)
         self.streams.pop(stream.number, None)
 
     def _settings(self, settings: dict[int, int]) -> None:
         self.outgoing += frames.frame(frames.SETTINGS, frames.ACK, 0)
         self._largest_frame = settings.get(frames.MAX_FRAME_SIZE, self._largest_frame)
+        self._most = settings.get(frames.MAX_CONCURRENT_STREAMS, self._most)
         window = settings.get(frames.INITIAL_WINDOW_SIZE, self._initial_window)
         for stream in self.streams.values():
             stream.window += window - self._initial_window
