@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from upstream.output import Outcome, parse
 from upstream.packages import Package
 from upstream.results import Raw
@@ -55,3 +57,29 @@ def test_a_test_that_failed_in_a_subtest_only_is_counted_once() -> None:
     assert result.skipped == {"TestSkipped": "only with a cloud"}
     assert result.not_applicable == {"TestHook": "the test replaces the admission chain of the server in its process"}
     assert result.unfinished == {"TestSlow": "panic: test timed out after 1s"}
+
+
+def test_a_later_run_of_the_unsuccessful_tests_takes_their_place_in_the_record() -> None:
+    package, rules = Package("apiserver/apply"), Rules(())
+    first = Raw(parse(OUTPUT), 3).judged(package, rules, "abc")
+    assert first.unsuccessful() == {"TestApply", "TestGate", "TestSlow"}
+    again = {
+        "TestApply": Outcome("passed"),
+        "TestApply/update": Outcome("passed"),
+        "TestApply/create": Outcome("passed"),
+        "TestGate": Outcome("failed", "another message"),
+        "TestSlow": Outcome("passed"),
+    }
+    updated = first.updated(Raw(again, 2).judged(package, rules, "def"))
+    assert (updated.passed, updated.seconds, updated.commit) == (3, 5, "def")
+    assert updated.failed == {"TestGate": "another message"}
+    assert not updated.unfinished
+    assert updated.skipped == first.skipped
+    assert updated.not_applicable == first.not_applicable
+    assert updated.partly == {"TestGate": 0}
+
+
+def test_a_record_that_does_not_tell_what_of_a_failed_test_passed_is_run_as_a_whole() -> None:
+    result = Raw(parse(OUTPUT), 3).judged(Package("apiserver/apply"), Rules(()), "abc")
+    assert result.repeatable()
+    assert not replace(result, partly={}).repeatable()

@@ -23,8 +23,7 @@ patched test servers, which start a Tetrapod process over etcd with the same fla
 
 - *passed*, *failed*: tests and subtests, without those that only have subtests. The failures and their last messages
   are listed below.
-- *not applicable*: the test changes parts of the server that only exist in its own process, or reads files that are not
-  in the Go module.
+- *not applicable*: the test changes parts of the server that only exist in its own process.
 - *skipped*: the test skips itself, with kube-apiserver too.
 - *unfinished*: the time for the package ran out, or the test program ended before.
 

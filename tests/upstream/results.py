@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +21,8 @@ DIRECTORY: Final = Path(__file__).parent / "results"
 class Result:
     """The judged results of a package: the number of tests that passed, and the others with a message or reason.
 
-    A test with subtests is not counted, unless it failed by itself.
+    A test with subtests is not counted, unless it failed by itself. `partly` has the tests of which something failed or
+    did not finish, with the number of their subtests that passed: these tests can run again on their own.
     """
 
     commit: str
@@ -31,6 +33,39 @@ class Result:
     not_applicable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unfinished: dict[str, str] = field(default_factory=dict)
+    partly: dict[str, int] = field(default_factory=dict)
+
+    def unsuccessful(self) -> set[str]:
+        """Return the tests of which something failed or did not finish, without subtests."""
+        return {_test(name) for name in (*self.failed, *self.unfinished)}
+
+    def repeatable(self) -> bool:
+        """Return whether the unsuccessful tests can run on their own. Older records do not tell what of them passed."""
+        return self.unsuccessful() <= self.partly.keys()
+
+    def updated(self, newer: Result) -> Result:
+        """Return this result with that of a later run of its unsuccessful tests."""
+        again = self.unsuccessful()
+
+        def kept(found: dict[str, str]) -> dict[str, str]:
+            return {name: text for name, text in found.items() if _test(name) not in again}
+
+        return Result(
+            commit=newer.commit,
+            date=newer.date,
+            seconds=self.seconds + newer.seconds,
+            passed=self.passed - sum(self.partly[name] for name in again) + newer.passed,
+            failed=kept(self.failed) | newer.failed,
+            not_applicable=kept(self.not_applicable) | newer.not_applicable,
+            skipped=kept(self.skipped) | newer.skipped,
+            unfinished=kept(self.unfinished) | newer.unfinished,
+            partly=newer.partly,
+        )
+
+
+def _test(name: str) -> str:
+    """Return the test to which a subtest belongs."""
+    return name.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -42,7 +77,8 @@ class Raw:
 
     def judged(self, package: Package, rules: Rules, commit: str) -> Result:
         """Sort the outcomes."""
-        result = Result(commit, time.strftime("%Y-%m-%d"), self.seconds, self._passed())
+        passed = self._passed()
+        result = Result(commit, time.strftime("%Y-%m-%d"), self.seconds, sum(passed.values()))
         for name, outcome in sorted(self._counted().items()):
             reason = rules.not_applicable(package, name, outcome)
             if reason is not None:
@@ -51,10 +87,12 @@ class Raw:
                 {"failed": result.failed, "skipped": result.skipped, "unfinished": result.unfinished}[outcome.state][
                     name
                 ] = outcome.message
+        result.partly.update({test: passed[test] for test in sorted(result.unsuccessful())})
         return result
 
-    def _passed(self) -> int:
-        return sum(outcome.state == "passed" for outcome in self._counted().values())
+    def _passed(self) -> Counter[str]:
+        """Return how much of each test has passed."""
+        return Counter(_test(name) for name, outcome in self._counted().items() if outcome.state == "passed")
 
     def _counted(self) -> dict[str, Outcome]:
         parents: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -26,8 +27,24 @@ _ROUNDS: Final = 8  # a panic ends a test program: the tests after it run in the
 _LOGS: Final = ROOT / ".cache" / "upstream"
 
 
-def run_package(workspace: Workspace, package: Package, seconds: int, pattern: str) -> Raw:
-    """Run the tests of a package for at most so many seconds.
+@dataclass(frozen=True)
+class Choice:
+    """Which tests of a package run: those that match a pattern (of go test -run), or the named ones, or all."""
+
+    pattern: str = ""
+    tests: frozenset[str] | None = None
+
+    def includes(self, test: str) -> bool:
+        return self.tests is None or test in self.tests
+
+    @property
+    def argument(self) -> str:
+        """The value of -test.run."""
+        return self.pattern or ("" if self.tests is None else f"^({'|'.join(sorted(self.tests))})$")
+
+
+def run_package(workspace: Workspace, package: Package, seconds: int, choice: Choice) -> Raw:
+    """Run the chosen tests of a package for at most so many seconds.
 
     A panic or a timeout ends the program. The tests that it had not reached run in a further round, and once more those
     that it interrupted.
@@ -36,7 +53,7 @@ def run_package(workspace: Workspace, package: Package, seconds: int, pattern: s
     directory = _LOGS / package.file
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    names = _tests(workspace, package)
+    names = [name for name in _tests(workspace, package) if choice.includes(name)]
     outcomes: dict[str, Outcome] = {}
     interrupted: set[str] = set()
     for number in range(_ROUNDS):
@@ -45,14 +62,15 @@ def run_package(workspace: Workspace, package: Package, seconds: int, pattern: s
         if left < _GRACE or len(skip) == len(names):
             break
         output = directory / f"output-{number}.txt"
-        _round(workspace, package, output, (left, pattern, skip))
+        _round(workspace, package, output, (left, choice.argument, skip))
         found = parse(output.read_text(errors="replace"))
         progress = bool(interrupted or found.keys() - outcomes.keys())
         interrupted = {name for name in names if name in found and found[name].state == "unfinished"} - outcomes.keys()
         outcomes.update(found)
-        if pattern or not progress:
+        if choice.pattern or not progress:
             break
-    unreached = {name: Outcome("unfinished", "not reached") for name in names if name not in outcomes and not pattern}
+    missing = [] if choice.pattern else [name for name in names if name not in outcomes]
+    unreached = {name: Outcome("unfinished", "not reached") for name in missing}
     return Raw({**outcomes, **unreached}, int(time.monotonic() - started))
 
 
@@ -70,8 +88,8 @@ def _tests(workspace: Workspace, package: Package) -> list[str]:
     return [line for line in done.stdout.decode().splitlines() if re.fullmatch(r"Test\w+", line)]
 
 
-def _round(workspace: Workspace, package: Package, output: Path, choice: tuple[int, str, list[str]]) -> None:
-    seconds, pattern, skip = choice
+def _round(workspace: Workspace, package: Package, output: Path, part: tuple[int, str, list[str]]) -> None:
+    seconds, pattern, skip = part
     command = [str(workspace.program(package)), "-test.v=test2json", f"-test.timeout={seconds}s"]
     command += [f"-test.run={pattern}"] if pattern else []
     command += [f"-test.skip=^({'|'.join(skip)})$"] if skip else []

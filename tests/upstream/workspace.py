@@ -1,7 +1,9 @@
 """The directory in which upstream's suites are built: patched copies of two modules, and the test programs.
 
 It is in the cache directory. Its name contains a digest of the patches, so that a changed patch leads to
-another directory. Files of the copies are links to the module cache, except for the patched ones.
+another directory. Files of the copies are links to the module cache, except for the patched ones. Serialized objects
+of earlier releases, which tests read in the staging directory of Kubernetes' repository, come from the module
+k8s.io/api.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ from upstream.packages import EXTENSIONS, KUBERNETES, Package
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 _VERSION: Final = "1.37.1"
+_STAGED: Final = ("k8s.io/api",)  # modules that tests look for in staging/src
 _BUILD_LIMIT: Final = 1800  # seconds for one test program
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The prepared directory. `sources` are the unpatched modules in the module cache, by name."""
+    """The prepared directory, and Go's module cache."""
 
     directory: Path
-    sources: dict[str, Path]
     module_cache: Path
 
     def program(self, package: Package) -> Path:
@@ -68,16 +70,17 @@ def _environment() -> dict[str, str]:
 
 def prepare() -> Workspace:
     """Return the workspace, which the first call with these patches makes."""
-    sources = _download()
+    sources = _download(KUBERNETES, EXTENSIONS)
     inputs = sorted(path for kind in ("*.patch", "*.go", "go.*", Path(__file__).name) for path in HERE.rglob(kind))
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in inputs)).hexdigest()[:12]
     cache_directory = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod")
-    workspace = Workspace(cache_directory / f"upstream-{_VERSION}" / digest, sources, _module_cache())
+    workspace = Workspace(cache_directory / f"upstream-{_VERSION}" / digest, _module_cache())
     if not workspace.directory.exists():
         partial = workspace.directory.with_suffix(f".{os.getpid()}")
         partial.mkdir(parents=True)
         for module, source in sources.items():
             _copy(source, partial / _base(module))
+        _stage(partial / _base(KUBERNETES))
         _patch(partial, sources)
         _write_module_file(partial, workspace.directory, sources)
         try:
@@ -87,9 +90,17 @@ def prepare() -> Workspace:
     return workspace
 
 
-def _download() -> dict[str, Path]:
+def _stage(kubernetes: Path) -> None:
+    """Link modules to the places in the copy of Kubernetes where its repository has them."""
+    for module, source in _download(*_STAGED).items():
+        place = kubernetes / "staging" / "src" / module
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(source)
+
+
+def _download(*modules: str) -> dict[str, Path]:
     """Download the modules through the proxy, checked by go.sum, and return their directories."""
-    command = ["go", "mod", "download", "-json", KUBERNETES, EXTENSIONS]
+    command = ["go", "mod", "download", "-json", *modules]
     text = subprocess.run(command, cwd=HERE, env=_environment(), check=True, stdout=subprocess.PIPE, text=True).stdout
     decoder, sources = json.JSONDecoder(), {}
     while text := text.lstrip():

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"sort"
 	"strings"
@@ -33,6 +34,9 @@ func Read(sets cliflag.NamedFlagSets) Values {
 
 // rendered returns a flag's value as the arguments of a command line.
 func rendered(f *pflag.Flag) []string {
+	if f.Value.Type() == "stringToString" {
+		return []string{strings.TrimSuffix(strings.TrimPrefix(f.Value.String(), "["), "]")}
+	}
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		if f.Value.Type() == "stringArray" {
 			return slices.Clone(list.GetSlice())
@@ -72,15 +76,15 @@ func Changed(defaults, values Values) []Flag {
 // Gates returns the flags of the feature gates and of the emulated version that the test has set in its process.
 func Gates() []Flag {
 	gates := utilfeature.DefaultMutableFeatureGate
-	var changed []string
+	var changed, whole []string
 	for _, stage := range stages {
 		if stage.set(gates) {
 			changed = append(changed, fmt.Sprintf("%s=%v", stage.name, stage.value))
+			whole = append(whole, stage.stage)
 		}
 	}
 	for name, spec := range gates.GetAll() {
-		whole := slices.ContainsFunc(stages, func(s stage) bool { return s.stage == string(spec.PreRelease) && s.set(gates) })
-		if name != "AllAlpha" && name != "AllBeta" && gates.Enabled(name) != spec.Default && !whole {
+		if name != "AllAlpha" && name != "AllBeta" && gates.Enabled(name) != spec.Default && !slices.Contains(whole, string(spec.PreRelease)) {
 			changed = append(changed, fmt.Sprintf("%s=%v", name, gates.Enabled(name)))
 		}
 	}
@@ -122,6 +126,14 @@ func Extensions(defaults, values *pflag.FlagSet) []Flag {
 	delegated := []string{"authentication-skip-lookup", "authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "runtime-config"}
 	flags := slices.DeleteFunc(Changed(Read(sets(defaults)), Read(sets(values))), func(f Flag) bool { return slices.Contains(delegated, f.Name) })
 	return append(flags, Flag{"endpoint-reconciler-type", "none"}, Flag{"service-account-issuer", "https://foo.bar.example.com"})
+}
+
+// Advertising returns the flags with the address at which upstream's server would be reached by others.
+func Advertising(flags []Flag, address net.IP) []Flag {
+	if address == nil || has(flags, "advertise-address") {
+		return flags
+	}
+	return append(flags, Flag{"advertise-address", address.String()})
 }
 
 func has(flags []Flag, name string) bool {
