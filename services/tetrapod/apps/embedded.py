@@ -87,9 +87,9 @@ class Embedded(Program):
 
     def _assemble(self) -> None:
         options = self.options
-        # Our own CA is always among them: it signed the certificate in the administrator's kubeconfig.
-        given = [options.authentication.client_ca_file] if options.authentication.client_ca_file else []
-        self.clients = AuthorityFiles("client-ca-file", str(self.pki.client_ca), *given)
+        # Our own CA is always trusted, because it signed the certificate in the administrator's kubeconfig.
+        given, own = options.authentication.client_ca_file, str(self.pki.client_ca)
+        self.clients = AuthorityFiles("client-ca-file", given or own, unnamed=own if given else "")
         front_proxy_ca = options.authentication.request_header.client_ca_file or str(self.pki.front_proxy_ca)
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.auth = AuthService(
@@ -104,9 +104,9 @@ class Embedded(Program):
         self._assemble_auth_and_core()
         self._assemble_extensions()
         self._assemble_aggregator()
-        client_cas = [*self.clients.files, *self.proxies.files]
-        authenticator, authorizer = self.auth.authenticator, self.auth.authorizer
-        self.listen(self.aggregator.director, authenticator, authorizer, self._pair, client_cas, name="apiserver")
+        self.listen(
+            self.aggregator.director, self.auth.authenticator, self.auth.authorizer, self._pair, name="apiserver"
+        )
         self.presence = build_presence(options, self.client, self.overrides.server_leases(self.backend), self.address)
 
     def _serving_pair(self) -> CertificatePair:

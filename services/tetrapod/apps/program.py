@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from tetrapod.aggregator.delegation import groups
 from tetrapod.apps.options.options import Options
@@ -184,7 +183,6 @@ class Program:
         authenticator: RequestAuthenticator,
         authorizer: Authorizer,
         pair: CertificatePair,
-        client_cas: Sequence[str],
         *,
         name: str,
         service: str = "",
@@ -196,7 +194,6 @@ class Program:
             authenticator: authenticates requests.
             authorizer: authorizes requests.
             pair: the serving certificate and its key.
-            client_cas: the paths of CA bundles, which the server names to clients that may present a certificate.
             name: the name of the server in metrics and logs.
             service: "core", "extensions" or "auth" for a process behind the aggregator; "" for one that users connect
                 to.
@@ -211,7 +208,7 @@ class Program:
             service=service,
             egress=self.egress,
         )
-        tls = serving_tls(self.options.serving, pair, client_cas)
+        tls = serving_tls(self.options.serving, pair, [*self.clients.files, *self.proxies.files], self.clients.unnamed)
         self.http = build_http_server(director, self.options, config, tls, self.lifecycle)
         self.http.end_streams.append(self.draining.end_watches)
 

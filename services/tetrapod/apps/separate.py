@@ -96,9 +96,7 @@ class SeparateService(Program):
         self.add_certificate_check(pair)
         director, authenticator, authorizer = self.assemble()
         service = "" if self.name == "aggregator" else self.name
-        self.listen(
-            director, authenticator, authorizer, pair, [client_ca, front_proxy_ca], name=self.name, service=service
-        )
+        self.listen(director, authenticator, authorizer, pair, name=self.name, service=service)
 
     def assemble(self) -> Assembled:
         """Create the service, register its hooks, and return its handler, authenticator and authorizer.

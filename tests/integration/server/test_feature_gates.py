@@ -144,6 +144,22 @@ def test_validation_and_status_fields_follow_their_gates(tmp_path: Path) -> None
         assert "must be 'RollingUpdate', 'OnDelete', or 'Recreate'" in reply.message
 
 
+def test_a_service_is_created_and_deleted_with_a_cluster_ip_with_leading_zeros(tmp_path: Path) -> None:
+    flags = ("--feature-gates=StrictIPCIDRValidation=false", "--service-cluster-ip-range=10.0.0.0/16")
+    with running(tmp_path, *flags) as server:
+        client = HttpsClient(server.kubeconfig)
+        service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}], "clusterIP": "10.0.0.011"}}
+        reply = client.call("POST", "/api/v1/namespaces/default/services", service)
+        assert (reply.status, reply.body["spec"]["clusterIPs"]) == (201, ["10.0.0.011"])
+        address = "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.11"
+        assert client.call("GET", address).body["spec"]["parentRef"]["name"] == "s"
+        other = {**service, "metadata": {"name": "other"}}
+        reply = client.call("POST", "/api/v1/namespaces/default/services", other)
+        assert (reply.status, "provided IP is already allocated" in reply.message) == (422, True)
+        client.call("DELETE", "/api/v1/namespaces/default/services/s")
+        client.until(lambda reply: reply.status == 404, "GET", address, timeout=60)
+
+
 def test_requests_are_treated_as_their_gates_say(tmp_path: Path) -> None:
     names = (
         "ConstrainedImpersonation",

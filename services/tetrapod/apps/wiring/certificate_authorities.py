@@ -29,20 +29,27 @@ class AuthorityFiles:
     Args:
         flag: the flag that names the files, for errors.
         files: the paths of the bundles.
+        unnamed: the path of a bundle that is trusted too, but not named to others; "" for none.
 
     Attributes:
         files: the paths of the bundles.
+        unnamed: the paths of bundles that are trusted too, but not named to others.
         pool: verifies client certificates. Its CAs are replaced when a file changes.
-        pem: the content of the files.
+        pem: the content of the files, without the unnamed ones.
 
     Raises:
         click.ClickException: a file cannot be read, or contains no certificates.
     """
 
-    def __init__(self, flag: str, *files: str) -> None:
+    def __init__(self, flag: str, *files: str, unnamed: str = "") -> None:
         self.files: Sequence[str] = files
+        self.unnamed: Sequence[str] = (unnamed,) if unnamed else ()
         self.pem = b"\n".join(_read_certificates(file, flag) for file in files)
-        self.pool = CertificatePool(self.pem)
+        self._unnamed_pem = _read_certificates(unnamed, flag) if unnamed else b""
+        self.pool = CertificatePool(self._trusted(self.pem))
+
+    def _trusted(self, pem: bytes) -> bytes:
+        return b"\n".join((pem, self._unnamed_pem))
 
     def follow(self, lifecycle: Lifecycle) -> None:
         """Start background tasks that reload the files when they change."""
@@ -52,7 +59,7 @@ class AuthorityFiles:
     async def _reload(self) -> None:
         pem = b"\n".join(await asyncio.gather(*(asyncio.to_thread(Path(file).read_bytes) for file in self.files)))
         if pem != self.pem:
-            self.pool.replace(pem)
+            self.pool.replace(self._trusted(pem))
             self.pem = pem
             log.info("authorities reloaded: %s", ", ".join(self.files))
 

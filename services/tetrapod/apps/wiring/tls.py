@@ -19,13 +19,16 @@ from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.machinery.golang.quoting import go_quote
 
 
-def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
+def serving_tls(
+    flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str], unnamed_cas: Sequence[str] = ()
+) -> ServingTLS:
     """Return the TLS configuration of the listener.
 
     Args:
         flags: the flags of secure serving.
         pair: the default certificate and key.
         client_cas: the paths of CA bundles, which the server names to clients that may present a certificate.
+        unnamed_cas: the paths of CA bundles that it accepts without naming them.
 
     Raises:
         ValueError: a flag or a file is invalid; the text is upstream's, if it has one.
@@ -44,6 +47,7 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
     return ServingTLS(
         [pair, *named],
         client_cas,
+        unnamed_cas,
         version,
         ciphers,
         openssl_groups(flags.tls_curve_preferences),

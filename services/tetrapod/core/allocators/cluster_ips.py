@@ -9,7 +9,6 @@ Upstream: pkg/registry/core/service/ipallocator (cidrallocator.go over ipallocat
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import random
 import time
 from collections.abc import Sequence
@@ -113,9 +112,11 @@ class ClusterIPs:
         contains the address.
 
         Raises:
-            AllocationError: the address is in no network or allocated, or its IPAddress is rejected.
+            AllocationError: the address is malformed, in no network or allocated, or its IPAddress is rejected.
         """
-        parsed = ipaddress.ip_address(address)
+        parsed = parse_sloppy(address)
+        if parsed is None:
+            raise AllocationError(f'failed to parse service IP "{address}"')
         networks = self.networks(family_of(address))
         if dry_run:
             if networks and not contains(networks[0], parsed):

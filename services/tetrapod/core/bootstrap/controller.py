@@ -4,7 +4,7 @@ It creates missing ones at start and restores removed ones later.
 
 Each step is a post-start hook with upstream's name.
 Upstream:
-pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
+pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr},
 pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest.
 """
 
@@ -19,10 +19,11 @@ from typing import Final
 
 import orjson
 
+from tetrapod.core.bootstrap.authentication_trust import AuthenticationTrust
 from tetrapod.core.bootstrap.default_service_cidr import DefaultServiceCIDR
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.periodic import periodic_hook
+from tetrapod.generic.client.periodic import every, periodic_hook
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.generic.server.kubernetes_service.identity import SERVER, IdentityLease
@@ -32,12 +33,12 @@ from tetrapod.machinery.status import StatusError
 
 NAMESPACES: Final = GroupVersionResource("", "v1", "namespaces")
 SERVICES: Final = GroupVersionResource("", "v1", "services")
-CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 PRIORITY_CLASSES: Final = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 _PERIOD: Final = 60.0
+_CHANGES_PERIOD: Final = 1.0
 _SERVICE_PERIOD: Final = 10.0
 
 
@@ -74,6 +75,7 @@ class Bootstrap:
     def __init__(self, client: Client, config: BootstrapConfig) -> None:
         self._client = client
         self._config = config
+        self._trust = AuthenticationTrust(client, config.authentication)
         self._namespaces_ready = asyncio.Event()
         self._identity = IdentityLease(
             client,
@@ -105,7 +107,9 @@ class Bootstrap:
             self._namespaces_ready.set()
 
         lifecycle.on_start("start-system-namespaces-controller", namespaces)
-        keep("start-cluster-authentication-info-controller", self.authentication_info, after=self._namespaces_ready)
+        keep("start-cluster-authentication-info-controller", self._trust.write, after=self._namespaces_ready)
+        changes = "cluster-authentication-info changes"
+        lifecycle.background(changes, every(_CHANGES_PERIOD, changes, self._trust.write_if_changed))
         self._identity.register(lifecycle)
         keep("scheduling/bootstrap-system-priority-classes", self.priority_classes, period=None)
         keep("priority-and-fairness-config-producer", flow_control.ensure)
@@ -124,26 +128,6 @@ class Bootstrap:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES
         ]
         await self._ensure(NAMESPACES, namespaces)
-
-    async def authentication_info(self) -> None:
-        """Write the ConfigMap `extension-apiserver-authentication` if it is missing or differs from the configuration.
-
-        Extension API servers read from it the CAs to trust.
-
-        Raises:
-            StatusError: the ConfigMap cannot be read or written.
-            Unavailable: the server cannot be reached.
-        """
-        name = "extension-apiserver-authentication"
-        data = self._config.authentication()
-        stored = await get_or_none(self._client, CONFIG_MAPS, "kube-system", name)
-        if stored is None:
-            metadata = {"name": name, "namespace": "kube-system"}
-            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            await self._create(CONFIG_MAPS, "kube-system", obj)
-            return
-        if stored.get("data") != data:
-            await self._client.update(CONFIG_MAPS, "kube-system", {**stored, "data": data})
 
     async def priority_classes(self) -> None:
         """Create the system PriorityClasses that are missing: system-cluster-critical and system-node-critical.

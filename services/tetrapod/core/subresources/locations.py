@@ -20,6 +20,7 @@ from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoin
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.integers import parse_uint
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import GroupResource, Object
 
 KUBELET_PORT: Final = 10250
@@ -151,10 +152,9 @@ def check_proxyable(address: str) -> None:
     Raises:
         StatusError: 400, `address` is not an IP address, or not a global unicast address.
     """
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        raise status.bad_request("address not allowed") from None
+    parsed = parse_sloppy(address)
+    if parsed is None:
+        raise status.bad_request("address not allowed")
     is_broadcast = parsed == ipaddress.IPv4Address("255.255.255.255")
     if is_broadcast or parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified or parsed.is_multicast:
         raise status.bad_request("address not allowed")

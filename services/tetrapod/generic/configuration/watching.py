@@ -38,20 +38,21 @@ async def watch(
         interval: the seconds between two looks at the metadata of the file.
         again: the seconds after which `changed` is awaited even if the metadata has not changed.
     """
-    last_stamp, last_call = _stamp(path), time.monotonic()
+    last_stamp, last_call = stamp(path), time.monotonic()
     while True:
         await asyncio.sleep(interval)
-        stamp, now = _stamp(path), time.monotonic()
-        if stamp == last_stamp and now - last_call < again:
+        current, now = stamp(path), time.monotonic()
+        if current == last_stamp and now - last_call < again:
             continue
-        last_stamp, last_call = stamp, now
+        last_stamp, last_call = current, now
         try:
             await changed()
         except Exception:
             log.exception("the file %s could not be reloaded", path)
 
 
-def _stamp(path: str) -> Stamp | None:
+def stamp(path: str) -> Stamp | None:
+    """Return the metadata by which a change of a file or directory is noticed, or None if it cannot be read."""
     try:
         status = os.stat(path)
         if not stat.S_ISDIR(status.st_mode):

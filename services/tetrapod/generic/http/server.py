@@ -35,8 +35,6 @@ _POLL_SECONDS: Final = 0.02
 """Seconds between two checks whether all connections are closed."""
 _HANDSHAKES_SECONDS: Final = 1.0
 """Seconds in which handshakes may end at shutdown, so that their requests are answered."""
-CERTIFICATE_CHECK: Final = 10
-"""Seconds between two checks whether the certificate files have changed."""
 
 
 class HttpServer:
@@ -174,7 +172,7 @@ class HttpServer:
             for connection in list(self.state.connections):
                 if isinstance(connection, HttpProtocol | Http2Protocol):
                     connection.check_idle(now)
-        if self._tls is not None and count % CERTIFICATE_CHECK == 0 and count:
+        if self._tls is not None:
             try:
                 if self._tls.reload_if_changed():
                     log.info("serving certificate reloaded")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Self
 
 from tetrapod.generic.certificates.verification import DirectTLS, verify_as_go
+from tetrapod.generic.configuration.watching import Stamp, stamp
 from tetrapod.generic.http.client_verification import DeferredVerificationConnection, defer_verification
 from tetrapod.generic.http.openssl import name_authorities, set_groups
 from tetrapod.generic.metrics.collectors import Counter
@@ -44,6 +44,7 @@ class ServingTLS:
         certificates: the serving certificates; the first one is the default.
         client_cas: the paths of PEM bundles with the CAs of client certificates, of users and front proxies.
             Authentication determines which of them signed.
+        unnamed_cas: the paths of further bundles, whose CAs are not among those that a handshake names to clients.
         minimum_version: the lowest TLS version.
         ciphers: OpenSSL's names of the cipher suites up to TLS 1.2; "" for the default.
         groups: OpenSSL's names of the groups for the key exchange; "" for the default.
@@ -53,6 +54,7 @@ class ServingTLS:
 
     certificates: Sequence[CertificatePair]
     client_cas: Sequence[str] = ()
+    unnamed_cas: Sequence[str] = ()
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
     groups: str = ""
@@ -108,7 +110,7 @@ class ServingContext:
 
     def __init__(self, config: ServingTLS) -> None:
         self._config = config
-        self._modified = self._read_modification_times()
+        self._stamps = self._read_stamps()
         self._by_name: dict[str, ssl.SSLContext] = {}
         self.context = self._default = self._build(config.certificates[0])
         self.context.sni_callback = self._select_by_server_name
@@ -137,7 +139,7 @@ class ServingContext:
         return context
 
     def _load_client_authorities(self, context: ssl.SSLContext) -> None:
-        for bundle in self._config.client_cas:
+        for bundle in (*self._config.client_cas, *self._config.unnamed_cas):
             context.load_verify_locations(cafile=bundle)
         name_authorities(context, self._config.client_cas)
 
@@ -156,23 +158,25 @@ class ServingContext:
 
     def _files(self) -> list[str]:
         pairs = [file for pair in self._config.certificates for file in (pair.certificate, pair.key)]
-        return [*pairs, *self._config.client_cas]
+        return [*pairs, *self._config.client_cas, *self._config.unnamed_cas]
 
-    def _read_modification_times(self) -> list[int]:
-        return [Path(file).stat().st_mtime_ns for file in self._files()]
+    def _read_stamps(self) -> list[Stamp | None]:
+        return [stamp(file) for file in self._files()]
 
     def reload_if_changed(self) -> bool:
         """Load the certificate and CA files again if one has changed, for later handshakes. Return whether one had.
 
+        After an error, the files are loaded again when they change once more.
+
         Raises:
             OSError, ssl.SSLError: a file is missing or invalid; the current certificates stay in use.
         """
-        modified = self._read_modification_times()
-        if modified == self._modified:
+        stamps = self._read_stamps()
+        if stamps == self._stamps:
             return False
+        self._stamps = stamps
         # New contexts replace the old ones, because OpenSSL cannot remove an authority from a context.
         renewed = ServingContext(self._config)
         renewed.context.sni_callback = None  # it would refer back to `renewed`
         self._default, self._by_name = renewed.context, renewed._by_name
-        self._modified = modified
         return True
