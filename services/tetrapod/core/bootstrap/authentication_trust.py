@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
-from tetrapod.machinery.gvk import GroupVersionResource
+from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class AuthenticationTrust:
             return
         if stored is None:
             metadata = {"name": _NAME, "namespace": _NAMESPACE}
-            obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             await self._create(obj)
         elif data != present:
             await self._update({**stored, "data": data})
@@ -84,14 +84,14 @@ class AuthenticationTrust:
         if self._written is not None and self._required() != self._written:
             await self.write()
 
-    async def _create(self, obj: dict[str, object]) -> None:
+    async def _create(self, obj: Object) -> None:
         try:
             await self._client.create(_CONFIG_MAPS, _NAMESPACE, obj)
         except StatusError as error:
             if error.reason != "AlreadyExists":  # another replica was first: the next call adds to its data
                 raise
 
-    async def _update(self, obj: dict[str, object]) -> None:
+    async def _update(self, obj: Object) -> None:
         """Update the ConfigMap. If it has become too large, remove it, so that the servers write what is current."""
         try:
             await self._client.update(_CONFIG_MAPS, _NAMESPACE, obj)

@@ -148,7 +148,14 @@ class WebhookClient:
         if config.credentials is not None:
             headers = [*headers, *_auth_headers(config.credentials)]
         connection = await self._pool_of(config).exchange(
-            endpoint, target.method, path, headers, target.body, host=host, replay=True
+            endpoint,
+            target.method,
+            path,
+            headers,
+            target.body,
+            host=host,
+            replay=True,
+            shared=config.shares_connection,
         )
         try:
             if connection.status == 101:

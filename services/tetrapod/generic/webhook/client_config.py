@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.http.request import HeaderList
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object
 
 _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as PEM block"
@@ -58,6 +59,16 @@ class ClientConfig:
         """Host and port, under which credentials are looked up; the default port is 443."""
         authority = self.base.partition("://")[2]
         return authority if authority.rpartition(":")[2].isdigit() else f"{authority}:443"
+
+    @property
+    def shares_connection(self) -> bool:
+        """Whether calls at the same time share one HTTP/2 connection, if the webhook offers that.
+
+        They do on this host only. Elsewhere, each has a connection of its own, which a load balancer can distribute.
+        """
+        host = urlsplit(self.base).hostname or ""
+        address = parse_sloppy(host)
+        return self.service is None and (host == "localhost" or (address is not None and address.is_loopback))
 
 
 def client_config(config: Object) -> ClientConfig:
