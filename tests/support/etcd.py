@@ -130,6 +130,13 @@ class Etcd:
         response = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
         return b64decode(response["kvs"][0]["value"])
 
+    def values(self, prefix: str) -> dict[str, bytes]:
+        """Return the stored values of all keys that begin with a prefix that ends with a slash."""
+        end = f"{prefix[:-1]}0"
+        bounds = {"key": b64encode(prefix.encode()).decode(), "range_end": b64encode(end.encode()).decode()}
+        found = self.call("/v3/kv/range", bounds).get("kvs", [])
+        return {b64decode(kv["key"]).decode(): b64decode(kv["value"]) for kv in found}
+
     def pause(self) -> None:
         """Suspend the process: its connections stay open, but it answers nothing."""
         assert self._process is not None

@@ -21,6 +21,7 @@ from tetrapod.apps.wiring.storage import (
     check_stores,
     open_backend,
     open_overrides,
+    storage_media_type,
 )
 from tetrapod.apps.wiring.storage_overrides import probe_of
 from tetrapod.apps.wiring.tls import serving_tls
@@ -111,6 +112,7 @@ class Program:
             scheduling,
             cached_resources(options.etcd),
             self.overrides.by_resource,
+            storage_media_type(options.etcd),
         )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle, self.egress)
         self.worker_metrics = build_worker_metrics(options)

@@ -22,7 +22,7 @@ from tetrapod.cli.store_options import endpoint_options, run_to_completion, stor
 def migrate(keep_encrypted: bool, **values: Any) -> None:
     """Move all objects to another store. Stop all servers of both stores before.
 
-    The source is not changed. Values that a kube-apiserver stored as protobuf become JSON, which it can read too.
+    The source is not changed. Values in protobuf or YAML become JSON, which kube-apiserver can read too.
     Without --keep-encrypted, encrypted values are decrypted with the configuration of the source, and all values are
     encrypted with that of the target.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
@@ -65,13 +66,15 @@ def test_a_server_is_migrated_to_etcd_and_back(tmp_path: Path, tetrapod: Command
 def test_protobuf_is_converted_to_json_and_unknown_kinds_are_rejected() -> None:
     pod = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"x": "y"}}
     unknown = envelope("example.com/v1", "Thing", b"")
+    yaml = b"apiVersion: v1\ndata: {x: 'y'}\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
     items = [Item("configmaps/b/a", encode(pod), 5, 5), Item("masterleases/10.0.0.1", b"{}", 6, 6)]
-    found = converted(Contents("etcd", 9, items), keep_encrypted=False)
-    assert [item.key for item in found.items] == ["configmaps/b/a"]
+    found = converted(Contents("etcd", 9, [*items, Item("configmaps/b/y", yaml, 7, 7)]), keep_encrypted=False)
+    assert [item.key for item in found.items] == ["configmaps/b/a", "configmaps/b/y"]
+    assert json.loads(found.items[1].value) == pod
     assert found.items[0].value == (
         b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}'
     )
-    neither = "neither JSON, protobuf nor CBOR"
+    neither = "neither JSON, protobuf, CBOR nor YAML"
     for value, said in ((unknown, "Thing"), (b"\x00\x01", neither), (b"k8s\x00\xff", "things/a")):
         with pytest.raises(BackupError, match=said):
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)

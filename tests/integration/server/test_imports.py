@@ -17,7 +17,7 @@ OPTIONAL = {
     "tetrapod.generic.openapi.v3",
     "tetrapod.generic.proxy.streamtranslator",
     "tetrapod.generic.observability.tracing.exporter",
-    "tetrapod.generic.storage.cbor_backend",
+    "tetrapod.generic.storage.encoded_backend",
     "tetrapod.generic.storage.protobuf_values",
     "tetrapod.machinery.cbor",
     "yaml",

@@ -99,6 +99,9 @@ func Start(t Logger, name, certDir string, listener net.Listener, flags []Flag) 
 	if !has(flags, "authorization-mode") && !has(flags, "authorization-config") {
 		flags = append(flags, Flag{"authorization-mode", "AlwaysAllow"})
 	}
+	if !has(flags, "storage-media-type") {
+		flags = append(flags, Flag{"storage-media-type", "application/vnd.kubernetes.protobuf"}) // upstream's default
+	}
 	server, err := run(t, name, append(flags, Gates()...))
 	if err != nil {
 		return nil, err

@@ -29,6 +29,13 @@ class EtcdFlags:
         'server binary. e.g. "/pods#http://etcd4:2379;http://etcd5:2379,/events#http://etcd6:2379".',
     )
     prefix: str = flag("etcd-prefix", "/registry", "The prefix to prepend to all resource paths in etcd.")
+    storage_media_type: str = flag(
+        "storage-media-type",
+        "application/json",
+        "The media type to use to store objects in storage. Some resources or storage backends may only support a "
+        "specific media type and will ignore this setting. Supported media types: [application/json, application/yaml, "
+        "application/vnd.kubernetes.protobuf].",
+    )
     compaction_interval: float = flag(
         "etcd-compaction-interval",
         300.0,

@@ -13,6 +13,7 @@ from tetrapod.aggregator.service import AggregatorConfig
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address
 from tetrapod.apps.wiring.files import read_file
+from tetrapod.apps.wiring.storage import storage_media_type
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import identity_of
@@ -110,7 +111,8 @@ def build_presence(options: Options, client: Client, backend: Backend, address: 
     endpoints = KubernetesEndpoints(client, options.serving.secure_port)
     reconciler: EndpointReconciler
     if options.endpoint.reconciler_type == "lease":
-        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.root), address)
+        leases = PeerLeases(backend, options.etcd.root, storage_media_type(options.etcd))
+        reconciler = LeaseReconciler(endpoints, leases, address)
     elif options.endpoint.reconciler_type == "master-count":
         reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
     else:

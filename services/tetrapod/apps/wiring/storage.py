@@ -22,12 +22,15 @@ from tetrapod.generic.egress.selector import ETCD, NO_EGRESS, EgressSelector
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle import Lifecycle, Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
+from tetrapod.generic.storage.media_types import JSON, PROTOBUF, YAML
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
 _EARLY_TIMEOUT: Final = 3.0
+_STORAGE_MEDIA_TYPES: Final = (JSON, PROTOBUF, YAML)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -105,6 +108,19 @@ def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
         name, _, group = resource.partition(".")
         uncached[GroupResource(group, name)] = int(sizes[0]) == 0
     return lambda resource: flags.watch_cache and not uncached.get(resource, False)
+
+
+def storage_media_type(flags: EtcdFlags) -> str:
+    """Return the media type in which built-in resources are stored. As upstream, "" is JSON.
+
+    Raises:
+        ValueError: the flag is invalid; the text is upstream's.
+    """
+    media_type = flags.storage_media_type or JSON
+    if media_type not in _STORAGE_MEDIA_TYPES:
+        allowed = ", ".join(_STORAGE_MEDIA_TYPES)
+        raise ValueError(f"--storage-media-type {go_quote(media_type)} invalid, allowed values: {allowed}")
+    return media_type
 
 
 async def check_early(backend: Backend, overrides: StorageOverrides) -> None:

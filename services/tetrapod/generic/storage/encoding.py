@@ -2,8 +2,8 @@
 
 The stored form is JSON with kind, apiVersion and metadata first and without metadata.resourceVersion. The served form
 is the same bytes with `"resourceVersion":"N",` inserted directly after `"metadata":{`. Values that another server
-wrote (a stock kube-apiserver on the same etcd), and custom resources in CBOR, are normalized into this form when they
-are read.
+wrote (a stock kube-apiserver on the same etcd), and values in protobuf, CBOR or YAML, are normalized into this form
+when they are read.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def respliced(raw: bytes, old: int, new: int) -> bytes:
 
 
 def as_json(stored: bytes) -> bytes:
-    """Return the JSON bytes to store for a stored object in any encoding: JSON, CBOR or protobuf.
+    """Return the JSON bytes to store for a stored object in any encoding: JSON, CBOR, protobuf or YAML.
 
     They lack metadata.resourceVersion and selfLink, as all stored objects.
 
@@ -107,6 +107,11 @@ def as_json(stored: bytes) -> bytes:
     """
     obj = _object_in(stored)
     return encode(obj, str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+
+
+def is_yaml(stored: bytes) -> bool:
+    """Return whether a stored value is in YAML, because it is neither encrypted nor in one of the other encodings."""
+    return not stored.startswith((PROTOBUF, CBOR, ENCRYPTED)) and stored.lstrip()[:1] != b"{"
 
 
 def _object_in(stored: bytes) -> Object:
@@ -119,6 +124,10 @@ def _object_in(stored: bytes) -> Object:
         from tetrapod.machinery import cbor
 
         obj = cbor.decode(stored)
+    elif is_yaml(stored):
+        from tetrapod.machinery.serializer import yaml
+
+        obj = yaml.decode(stored).obj
     else:
         obj = loads(stored)
     return obj

@@ -490,6 +490,16 @@ class StorageConfig:
         named = UNUSUAL_PLACES.get(self.prefix)
         return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
 
+    @property
+    def is_extension(self) -> bool:
+        """Whether this is a custom resource, or the CustomResourceDefinitions or APIServices.
+
+        Only their prefixes contain the group. As in kube-apiserver, flags about the storage of built-in resources do
+        not apply to them.
+        """
+        resource = self.group_resource
+        return self.prefix == f"{resource.group}/{resource.resource}"
+
 
 UNUSUAL_PLACES: Final = {
     "services/specs": GroupResource("", "services"),

@@ -1,7 +1,7 @@
 """`TransformingBackend`: a base for backends that store values in another form than their callers see.
 
-Keys, revisions and leases are those of the wrapped backend. Encryption at rest, the storage in CBOR and
-objects in former versions use it.
+Keys, revisions and leases are those of the wrapped backend. Encryption at rest, encodings other
+than JSON and objects in former versions use it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import (
     Backend,
     BackendEvent,
@@ -75,7 +76,12 @@ class TransformingBackend(ForwardingBackend):
         return page if keys_only or count_only else page._replace(kvs=await self._all(page.kvs))
 
     async def _all(self, kvs: Sequence[KeyValue]) -> list[KeyValue]:
-        return [await self._from_store(kv) for kv in kvs]
+        timer = YieldTimer()
+        plain = []
+        for kv in kvs:
+            plain.append(await self._from_store(kv))
+            await timer.yield_if_due()
+        return plain
 
     async def _optional(self, kv: KeyValue | None) -> KeyValue | None:
         return None if kv is None else await self._from_store(kv)
@@ -99,7 +105,7 @@ class TransformingBackend(ForwardingBackend):
         self, start: str, end: str, from_revision: int, *, previous: bool = True
     ) -> AsyncIterator[BackendWatch]:
         async with self._inner.watch(start, end, from_revision, previous=previous) as inner:
-            yield _TransformedWatch(inner, self._event)
+            yield _TransformedWatch(inner, self._events)
 
     async def _transformed_history(
         self, start: str, end: str, first: int, last: int
@@ -110,7 +116,15 @@ class TransformingBackend(ForwardingBackend):
             Compacted: `first` is older than the history.
         """
         async for events in self._inner.history(start, end, first, last):
-            yield [await self._event(event) for event in events]
+            yield await self._events(events)
+
+    async def _events(self, events: Sequence[BackendEvent]) -> list[BackendEvent]:
+        timer = YieldTimer()
+        plain = []
+        for event in events:
+            plain.append(await self._event(event))
+            await timer.yield_if_due()
+        return plain
 
     async def _event(self, event: BackendEvent) -> BackendEvent:
         if event.previous is not None:
@@ -129,10 +143,12 @@ class _TransformedWatch:
 
     Args:
         inner: the watch of the store.
-        transform: returns an event with transformed values.
+        transform: returns events with transformed values.
     """
 
-    def __init__(self, inner: BackendWatch, transform: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:
+    def __init__(
+        self, inner: BackendWatch, transform: Callable[[Sequence[BackendEvent]], Awaitable[Sequence[BackendEvent]]]
+    ) -> None:
         self._inner = inner
         self._transform = transform
         self._transforming_after: int | None = None
@@ -145,7 +161,7 @@ class _TransformedWatch:
         if not batch.events:
             return batch
         self._transforming_after = batch.events[0].revision - 1
-        events = [await self._transform(event) for event in batch.events]
+        events = await self._transform(batch.events)
         self._transforming_after = None
         return batch._replace(events=events)
 

@@ -12,6 +12,7 @@ import orjson
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.media_types import JSON, encoded
 
 TTL: Final = 15
 """Seconds until a key expires (upstream: DefaultEndpointReconcilerTTL)."""
@@ -24,9 +25,16 @@ class PeerLeases:
     It registers an aggregator, removes it, and lists the addresses of all.
     """
 
-    def __init__(self, backend: Backend, prefix: str) -> None:
-        """Create the accessor without reading the store. `prefix` is the common prefix of all keys (--etcd-prefix)."""
+    def __init__(self, backend: Backend, prefix: str, media_type: str = JSON) -> None:
+        """Create the accessor without reading the store.
+
+        Args:
+            backend: the store of the keys.
+            prefix: the common prefix of all keys (--etcd-prefix).
+            media_type: the media type in which the objects are stored (--storage-media-type).
+        """
         self._backend = backend
+        self._media_type = media_type
         self._prefix = f"{prefix}/masterleases/"
 
     async def addresses(self) -> list[str]:
@@ -48,6 +56,7 @@ class PeerLeases:
         value = orjson.dumps(
             {"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets}
         )
+        value = encoded(self._media_type, value)
         key = self._prefix + address
         lease = await self._backend.grant_lease(TTL)
         current = await self._backend.get(key)

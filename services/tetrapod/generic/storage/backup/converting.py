@@ -1,4 +1,4 @@
-"""Conversion of the objects of a stock kube-apiserver to Tetrapod's stored form: protobuf and CBOR become JSON.
+"""Conversion of the objects of a stock kube-apiserver to Tetrapod's stored form: protobuf, CBOR and YAML become JSON.
 
 Upstream: --storage-media-type; staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.generic.storage.backup import definitions
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
-from tetrapod.generic.storage.encoding import CBOR, PROTOBUF, as_json
+from tetrapod.generic.storage.encoding import as_json, is_yaml
 from tetrapod.generic.storage.unreadable import ENCRYPTED
 
 _DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
@@ -29,8 +29,8 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         keep_encrypted: accept encrypted values instead of raising an error.
 
     Raises:
-        BackupError: some values are neither JSON, CBOR nor protobuf of a known kind, or are encrypted; the text lists
-            their keys.
+        BackupError: some values are neither JSON, CBOR, YAML nor protobuf of a known kind, or are encrypted; the text
+            lists their keys.
     """
     items: list[Item] = []
     errors: list[str] = []
@@ -41,16 +41,15 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         if item.value.startswith(ENCRYPTED):
             encrypted.append(item.key)
             items.append(item)
-        elif item.value.startswith((PROTOBUF, CBOR)):
-            try:
-                items.append(item._replace(value=as_json(item.value)))
-            except (ValueError, AttributeError) as error:
-                errors.append(f"{item.key}: {error}")
         elif item.value.lstrip()[:1] == b"{":
             is_definition = item.key.startswith(_DEFINITIONS)
             items.append(item._replace(value=definitions.current(item.value)) if is_definition else item)
         else:
-            errors.append(f"{item.key}: neither JSON, protobuf nor CBOR")
+            try:
+                items.append(item._replace(value=as_json(item.value)))
+            except (ValueError, AttributeError, TypeError) as error:
+                reason = "neither JSON, protobuf, CBOR nor YAML" if is_yaml(item.value) else error
+                errors.append(f"{item.key}: {reason}")
     if errors:
         raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{first_lines(errors)}")
     if encrypted and not keep_encrypted:

@@ -112,7 +112,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
         Args:
             key: the key, relative to the resource's prefix.
-            value: the decrypted value in any encoding: JSON, CBOR or protobuf.
+            value: the decrypted value in any encoding: JSON, CBOR, protobuf or YAML.
             revision: the mod revision of the key.
             lease: the ID of its lease; 0 if it does not expire.
 

@@ -12,6 +12,7 @@ from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cacher import Cacher
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.generic.storage.media_types import CBOR, ENCODINGS, JSON
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.generic.storage.transforming import ConvertedBackend
 from tetrapod.machinery.gvk import GroupResource
@@ -36,6 +37,8 @@ class CachingStorageFactory:
         cached: returns whether reads of a resource are answered by its watch cache; None for all resources.
         overrides: the stores of built-in resources that are not kept in `backend`, by resource. A store with the
             resource name `*` has those resources of the group that are not named individually.
+        media_type: the media type in which built-in resources are stored. CustomResourceDefinitions and APIServices are
+            always stored as JSON, and custom resources as `StorageConfig` says.
     """
 
     def __init__(
@@ -46,12 +49,14 @@ class CachingStorageFactory:
         scheduling: FairScheduling = DEFAULT,
         cached: Callable[[GroupResource], bool] | None = None,
         overrides: Mapping[GroupResource, Backend] | None = None,
+        media_type: str = JSON,
     ) -> None:
         self.backend = backend
         self._overrides = overrides or {}
         self._cached = cached
         self._encryption = encryption
         self._scheduling = scheduling
+        self._media_type = media_type
         sizes.register([backend, *self._overrides.values()])
         self._root = path_prefix.rstrip("/")
         self._leases = {store: LeaseManager(store) for store in (backend, *self._overrides.values())}
@@ -67,10 +72,10 @@ class CachingStorageFactory:
             )
             if config.convert is not None:
                 backend = ConvertedBackend(backend, config.convert)
-            if config.cbor:
-                from tetrapod.generic.storage.cbor_backend import CborBackend
+            if (encoding := ENCODINGS[self._encoding_of(config)]) is not None:
+                from tetrapod.generic.storage.encoded_backend import EncodedBackend
 
-                backend = CborBackend(backend)
+                backend = EncodedBackend(backend, encoding)
             cacher = self._cachers[config.prefix] = Cacher(
                 backend,
                 config,
@@ -84,14 +89,19 @@ class CachingStorageFactory:
     def _store(self, config: StorageConfig) -> Backend:
         """Return the store of a resource.
 
-        As upstream, custom resources, CustomResourceDefinitions and APIServices are always in the default store. Their
-        prefixes contain the group.
+        As upstream, custom resources, CustomResourceDefinitions and APIServices are always in the default store.
         """
         resource = _STORED_WITH.get(config.group_resource, config.group_resource)
-        if not self._overrides or config.prefix == f"{resource.group}/{resource.resource}":
+        if not self._overrides or config.is_extension:
             return self.backend
         of_group = self._overrides.get(GroupResource(resource.group, "*"), self.backend)
         return self._overrides.get(resource, of_group)
+
+    def _encoding_of(self, config: StorageConfig) -> str:
+        """Return the media type in which a resource is stored."""
+        if config.cbor:
+            return CBOR
+        return JSON if config.is_extension else self._media_type
 
     def presence(self) -> Presence:
         """Return a new `Presence`, which finds out which custom resources have objects. The caller closes it."""
