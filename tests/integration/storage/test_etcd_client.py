@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from integration.storage.conftest import shared_etcd
 from support.etcd import Etcd, etcd_36
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import Compacted
+from tetrapod.generic.storage.backend import Compacted, RequestTooLarge
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.etcd.connection import progress_reliable
 from tetrapod.machinery.shared_call import SharedCall
@@ -96,6 +96,24 @@ async def test_a_unix_socket(
     finally:
         await backend.close()
         server.close()
+
+
+async def test_large_values_over_a_unix_socket(tmp_path: Path) -> None:
+    """The socket takes less than a value at once, and etcd sends a PING while the rest waits to be sent."""
+    path = tmp_path / "etcd.sock"
+    flags: list[str] = []
+    etcd = Etcd(etcd_36(), tmp_path / "etcd", flags)
+    flags.append(f"--listen-client-urls={etcd.url},unix://{path}")
+    await asyncio.to_thread(etcd.start)
+    backend = EtcdBackend([f"unix://{path}"])
+    try:
+        for number in range(12):
+            assert (await backend.put_if(f"/{number}", b"x" * (1 << 20), 0)).succeeded
+            with pytest.raises(RequestTooLarge):
+                await backend.put_if(f"/{number}-large", b"x" * (1600 << 10), 0)
+    finally:
+        await backend.close()
+        etcd.stop()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

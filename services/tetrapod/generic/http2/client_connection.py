@@ -23,7 +23,9 @@ are.
 """
 _PING: Final = b"tetrapod"
 _MOST_UNREAD_REPLIES: Final = 256 << 10
-"""Bytes that may wait for a server that does not read, before its SETTINGS and PING frames end the connection."""
+"""Bytes of replies that may wait for a server that does not read, before its SETTINGS and PING frames end the
+connection.
+"""
 
 
 class ClientStream(Protocol):
@@ -100,6 +102,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         self._window = frames.DEFAULT_WINDOW
         self._received = 0
         self._paused = False
+        self._unread_replies = 0  # the bytes of replies since the transport takes no more
         self._violated = False
         self._written: list[bytes] = []  # the frames of this step of the event loop
         self._reading = False  # received data is processed; its frames are written afterwards
@@ -225,10 +228,13 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         """Write the reply to a SETTINGS or PING frame of the server.
 
         Raises:
-            ProtocolError: more than 256 KiB wait to be written, because the server does not read.
+            ProtocolError: more than 256 KiB of replies wait to be written, because the server does not read.
         """
         self.write(frame)
-        if self._paused and self.transport.get_write_buffer_size() > _MOST_UNREAD_REPLIES:
+        if not self._paused:
+            return
+        self._unread_replies += len(frame)
+        if self._unread_replies > _MOST_UNREAD_REPLIES:
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "the server does not read the replies to its frames")
 
     def _flush_all(self) -> None:
@@ -247,6 +253,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
 
     def resume_writing(self) -> None:
         self._paused = False
+        self._unread_replies = 0
         self._flush_all()
 
     def data_received(self, data: bytes) -> None:
