@@ -19,6 +19,7 @@ from stall import extended
 from stall.case import Case
 from stall.cases import CASES
 from stall.cases.admission import CASES as EXTENDED
+from stall.http2 import carried
 from stall.measure import Measuring, Result, failed, probing
 from stall.report import OUT, line, render
 from stall.setup import prepare
@@ -38,6 +39,11 @@ def _arguments() -> argparse.Namespace:
         "--who", default="", help="measure the cases of these users alone, comma-separated; prints, writes nothing"
     )
     parser.add_argument("--short", action="store_true", help="measure the cases of the short form alone")
+    parser.add_argument(
+        "--http2",
+        action="store_true",
+        help="send over HTTP/2, copies as streams of one connection; prints, writes nothing",
+    )
     parser.add_argument("--forms", default="one,four", help="one, four, kube-apiserver, comma-separated (%(default)s)")
     parser.add_argument("--doublings", type=int, default=4, help="sizes of each case besides the largest (%(default)s)")
     parser.add_argument(
@@ -50,10 +56,10 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(form: str, cases: Sequence[Case], doublings: int, clock: str, directory: Path) -> list[Result]:
-    results = []
-    with FORMS[form](directory / form) as world, probing(world) as probe, webhook_server() as webhooks:
-        measuring = Measuring(world, probe, doublings, clock)
+async def _measure(form: str, cases: Sequence[Case], arguments: argparse.Namespace, directory: Path) -> list[Result]:
+    results, http2 = [], arguments.http2
+    with FORMS[form](directory / form) as world, probing(world, http2=http2) as probe, webhook_server() as webhooks:
+        measuring = Measuring(world, probe, arguments.doublings, arguments.clock, http2=http2)
         await prepare(measuring.admin)
         if any(case in EXTENDED for case in cases):
             await extended.prepare(measuring.admin, webhooks)
@@ -74,12 +80,14 @@ def main() -> int:
         case
         for case in (SHORT if arguments.short else CASES)
         if re.search(arguments.only, case.name) and (not users or case.who in users)
+        if not arguments.http2 or all(map(carried, case.messages(1)))
     ]
     results: dict[str, list[Result]] = {}
-    out = arguments.out or (OUT if not arguments.only and not users and not arguments.short else None)
+    whole = not (arguments.only or users or arguments.short or arguments.http2)
+    out = arguments.out or (OUT if whole else None)
     with tempfile.TemporaryDirectory(prefix="stall-", ignore_cleanup_errors=True) as directory:
         for form in forms:
-            results[form] = asyncio.run(_measure(form, cases, arguments.doublings, arguments.clock, Path(directory)))
+            results[form] = asyncio.run(_measure(form, cases, arguments, Path(directory)))
             if out is not None:  # after each form: upstream's takes minutes for some of the cases
                 out.write_text(render(results, arguments.clock))
     bad = [result for form in forms if form != "kube-apiserver" for result in failed(results[form])]

@@ -5,51 +5,52 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
 
+from stall import http2
 from stall.message import Message
+from stall.outcome import Outcome
 
 TIMEOUT: Final = 90.0
 _LIMIT: Final = 1 << 24
 
 
-@dataclass(slots=True)
-class Outcome:
-    """The answers to a message. The status is 0 if the server closed the connection, or did not answer in time."""
-
-    status: int = 0
-    seconds: float = 0.0
-    received: int = 0
-    body: bytes = field(default=b"", repr=False)
-
-
 class Client:
-    """A user of a server. Every message has connections of its own."""
+    """A user of a server. Every message has connections of its own.
 
-    def __init__(self, url: str, ca: str, token: str = "") -> None:
+    Args:
+        http2: whether `send` uses HTTP/2.
+    """
+
+    def __init__(self, url: str, ca: str, token: str = "", *, http2: bool = False) -> None:
         parts = urlsplit(url)
         self.host, self.port = parts.hostname or "", parts.port or 443
         self.token = token
         self._tls = ssl.create_default_context(cafile=ca)
         self._tls.check_hostname = False
+        self._http2 = http2
+        if http2:
+            self._tls.set_alpn_protocols(["h2"])
 
     async def send(self, messages: Sequence[Message]) -> Outcome:
         """Send one message after the other, and return the last outcome, with the time that all took."""
         began = time.monotonic()
-        unread: list[asyncio.StreamWriter] = []
+        unread: list[Callable[[], None]] = []
         last = Outcome()
         try:
             for message in messages:
-                outcomes = await asyncio.gather(*(self._once(message, unread) for _ in range(message.parallel)))
-                last = outcomes[-1]
+                if self._http2:
+                    last = await self._over_http2(message, unread)
+                else:
+                    outcomes = await asyncio.gather(*(self._once(message, unread) for _ in range(message.parallel)))
+                    last = outcomes[-1]
         finally:
-            for writer in unread:
-                writer.transport.abort()
+            for close in unread:
+                close()
         last.seconds = time.monotonic() - began
         return last
 
@@ -69,7 +70,14 @@ class Client:
         writer.transport.abort()
         return statuses
 
-    async def _once(self, message: Message, unread: list[asyncio.StreamWriter]) -> Outcome:
+    async def _over_http2(self, message: Message, unread: list[Callable[[], None]]) -> Outcome:
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                return await http2.exchange(message, self.host, self.port, self._tls, self.token, unread)
+        except (OSError, TimeoutError):
+            return Outcome()
+
+    async def _once(self, message: Message, unread: list[Callable[[], None]]) -> Outcome:
         outcome = Outcome()
         reader = writer = None
         try:
@@ -81,7 +89,7 @@ class Client:
                 )
                 try:
                     if message.unread:
-                        unread.append(writer)
+                        unread.append(writer.transport.abort)
                         await writing
                         await asyncio.sleep(2)
                     else:

@@ -106,7 +106,7 @@ class Result:
 class Probe:
     """The process of `stall.probe`."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, http2: bool = False) -> None:
         argv = [
             sys.executable,
             "-m",
@@ -114,6 +114,7 @@ class Probe:
             world.url,
             str(world.ca),
             "probe-token",
+            "2" if http2 else "1.1",
             *map(str, world.pids.values()),
         ]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -137,13 +138,17 @@ class Measuring:
 
     Args:
         clock: `wall` or `cpu`, by which the probe's waits are judged (stall.probe).
+        http2: whether the users of the cases send over HTTP/2.
     """
 
-    def __init__(self, world: World, probe: Probe | None, doublings: int = 4, clock: str = "wall") -> None:
+    def __init__(
+        self, world: World, probe: Probe | None, doublings: int = 4, clock: str = "wall", *, http2: bool = False
+    ) -> None:
         self.world, self.probe, self._doublings, self._clock = world, probe, doublings, clock
         self.admin = Client(world.url, str(world.ca), "admin-token")
         self._clients = {
-            who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "") for who in WAITS
+            who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "", http2=http2)
+            for who in WAITS
         }
 
     async def case(self, case: Case) -> Result:
@@ -241,9 +246,9 @@ class Measuring:
 
 
 @contextlib.contextmanager
-def probing(world: World) -> Iterator[Probe]:
+def probing(world: World, *, http2: bool = False) -> Iterator[Probe]:
     """Run the probe beside the server."""
-    probe = Probe(world)
+    probe = Probe(world, http2=http2)
     try:
         yield probe
     finally:

@@ -1,6 +1,8 @@
-"""`python -m stall.probe URL CA TOKEN PID…`: another user's requests while the server is busy.
+"""`python -m stall.probe URL CA TOKEN VERSION PID…`: another user's requests while the server is busy.
 
 Every ten milliseconds, the probe sends a GET of an object and a GET of /readyz, each on a connection that stays open.
+VERSION is that of HTTP: 1.1 or 2.
+
 Each line of input ends a period. The answer is a line of JSON with the longest waits in that period, in seconds.
 
 - `wall` is the wait without the time in which the server or the probe was ready to run, but the kernel ran something
@@ -14,17 +16,17 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import ssl
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+
+from support.wire import Client, Endpoint
 
 INTERVAL: Final = 0.01
-PATHS: Final = {"get": "/api/v1/namespaces/probe/configmaps/probe", "readyz": "/readyz"}
+PATHS: Final = ("/api/v1/namespaces/probe/configmaps/probe", "/readyz")
 _LOOKED: Final = 0.02
 """Seconds of a wait below which the kernel is not asked for its share."""
 
@@ -51,12 +53,9 @@ def used(pids: Sequence[int]) -> float:
 class Probe:
     """Requests of one path, in a thread. `pids` begins with this process."""
 
-    def __init__(self, url: str, ca: str, token: str, path: str, pids: Sequence[int]) -> None:
-        parts = urlsplit(url)
-        context = ssl.create_default_context(cafile=ca)
-        context.check_hostname = False
-        self._connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context, timeout=120)
-        self._token, self._path, self._pids = token, path, pids
+    def __init__(self, url: str, ca: str, token: str, version: str, path: str, pids: Sequence[int]) -> None:
+        self._client = Client(Endpoint(url, Path(ca)), token, 120, http2=version == "2")
+        self._path, self._pids = path, pids
         self._lock = threading.Lock()
         self._longest = {"wall": 0.0, "cpu": 0.0}
         self._began = self._cpu = 0.0
@@ -79,10 +78,9 @@ class Probe:
             delay, self._cpu = delayed(self._pids), used(self._pids[1:])
             self._began = began = time.monotonic()
             try:
-                self._connection.request("GET", self._path, headers={"Authorization": f"Bearer {self._token}"})
-                self._connection.getresponse().read()
+                self._client("GET", self._path)
             except (OSError, http.client.HTTPException):
-                self._connection.close()
+                self._client.close()
             took = time.monotonic() - began
             waits = {"wall": took, "cpu": took}
             if took > _LOOKED:
@@ -97,10 +95,11 @@ class Probe:
 
 
 def main() -> None:
-    url, ca, token, *pids = sys.argv[1:]
-    probes = {name: Probe(url, ca, token, path, [os.getpid(), *map(int, pids)]) for name, path in PATHS.items()}
+    url, ca, token, version, *pids = sys.argv[1:]
+    processes = [os.getpid(), *map(int, pids)]
+    probes = [Probe(url, ca, token, version, path, processes) for path in PATHS]
     for _ in sys.stdin:
-        periods = [probe.period() for probe in probes.values()]
+        periods = [probe.period() for probe in probes]
         print(json.dumps({clock: max(period[clock] for period in periods) for clock in ("wall", "cpu")}), flush=True)
 
 

@@ -62,3 +62,15 @@ _NAMES: Final = (
 )
 
 SHORT: Final[list[Case]] = [case for case in CASES if case.name in _NAMES]
+
+_OVER_HTTP2: Final = (
+    "label selector: existing keys",
+    "X-Remote-Group: headers",
+    "headers of many names",
+    "chunks of one byte",
+    "pipelining: GETs of a user",
+    "JSON: entries of data",
+)
+
+SHORT_OVER_HTTP2: Final[list[Case]] = [case for case in SHORT if case.name in _OVER_HTTP2]
+"""The cases that are sent over HTTP/2 too: those whose heads and bodies its frames carry in another way."""

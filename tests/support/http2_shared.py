@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterable
+from typing import Any, Self
 
 from support.http2_streams import Http2Streams, Stream, StreamReset
 
@@ -22,14 +23,16 @@ class SharedConnection(asyncio.Protocol):
         self._ponged = asyncio.Event()
 
     @classmethod
-    async def open(cls, host: str, port: int, context: ssl.SSLContext) -> SharedConnection:
-        """Connect with a context that offers HTTP/2 only.
+    async def open(cls, host: str, port: int, context: ssl.SSLContext, **more: Any) -> Self:
+        """Connect with a context that offers HTTP/2 only. `more` are arguments of the class.
 
         Raises:
             OSError: there is no connection.
         """
         loop = asyncio.get_running_loop()
-        transport, connection = await loop.create_connection(lambda: cls(f"{host}:{port}"), host, port, ssl=context)
+        transport, connection = await loop.create_connection(
+            lambda: cls(f"{host}:{port}", **more), host, port, ssl=context
+        )
         assert transport.get_extra_info("ssl_object").selected_alpn_protocol() == "h2"
         return connection
 
@@ -137,6 +140,15 @@ class SharedConnection(asyncio.Protocol):
             return False
         return True
 
+    def limit_data(self, size: int) -> None:
+        """Send at most this many bytes of a body in each DATA frame."""
+        self._streams.largest_data = size
+
+    def stop_reading(self) -> None:
+        """Read nothing any more."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
     def close(self) -> None:
         """Close the connection at once. The responses that are not complete fail."""
         if self._transport is not None:
@@ -154,5 +166,10 @@ class SharedConnection(asyncio.Protocol):
 
     def _send(self) -> None:
         if self._transport is not None and self._streams.outgoing:
-            self._transport.write(bytes(self._streams.outgoing))
+            data = bytes(self._streams.outgoing)
             self._streams.outgoing.clear()
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)

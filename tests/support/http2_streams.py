@@ -70,6 +70,8 @@ class Http2Streams:
         """Whether the server has sent GOAWAY, so that it accepts no further requests."""
         self.changed: set[int] = set()
         """The streams of which the last call of `receive` has received something."""
+        self.largest_data = frames.LARGEST_WINDOW
+        """Bytes of a body that a DATA frame has at most."""
         self.pongs = 0
         """PING frames that the server has answered."""
         self._most = 100  # streams that the server permits; until its SETTINGS arrive, what RFC 9113 recommends
@@ -237,7 +239,8 @@ class Http2Streams:
     def _send_bodies(self) -> None:
         """Send as much of each body as the windows permit."""
         for stream in self.streams.values():
-            while stream.unsent and (size := min(self._largest_frame, stream.window, self._window)) > 0:
+            most = min(self._largest_frame, self.largest_data)
+            while stream.unsent and (size := min(most, stream.window, self._window)) > 0:
                 piece, stream.unsent = bytes(stream.unsent[:size]), stream.unsent[size:]
                 stream.window -= len(piece)
                 self._window -= len(piece)

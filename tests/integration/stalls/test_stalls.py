@@ -20,7 +20,7 @@ from stall.case import BODY, WAITS, Case
 from stall.cases.generated import generated
 from stall.measure import Measuring, Sample
 from stall.setup import prepare
-from stall.short import SHORT
+from stall.short import SHORT, SHORT_OVER_HTTP2
 from stall.worlds import World, one_process
 from support.webhook import webhook_server
 
@@ -40,25 +40,36 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
 
 
-def measured(world: World, case: Case, n: int) -> Sample:
+def measured(world: World, case: Case, n: int, *, http2: bool = False) -> Sample:
     """Return the attempt that kept the event loop busy for the shortest time. Attempts end when one meets the limit."""
     found: list[Sample] = []
     while len(found) < _ATTEMPTS and (not found or found[-1].caused > WAITS[case.who]):
-        found.append(asyncio.run(Measuring(world, None).sample(case, n)))
+        found.append(asyncio.run(Measuring(world, None, http2=http2).sample(case, n)))
     return min(found, key=lambda sample: sample.caused)
 
 
 @pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
 def test_a_request_does_not_stall_the_server(world: World, case: Case) -> None:
+    does_not_stall(world, case, http2=False)
+
+
+@pytest.mark.parametrize("case", SHORT_OVER_HTTP2, ids=lambda case: case.name)
+def test_a_request_over_http2_does_not_stall_the_server(world: World, case: Case) -> None:
+    does_not_stall(world, case, http2=True)
+
+
+def does_not_stall(world: World, case: Case, *, http2: bool) -> None:
     n = max(2, case.largest() // _SHARE)
-    small = measured(world, case, n)
-    large = measured(world, case, 2 * n)
+    small = measured(world, case, n, http2=http2)
+    large = measured(world, case, 2 * n, http2=http2)
+    assert small.status or not http2, "the server did not answer"
     assert large.caused <= WAITS[case.who], f"{case.name}: a step of {large.caused * 1000:.0f} ms at {large.size} bytes"
     least, most = small.cpu, large.cpu
     for _ in range(_ATTEMPTS - 1):
         if not grows(least, most):
             break
-        least, most = min(least, measured(world, case, n).cpu), min(most, measured(world, case, 2 * n).cpu)
+        least = min(least, measured(world, case, n, http2=http2).cpu)
+        most = min(most, measured(world, case, 2 * n, http2=http2).cpu)
     assert not grows(least, most), f"{case.name}: {least:.2f} s of CPU time became {most:.2f} s"
 
 
