@@ -37,8 +37,8 @@ columns of each server, over all sizes of a case:
   the first large requests and stay. If all sizes of a case leave more than {memory:.0f} MB, the column is therefore the
   mean of ten further requests, the least of up to three rounds.
 
-`make stall ARGS=--http2` sends the cases that HTTP/2 can carry over HTTP/2, and copies of a request as streams of one connection. It prints
-its figures. The short form among the tests does so for six cases.
+`make stall ARGS=--http2` sends the cases that HTTP/2 can carry over HTTP/2, and copies of a request as streams of one
+connection. It prints its figures. The short form among the tests does so for six cases.
 
 A case fails, and is set in bold, if one of these holds. Requests of administrators are shown only.
 

@@ -27,7 +27,7 @@ class SharedConnection(asyncio.Protocol):
         """Connect with a context that offers HTTP/2 only. `more` are arguments of the class.
 
         Raises:
-            OSError: there is no connection.
+            OSError: the server cannot be reached.
         """
         loop = asyncio.get_running_loop()
         transport, connection = await loop.create_connection(
