@@ -29,9 +29,14 @@ def bypasses(dependencies: PluginDependencies, attributes: Attributes) -> bool:
 
 
 def record_bypass(plugin: str, attributes: Attributes) -> None:
-    """Record that a request bypassed a plugin that would have handled it, in the audit event and in the log.
+    """Record in the audit event and in the log that a request bypassed a webhook or policy plugin.
 
-    Further calls for the same request and plugin (the reinvocation) do nothing.
+    The caller calls it only if the plugin would have called a webhook or evaluated a policy. Further calls for the same
+    request and plugin (the reinvocation) do nothing.
+
+    Args:
+        plugin: the name of the plugin.
+        attributes: the request.
     """
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
         return  # recorded before the reinvocation

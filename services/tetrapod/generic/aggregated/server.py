@@ -109,7 +109,7 @@ class AggregatedServer:
 
     @property
     def ca(self) -> bytes:
-        """The CA certificate in PEM, for the caBundle of APIServices."""
+        """The CA certificate in PEM, for the caBundle of APIServices. It is read from the data directory."""
         return self._pki.ca.read_bytes()
 
     async def start(self) -> None:
@@ -145,7 +145,7 @@ class AggregatedServer:
         return paths
 
     async def stop(self) -> None:
-        """Finish requests in flight, stop listening, and close the connections and the store.
+        """Finish requests in flight for at most 10 seconds, stop listening, and close the connections and the store.
 
         Call it only after `start`.
         """

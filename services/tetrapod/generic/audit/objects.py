@@ -106,7 +106,11 @@ def may_be_status(response: Response) -> bool:
 
 
 def status_in(response: Response, body: bytes) -> Object | None:
-    """Return the v1 Status in a response, or None if the body is another object or longer than 64 KiB."""
+    """Return the v1 Status in a response, or None if the body is another object or longer than 64 KiB.
+
+    Raises:
+        ValueError: the body seems to contain a Status, but cannot be decoded.
+    """
     start = body if body.startswith(_CBOR_TAG) else body[:64]  # the members of an object in CBOR have no order
     if len(body) > _STATUS_LIMIT or b"Status" not in start:
         return None

@@ -126,7 +126,13 @@ class RotatingFile:
         self._tidy_soon()
 
     def _open_new(self) -> None:
-        """Rename the present file, if there is one, and create a new one with the same mode and owner."""
+        """Rename the present file, if there is one, and create a new one with the same mode and owner.
+
+        The owner is not set if the process may not change it.
+
+        Raises:
+            OSError: the file cannot be renamed or created.
+        """
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         mode, owner = 0o600, None
         with contextlib.suppress(FileNotFoundError):

@@ -87,6 +87,9 @@ def annotations_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ..
     """Return the audit annotations and warnings that `annotations_to_wire` put into a TokenReview.
 
     Both are empty if the review carries none.
+
+    Raises:
+        ValueError: the annotation of the review is not JSON.
     """
     text = ((review.get("metadata") or {}).get("annotations") or {}).get(_ANNOTATIONS)
     content = orjson.loads(text) if text else {}

@@ -104,7 +104,10 @@ class SharedCache:
 
 
 def _credentials(file: str) -> Any:
-    """Return a redis credential provider that reads the password from `file` for each new connection."""
+    """Return a redis credential provider that reads the password from `file` for each new connection.
+
+    Connecting raises OSError if the file cannot be read.
+    """
     from redis.credentials import CredentialProvider
 
     class Password(CredentialProvider):

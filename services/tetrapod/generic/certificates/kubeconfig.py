@@ -59,7 +59,14 @@ def kubeconfig(
 def write_kubeconfig(path: str | Path, config: dict[str, Any]) -> None:
     """Write a kubeconfig as JSON (which is valid YAML) with mode 0600, atomically.
 
-    Missing directories are created. A file with the same content is left as it is.
+    Missing directories are created. A file with the same content is not written again.
+
+    Args:
+        path: the file.
+        config: the kubeconfig.
+
+    Raises:
+        OSError: the file cannot be read or written.
     """
     path = Path(path)
     data = orjson.dumps(config, option=orjson.OPT_INDENT_2) + b"\n"

@@ -245,7 +245,11 @@ class _Record:
         self._changed = True
 
     def save(self) -> None:
-        """Write `pki.json`, if an entry has changed since it was read."""
+        """Write `pki.json`, if an entry has changed since it was read.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         if self._changed:
             write_file(self._path, json.dumps(self._entries, indent=1).encode(), PUBLIC)
 

@@ -48,11 +48,15 @@ def write_service_certificates(
     The trusted CAs are copied to the directories of the services.
 
     Args:
-        out: the directory OUT.
+        out: the directory OUT, created if it is missing.
         hosts: additional DNS names and IP addresses of the aggregator, by which users reach it.
         service_hosts: additional names of every service and of etcd; `{service}` is replaced by the service's name.
         etcd_hosts: additional names of etcd's members.
         renew_before: seconds before the expiry at which certificates are renewed.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: an existing certificate or the key of a CA is malformed.
     """
     from tetrapod.generic.certificates.authority import Authority
 
@@ -159,9 +163,13 @@ def _write_etcd_certificates(out: Path, keeper: _Keeper, hosts: Sequence[str]) -
     its key.
 
     Args:
-        out: the directory OUT; the CA of etcd is in OUT/ca.
+        out: the directory OUT; the CA of etcd is in OUT/ca. The directories of the services exist.
         keeper: issues a certificate unless a valid one exists.
         hosts: further DNS names and IP addresses of etcd's members, besides `etcd` and the local ones.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        ValueError: an existing certificate or the key of the CA is malformed.
     """
     authority = _etcd_authority(out / "ca")
     directory = out / "etcd"

@@ -106,6 +106,12 @@ class ServingContext:
     Attributes:
         context: the context for the listener. A handshake begins in it and continues in that of the client's server
             name.
+
+    Args:
+        config: the TLS configuration.
+
+    Raises:
+        OSError, ssl.SSLError: a file is missing or invalid.
     """
 
     def __init__(self, config: ServingTLS) -> None:

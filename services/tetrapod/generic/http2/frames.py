@@ -37,6 +37,10 @@ class ProtocolError(Exception):
 
     Attributes:
         code: the HTTP/2 error code.
+
+    Args:
+        code: the HTTP/2 error code, for the GOAWAY frame.
+        text: the text of the exception.
     """
 
     def __init__(self, code: int, text: str) -> None:

@@ -233,7 +233,10 @@ class _Translation:
 async def _upgrade_error(connection: Exchange) -> Object:
     """Return the status for the client if the kubelet did not switch protocols.
 
-    It is the Status in the kubelet's response, or a 500 with its text.
+    It is the Status in the kubelet's response, without kind and apiVersion, or a 500 with the text of the response.
+
+    Raises:
+        BackendError: the response breaks off, or has a body of more than 1 MiB.
     """
     text = (await connection.read(_LARGEST_STATUS)).decode("utf-8", "replace")
     try:

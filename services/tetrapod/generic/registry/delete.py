@@ -115,6 +115,11 @@ class _Delete:
 
         Return the unchanged entry if the object needs no mark before its removal. Return None if it is being deleted
         already, and this request does not change that.
+
+        Raises:
+            KeyNotFound: the object does not exist.
+            PreconditionFailed: its uid or resourceVersion is not the required one.
+            StatusError: `validate` rejects the deletion.
         """
         storage = self.store.storage
         try:

@@ -203,6 +203,9 @@ class _Update:
         """Remove the object from the store, and return it as the update would have stored it.
 
         If another request has removed it before, only return it.
+
+        Raises:
+            PreconditionFailed: its uid or resourceVersion is not the required one.
         """
         assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage

@@ -12,7 +12,7 @@ from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Wat
 
 
 class ForwardingBackend:
-    """A base for `Backend` wrappers that forwards the methods that handle no values.
+    """A base for `Backend` wrappers that forwards the methods that handle no values to the wrapped backend, `inner`.
 
     A subclass defines `get`, `range`, `put_if`, `delete_if`, `watch` and `close`. `history` is forwarded too, although
     it returns values: a subclass that changes values replaces it.

@@ -59,7 +59,7 @@ def is_manifest_error(error: Exception) -> bool:
 
 
 class ManifestSource(Generic[T]):
-    """The webhooks or policies of one plugin. A failed reload keeps the current ones.
+    """The webhooks or policies of one plugin in manifest files. A failed reload keeps the current ones.
 
     Attributes:
         items: the current webhooks or policies, in order. The list is replaced by a reload and must not be modified.
@@ -67,9 +67,9 @@ class ManifestSource(Generic[T]):
     Args:
         plugin: the name of the plugin, for metrics and the log.
         directory: the directory of the manifest files.
-        load: reads the directory. It is called with the directory and, for a reload, `known`: the digest of the
-            current files. If that has not changed, its result is ignored.
-        convert: returns the parsed webhooks or policies of the objects, called after each load.
+        load: reads the directory (see `ManifestLoader`, without its argument `kind`).
+        convert: returns the parsed webhooks or policies in the loaded objects. It is called after each load of changed
+            files.
 
     Raises:
         ValueError: the manifests cannot be read, or are invalid.

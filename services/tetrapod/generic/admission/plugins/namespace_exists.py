@@ -17,6 +17,9 @@ class NamespaceExists(Plugin):
     """The plugin NamespaceExists, which rejects requests in namespaces that do not exist.
 
     The error is a 404 that names the namespace.
+
+    Args:
+        storages: provides the storage of Namespaces.
     """
 
     name = "NamespaceExists"

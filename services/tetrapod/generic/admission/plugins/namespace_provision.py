@@ -21,7 +21,9 @@ _RESOURCE: Final = GroupVersionResource("", "v1", "namespaces")
 class NamespaceAutoProvision(Plugin):
     """The plugin NamespaceAutoProvision, which creates the namespace of a new object if it does not exist.
 
-    `client` is the server's own, so that users need no permission to create namespaces.
+    Args:
+        storages: provides the storage of Namespaces.
+        client: creates the namespaces. It is the server's own client, so that users need no permission for that.
     """
 
     name = "NamespaceAutoProvision"

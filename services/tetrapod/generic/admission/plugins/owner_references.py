@@ -28,6 +28,10 @@ class OwnerReferencesPermissionEnforcement(Plugin):
 
     Changing an existing object's owners requires permission to delete the object. Setting blockOwnerDeletion requires
     permission to update the owner's finalizers.
+
+    Args:
+        authorizer: decides whether the user has these permissions.
+        client: finds the resource of an owner's kind by discovery.
     """
 
     name = "OwnerReferencesPermissionEnforcement"

@@ -67,7 +67,13 @@ class WebhookPlugin(Plugin):
     Attributes:
         phase: the label in upstream's metrics: "admit" or "validating".
         mutating: whether it is the plugin of mutating webhooks.
-        configurations: the storage of its webhook configurations.
+        configurations: how the plugin's webhook configurations are stored.
+
+    Args:
+        dependencies: the storages, the webhook client, the authorizer and the configuration that the plugin uses.
+
+    Raises:
+        ValueError: the configuration of the plugin is invalid.
     """
 
     operations = ALL_OPERATIONS

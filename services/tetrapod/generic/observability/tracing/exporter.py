@@ -118,7 +118,10 @@ class Exporter:
         return encode(batch, self._resource, self._clock)
 
     async def close(self) -> None:
-        """Send the queued spans, with at most 2 seconds for each batch, and close the connection."""
+        """Send the queued spans, with at most 2 seconds for each batch, and close the connection.
+
+        Failures to send are logged.
+        """
         while self._waiting:
             await self._export(_LAST_TIMEOUT)
         await self._channel.close()

@@ -198,7 +198,9 @@ class WorkerMetrics:
                 writer.close()
 
     def _kept(self, page: str, index: int | None = None) -> list[Family]:
-        """Return the metrics that a worker saved at its last scrape, or [] if it has not been scraped yet.
+        """Return the metrics that a worker saved at its last scrape.
+
+        Return [] if it has not been scraped yet, or its file cannot be read or decoded.
 
         Args:
             page: `metrics` (the page /metrics) or `slis` (/metrics/slis).

@@ -21,7 +21,9 @@ _SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 class KubernetesEndpoints:
     """An accessor of the Endpoints and the EndpointSlice of the Service `kubernetes`.
 
-    All aggregators must listen on the same port.
+    Args:
+        client: reads and writes the objects.
+        port: the port of all aggregators, which must listen on the same.
     """
 
     def __init__(self, client: Client, port: int) -> None:

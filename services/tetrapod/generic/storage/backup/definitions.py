@@ -24,7 +24,11 @@ _SHARED: Final = {
 
 
 def current(stored: bytes) -> bytes:
-    """Return a stored CustomResourceDefinition in the version that Tetrapod stores (v1), any other value unchanged."""
+    """Return a stored CustomResourceDefinition in the version that Tetrapod stores (v1), any other value unchanged.
+
+    Raises:
+        ValueError: the value contains the name of v1beta1, but is not JSON.
+    """
     if VERSION.encode() not in stored:
         return stored
     obj: Object = orjson.loads(stored)

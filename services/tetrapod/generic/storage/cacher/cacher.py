@@ -232,7 +232,9 @@ class Cacher:
     async def _send_bookmarks(self) -> None:
         """Send a bookmark to each watch that wants them, and schedule the next ones if there are such watches.
 
-        The cache learns the current revision first, so that the bookmarks of a resource without changes advance too.
+        Before that, wait up to three seconds until the cache has reached the current revision of the store, so that the
+        bookmarks of a resource without changes advance too. If the store does not answer, they have the cache's
+        revision.
         """
         with contextlib.suppress(Unavailable):
             await self._freshness.latest()

@@ -179,7 +179,12 @@ class ConsistencyChecker:
         return None
 
     async def _is_decodable(self, key: str, revision: int) -> bool:
-        """Return whether the stored object at a revision is absent or can be decoded. The cache skips all others."""
+        """Return whether the stored object `key` at a revision is absent or can be decoded. The cache skips all others.
+
+        Raises:
+            Unavailable: the store does not answer.
+            NotTransformable: the object cannot be decrypted.
+        """
         stored_key = self._prefix + key
         page = await self._backend.range(stored_key, stored_key + "\0", revision=revision, counted=False)
         try:

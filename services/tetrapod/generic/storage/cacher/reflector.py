@@ -246,7 +246,7 @@ class Reflector:
     def _needs_slicing(self) -> bool:
         """Return whether the pending events must be applied in slices, with other work of the event loop in between.
 
-        This is so if they are too many for one step of the event loop, and if no more than `few_watchers` watches are
+        That is so if there are more than `FairScheduling.events`, and at most `FairScheduling.few_watchers` watches are
         open. With more watches, the slices would delay the events too much.
         """
         scheduling = self._scheduling

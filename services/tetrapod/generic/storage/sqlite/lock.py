@@ -16,9 +16,11 @@ from tetrapod.generic.storage.backend import CannotOpen
 
 
 class DatabaseInUse(CannotOpen):
-    """Another process (or another backend in this process) has the database open.
+    """The error for a database that another process, or another backend in this process, has open.
 
-    `holder` is the process ID that the lock file names, "" if it names none.
+    Args:
+        path: the database file.
+        holder: the process ID that the lock file names, "" if it names none.
     """
 
     def __init__(self, path: Path, holder: str) -> None:
