@@ -131,10 +131,10 @@ async def test_a_slow_request_has_latency_annotations() -> None:
 
     async def handler(asked: Request) -> Response:
         assert asked.audit is not None
-        asked.audit.took("mutating-webhook", time.monotonic() - 0.25)
-        asked.audit.took("mutating-webhook", time.monotonic() - 0.25)
-        asked.audit.took("validating-webhook", time.monotonic() - 0.2, at_once=True)
-        asked.audit.took("validating-webhook", time.monotonic() - 0.1, at_once=True)
+        asked.audit.add_latency("mutating-webhook", time.monotonic() - 0.25)
+        asked.audit.add_latency("mutating-webhook", time.monotonic() - 0.25)
+        asked.audit.add_latency("validating-webhook", time.monotonic() - 0.2, at_once=True)
+        asked.audit.add_latency("validating-webhook", time.monotonic() - 0.1, at_once=True)
         return Response(200, [])
 
     for late in (0.4, 2.0):
@@ -197,7 +197,7 @@ async def test_a_client_that_leaves_after_a_large_response_leaves_its_event_whol
     async def handler(asked: Request) -> Response:
         response = StreamResponse(200, [(b"content-type", b"application/json")], run)
         assert asked.audit is not None
-        await asked.audit.answer(response)
+        await asked.audit.record_response(response)
         return response
 
     kept = Kept()

@@ -13,7 +13,7 @@ def test_the_time_of_the_store_is_added_and_that_of_other_layers_is_kept() -> No
     context = AuditContext(request, Auditing(Level.METADATA, frozenset(), False), None, None)
     with context.measured_store():
         add_store_latency(1.0)
-        context.take({"layers": {"etcd": 2.0, "authentication": 3.0}})
-        context.take({"layers": {"authentication": 5.0}})
+        context.add_peer_data({"layers": {"etcd": 2.0, "authentication": 3.0}})
+        context.add_peer_data({"layers": {"authentication": 5.0}})
         add_store_latency(4.0)
-    assert context.findings()["layers"] == {"etcd": 7.0, "authentication": 3.0}
+    assert context.peer_data()["layers"] == {"etcd": 7.0, "authentication": 3.0}

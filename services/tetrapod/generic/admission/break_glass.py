@@ -23,7 +23,7 @@ ANNOTATION: Final = "break-glass.tetrapod.dev/"
 def bypasses(dependencies: PluginDependencies, attributes: Attributes) -> bool:
     """Return whether a request bypasses the webhooks and policies of the API.
 
-    It does if --break-glass is set and the user is in system:masters.
+    It does if --break-glass is set (`dependencies.break_glass`) and the user is in system:masters.
     """
     return dependencies.break_glass and SYSTEM_MASTERS in attributes.user.groups
 

@@ -56,7 +56,14 @@ EXCLUDES_VIRTUAL: Final = "ExcludeAdmissionWebhookVirtualResources"
 
 
 class Exemption(Enum):
-    """The webhooks or policies that are skipped for a request: none, those of the API, or all."""
+    """The webhooks or policies that are skipped for a request.
+
+    Attributes:
+        NONE: none are skipped.
+        API: those that are objects of the API are skipped, because they could make their own repair impossible. Those
+            in manifest files apply.
+        ALL: all are skipped.
+    """
 
     NONE = "all apply"
     API = "only those in manifest files apply, because those of the API could lock the cluster out of repairing them"
@@ -64,10 +71,11 @@ class Exemption(Enum):
 
 
 def exemption_from_webhooks(attributes: Attributes) -> Exemption:
-    """Return which webhooks are not called: all for reviews, those of the API for webhook and policy objects.
+    """Return which webhooks are not called for this request.
 
-    Reviews (TokenReview, SubjectAccessReview, …) are exempt only if the feature gate
-    ExcludeAdmissionWebhookVirtualResources is enabled.
+    The result is `ALL` for reviews (TokenReview, SubjectAccessReview, …) if the feature gate
+    ExcludeAdmissionWebhookVirtualResources is enabled, `API` for objects that configure webhooks or policies, and
+    `NONE` for all others.
 
     Upstream: plugin/webhook/generic/webhook.go, Dispatch; predicates/rules/rules.go,
     IsExemptAdmissionConfigurationResource.
@@ -81,9 +89,10 @@ def exemption_from_webhooks(attributes: Attributes) -> Exemption:
 
 
 def exemption_from_policies(attributes: Attributes) -> Exemption:
-    """Return which policies are not evaluated: all for reviews, those of the API for policies and their bindings.
+    """Return which policies are not evaluated for this request.
 
-    Unlike webhooks, policies of the API also apply to webhook configurations.
+    The result is `ALL` for reviews (TokenReview, SubjectAccessReview, …), `API` for policies and their bindings, and
+    `NONE` for all others, including webhook configurations.
 
     Upstream: plugin/policy/generic/plugin.go, Plugin.Dispatch.
     """

@@ -83,6 +83,10 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
     Requests through the aggregator carry identity headers. Direct requests are authenticated by client certificate, or
     by bearer token (TokenReview, cached for 10 seconds). Requests without credentials are anonymous.
+
+    Args:
+        trust: the CAs of clients and of the aggregator, and the names of its headers.
+        client: the client of the cluster, which creates the TokenReviews.
     """
     return UnionAuthenticator(
         [

@@ -44,7 +44,7 @@ class AuditContext:
         request: the request.
         auditing: the decision of the policy.
         sink: the destination of events. It is None on a peer service (core, extensions or auth as a separate process):
-            the aggregator gets the data by `findings` and writes the events.
+            the aggregator gets the data by `peer_data` and writes the events.
         user: the authenticated user, or None if authentication failed.
 
     Attributes:
@@ -131,7 +131,7 @@ class AuditContext:
         if self.level >= Level.REQUEST_RESPONSE:
             self._response_object = encoded(status, omit_managed_fields=False)
 
-    async def answer(self, response: Response) -> None:
+    async def record_response(self, response: Response) -> None:
         """Record the status and, at the level RequestResponse, the object of a response (JSON, YAML or protobuf).
 
         The body of a streamed response is copied while it is written; `response.run` is replaced for that.
@@ -221,7 +221,7 @@ class AuditContext:
             annotations = {**detailed, **annotations}
         return dict(sorted(annotations.items()))
 
-    def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
+    def add_latency(self, layer: str, began: float, *, at_once: bool = False) -> None:
         """Add the time since `began` to the latency of a layer.
 
         Args:
@@ -264,8 +264,8 @@ class AuditContext:
             AUDIT_OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
         )
 
-    def findings(self) -> Object:
-        """Return the audit data that only this process has, as JSON values, for the aggregator's `take`.
+    def peer_data(self) -> Object:
+        """Return the audit data that only this process has, as JSON values, for the aggregator's `add_peer_data`.
 
         Call it on a peer service: the aggregator writes the audit events of requests that it proxies there.
         """
@@ -278,7 +278,7 @@ class AuditContext:
             data["requestObject"] = orjson.Fragment(self._request_object)
         return data
 
-    def take(self, data: Object) -> None:
+    def add_peer_data(self, data: Object) -> None:
         """Add the audit data that a peer service collected for this request, when the aggregator has proxied it there.
 
         These are annotations, objectRef, latencies, the Status of a rejection and the request object. Both servers send
@@ -286,7 +286,7 @@ class AuditContext:
         server measured is kept. That of the peer service is used only if this server has none.
 
         Args:
-            data: the result of `findings` in the process of the peer service, decoded from a response header.
+            data: the result of `peer_data` in the process of the peer service, decoded from a response header.
         """
         request = self.request
         for key, value in (data.get("annotations") or {}).items():

@@ -53,7 +53,7 @@ async def response_header(context: AuditContext) -> HeaderList:
     If the encoded data exceeds 512 KiB, the request object is left out, and an annotation says so. If the rest
     exceeds 512 KiB too, the list is empty.
     """
-    data = context.findings()
+    data = context.peer_data()
     large = context.large
     encoded = await offloaded(large, pack_header, data)
     if len(encoded) > _LIMIT:
@@ -65,8 +65,8 @@ async def response_header(context: AuditContext) -> HeaderList:
 async def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Record the audit data of a proxied request, which the peer service returned with its response.
 
-    The header with the data is removed from the response, and its content passed to `audit.take`. Then the object in
-    the response is recorded, but only for API paths, and not for long-running requests.
+    The header with the data is removed from the response, and its content passed to `audit.add_peer_data`. Then the
+    object in the response is recorded, but only for API paths, and not for long-running requests.
 
     Args:
         audit: the audit context of the request, which receives the data.
@@ -75,7 +75,7 @@ async def take_response(audit: Auditor, request: Request, response: Response) ->
     """
     size = sum(len(value) for name, value in response.headers if name == AUDIT_RESPONSE_HEADER)
     for data in await offloaded(size >= _LARGE, take_out_headers, response, AUDIT_RESPONSE_HEADER):
-        await offloaded(size >= _LARGE, audit.take, data)
+        await offloaded(size >= _LARGE, audit.add_peer_data, data)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):
-        await audit.answer(response)
+        await audit.record_response(response)

@@ -211,5 +211,15 @@ def _answer_of(status: Object) -> AuthorizationResult:
     return AuthorizationResult(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
 
 
-def _controlled(a: Attributes) -> int:
-    return sum(map(len, (a.namespace, a.verb, a.group, a.version, a.resource, a.subresource, a.name, a.path)))
+def _controlled(attributes: Attributes) -> int:
+    texts = (
+        attributes.namespace,
+        attributes.verb,
+        attributes.group,
+        attributes.version,
+        attributes.resource,
+        attributes.subresource,
+        attributes.name,
+        attributes.path,
+    )
+    return sum(map(len, texts))

@@ -93,7 +93,7 @@ class _Keeper:
     """An issuer of certificates that does not replace valid existing ones.
 
     An existing certificate is valid if it is from the same CA, has the names and groups, and expires after `deadline`
-    (seconds since the epoch).
+    (seconds since the epoch). Its methods raise OSError if a file cannot be written.
     """
 
     def __init__(self, deadline: float) -> None:

@@ -89,7 +89,10 @@ class EventRecorder:
             log.debug("%s: the event %s of %s could not be written: %s", self._controller, reason, meta["name"], error)
 
     async def _update_series(self, key: tuple[str, ...]) -> None:
-        """Increase the series count of the event that was recorded under `key`."""
+        """Patch the Event on the server that was recorded under `key`: increase its series count by 1.
+
+        The errors of the client are raised.
+        """
         namespace, name, count = self._recorded[key]
         series = {"count": count + 1, "lastObservedTime": now_micro()}
         await self._client.patch(EVENTS, namespace, name, {"series": series})

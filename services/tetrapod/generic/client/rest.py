@@ -92,7 +92,12 @@ def error_from(code: int, body: bytes) -> StatusError:
 
 
 class RestClient:
-    """An implementation of `Client` over a transport. The user agent is sent with each request."""
+    """An implementation of `Client` over a transport.
+
+    Args:
+        transport: sends the requests.
+        user_agent: the User-Agent header of each request.
+    """
 
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport

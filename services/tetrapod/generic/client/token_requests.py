@@ -95,10 +95,10 @@ class RemoteTokenRequestRest(Rest):
         Raises:
             StatusError: auth rejected the request, or 503 if auth is unavailable or its response is malformed.
         """
-        question = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
+        request = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
         try:
             code, body = await self._client.raw(
-                "POST", TOKEN_REQUESTS_PATH, question, {"content-type": "application/json"}
+                "POST", TOKEN_REQUESTS_PATH, request, {"content-type": "application/json"}
             )
         except Unavailable as error:
             raise service_unavailable(f"the auth service cannot be reached: {error}", RETRY_SECONDS) from error
@@ -121,8 +121,8 @@ def remote_secret_signer(client: Client) -> Callable[[str, str, str], Awaitable[
     """
 
     async def sign(namespace: str, account: str, secret: str) -> str:
-        question = orjson.dumps({"namespace": namespace, "account": account, "secret": secret})
-        code, body = await client.raw("POST", SECRET_TOKENS_PATH, question, {"content-type": "application/json"})
+        request = orjson.dumps({"namespace": namespace, "account": account, "secret": secret})
+        code, body = await client.raw("POST", SECRET_TOKENS_PATH, request, {"content-type": "application/json"})
         if code != 200:
             raise StatusError(code, "", f"the auth service signed no token: {body.decode('utf-8', 'replace')[:200]}")
         token: str = orjson.loads(body)["token"]

@@ -97,21 +97,21 @@ def _release(settings: Sequence[str]) -> Release | None:
     Raises:
         EffectiveVersionError: a value is invalid; the text is upstream's.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    releases: dict[str, tuple[int, ...]] = {}
     for setting in settings:
         component, equals, text = setting.partition("=")
         component, text = (component.strip(), text.strip()) if equals else (_COMPONENT, component)
         parts = _parse(text)
         if len(parts) > 2 and parts[2]:
             raise EffectiveVersionError(f"patch version not allowed, got: {component}={_text(parts)}")
-        if component in found:
-            pair = f"{component}={_text(found[component])} and {component}={_text(parts)}"
+        if component in releases:
+            pair = f"{component}={_text(releases[component])} and {component}={_text(parts)}"
             raise EffectiveVersionError(f"duplicate version flag, {pair}")
-        found[component] = parts
-    for component in found:
+        releases[component] = parts
+    for component in releases:
         if component != _COMPONENT:
             raise EffectiveVersionError(f"component not registered: {component}")
-    return next(((major, minor) for major, minor, *_ in found.values()), None)
+    return next(((major, minor) for major, minor, *_ in releases.values()), None)
 
 
 def _parse(text: str) -> tuple[int, ...]:

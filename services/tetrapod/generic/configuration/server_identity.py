@@ -13,7 +13,7 @@ from functools import cache
 
 @cache
 def apiserver_id() -> str:
-    """Return the identity of the API server on this host."""
+    """Return the identity of the kube-apiserver on this host, derived from the host name (`identity_of`)."""
     return identity_of(socket.gethostname())
 
 

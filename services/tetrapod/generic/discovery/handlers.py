@@ -122,7 +122,7 @@ class DiscoveryHandlers:
         parts = request.path.split("/")  # "", "apis", group, version, …
         answer = self._core(request, parts) if parts[1] == "api" else self._document_of(request, parts)
         if request.audit is not None and answer is not None:
-            await request.audit.answer(answer)
+            await request.audit.record_response(answer)
         return answer
 
     def _core(self, request: Request, parts: list[str]) -> Response:

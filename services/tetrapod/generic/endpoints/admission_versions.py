@@ -128,7 +128,9 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
 
 
 def _check_custom(decoder: Decoder, obj: Object) -> None:
-    """Check the kind of a custom object. If it is in another version of its group, its apiVersion is overwritten.
+    """Check that a custom object has the kind of `decoder`, and overwrite its apiVersion with the decoder's.
+
+    An object in another version of the group is thus accepted.
 
     Raises:
         ValueError: it has no kind.

@@ -75,8 +75,8 @@ def decode_configuration(body: bytes) -> Object:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        found = _type_name(value, body)
-        raise DecodeError(f"cbor: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
+        type_name = _type_name(value, body)
+        raise DecodeError(f"cbor: cannot unmarshal {type_name} into Go value of type map[string]interface {{}}")
     return value
 
 
@@ -114,8 +114,8 @@ def _check_type_meta(obj: Object, body: bytes) -> None:
     """
     for name, value in obj.items():
         if name in _TYPE_META and not isinstance(value, str | None):
-            found = _type_name(value, body)
-            text = f"cbor: cannot unmarshal {found} into Go struct field v1.TypeMeta.{name} of type string"
+            type_name = _type_name(value, body)
+            text = f"cbor: cannot unmarshal {type_name} into Go struct field v1.TypeMeta.{name} of type string"
             raise DecodeError(_UNDETERMINED + text)
 
 
@@ -129,11 +129,11 @@ def mismatch_text(error: Mismatch, kind: GroupVersionKind, body: bytes) -> str:
         kind: the kind of the object.
         body: the CBOR body, in which the value's type is looked up.
     """
-    found = _type_name(error.value, body)
+    type_name = _type_name(error.value, body)
     if not error.outermost_field:
-        return f"cbor: cannot unmarshal {found} into Go value of type {error.named}"
+        return f"cbor: cannot unmarshal {type_name} into Go value of type {error.named}"
     field = f"{kind.version}.{kind.kind}.{error.outermost_field}"
-    return f"cbor: cannot unmarshal {found} into Go struct field {field} of type {error.named}"
+    return f"cbor: cannot unmarshal {type_name} into Go struct field {field} of type {error.named}"
 
 
 def _type_name(value: Any, body: bytes) -> str:

@@ -101,7 +101,7 @@ class _Creation:
         return await scope.representation.entry(entry, self.accepted, 201)
 
     async def _store_object(self, obj: Object, validate: ValidateObject) -> Entry:
-        """Store the object.
+        """Store the object, with `validate` (validating admission) after the strategy's validation.
 
         If it exceeds the store's size limit, try again without managed fields, which can be large.
 

@@ -309,7 +309,13 @@ class Decoder:
 
 
 def _cbor_text(error: ShapeError, gvk: GroupVersionKind, body: bytes) -> str:
-    """Return the error text for a CBOR body with a value of a wrong type."""
+    """Return upstream's error text for a CBOR body of the kind `gvk`, in which a value has a wrong type.
+
+    Args:
+        error: the error of the decoder. If its cause is not a Mismatch, its own text is returned.
+        gvk: the expected kind.
+        body: the CBOR body.
+    """
     from tetrapod.generic.endpoints.cbor_bodies import mismatch_text
 
     cause = error.__cause__

@@ -56,10 +56,10 @@ VERBS: Final[Mapping[str, Verb]] = {
 
 
 class _Deprecation:
-    """The warning about a deprecated version of a kind.
+    """Warns clients of a deprecated version of a kind.
 
     Args:
-        warning: the text of the Warning header; "" if the version is not deprecated.
+        warning: the text of the Warning header; "" if the version is not deprecated, so that `record` does nothing.
     """
 
     def __init__(self, warning: str) -> None:
@@ -167,7 +167,7 @@ async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
             await large_objects.free(request, error)
         raise
     if request.audit is not None:
-        await request.audit.answer(response)
+        await request.audit.record_response(response)
     if request.state.get(large_objects.STATE_KEY):
         await large_objects.free(request)
     return response

@@ -173,7 +173,10 @@ class Patching(PatchMechanism):
         return patched if scope.field_manager is None else scope.field_manager.update(current, patched, self.manager)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
-        """Return the texts for the paths of unknown fields, in upstream's order."""
+        """Return the texts for the paths of unknown fields, in upstream's order.
+
+        `current`, the object before the patch, is for subclasses.
+        """
         return unknown_fields(sorted(unknown))
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
@@ -247,13 +250,16 @@ class DocumentPatching(Patching):
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """Return the patched object as Go's encoding/json writes it: `<`, `>` and `&` as Unicode escapes."""
+        """Return the patched object as Go's encoding/json writes it: `<`, `>` and `&` as Unicode escapes.
+
+        `current` is the object before the patch.
+        """
         return json_serializer.go_escaped(self._text(current)).decode()
 
     def _text(self, current: Object) -> bytes:
         """Return the patched object as upstream's JSON text, with members in upstream's order.
 
-        Values that the patch inserted have the form in which they were sent.
+        Values that the patch inserted have the form in which they were sent. `current` is the object before the patch.
 
         Raises:
             StatusError: the patch does not fit the object (400 or 422) or makes it too large (413).

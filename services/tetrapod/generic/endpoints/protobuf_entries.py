@@ -46,7 +46,12 @@ class Messages:
         self._message = ""
 
     def entry(self, entry: Entry, accepted: Accepted) -> bytes:
-        """Return a stored object as the body of a response, or as the object of a watch event."""
+        """Return a stored object, or its PartialObjectMetadata if that was negotiated, for a response or a watch event.
+
+        Args:
+            entry: the stored object.
+            accepted: the negotiated form.
+        """
         return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:

@@ -68,7 +68,7 @@ class Scopes:
         )
 
     def subresource(self, declared: Subresource) -> Scope:
-        """Create the scope of a subresource."""
+        """Create the scope of the subresource that `declared` describes."""
         definition, version = self._definition, self._version
         own = declared.kind is None or declared.kind == definition.gvk(version)
         kind = definition.gvk(version) if declared.kind is None else declared.kind

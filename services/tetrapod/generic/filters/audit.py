@@ -44,7 +44,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
         if context is None:
             latency.took(time.monotonic() - started)
             return await handler(request)
-        context.took("authentication", request.received)  # nearly all time until here was authentication
+        context.add_latency("authentication", request.received)  # nearly all time until here was authentication
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return internal_error(request, "failed to store audit event")
@@ -149,7 +149,7 @@ def _until_done(
             await run(to)
         finally:
             if layer:
-                context.took(layer, started)
+                context.add_latency(layer, started)
             context.annotate_latency()
             await context.stage(RESPONSE_COMPLETE)
 

@@ -40,7 +40,7 @@ class _Result:
         self._observe = partial(seconds.count, seconds.row((result,)))
 
     def count(self, seconds: float) -> None:
-        """Count an attempt that took this long."""
+        """Count an attempt that took `seconds`."""
         self._attempts[0] += 1
         self._observe(seconds)
 
@@ -58,7 +58,7 @@ _UNDECIDED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "error")
 
 
 def authenticated(user: str, seconds: float) -> None:
-    """Count a successful authentication.
+    """Count a successful authentication that took `seconds`.
 
     Only a few user names are labels; all others count as `email_id` or `other`.
     """
@@ -77,7 +77,7 @@ def not_authenticated(seconds: float, *, error: bool) -> None:
 
 
 def authorized(answer: AuthorizationResult, seconds: float) -> None:
-    """Count an authorization under its decision: allowed, denied or no-opinion.
+    """Count an authorization that took `seconds` under the decision of `answer`: allowed, denied or no-opinion.
 
     If it was not allowed and has an error, it is counted as `error`.
     """

@@ -31,7 +31,7 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
         seconds = time.monotonic() - started
         authorized(answer, seconds)
         if request.audit is not None:
-            request.audit.took("authorization", started)
+            request.audit.add_latency("authorization", started)
         if answer.decision is not Decision.ALLOW and answer.error:
             request.annotations["authorization.k8s.io/reason"] = "internal error"
             return internal_error(request, answer.error)

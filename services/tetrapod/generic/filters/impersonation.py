@@ -64,7 +64,7 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
         count_impersonation(acting.constraint, seconds)
         latency.took(seconds)
         if request.audit is not None:
-            request.audit.took("impersonation", started)
+            request.audit.add_latency("impersonation", started)
         request.headers = [
             h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)
         ]

@@ -114,7 +114,7 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
     finally:
         IN_QUEUE.add(kind, -1)
         if request.audit is not None:
-            request.audit.took("apf-queue-wait", ticket.arrival, at_once=True)
+            request.audit.add_latency("apf-queue-wait", ticket.arrival, at_once=True)
     request.excluded_seconds += time.monotonic() - started
     metrics.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes

@@ -120,7 +120,10 @@ class Level:
         metrics.SMOOTHED.set(name, self.smoothed)
 
     def set_current(self, seats: int) -> None:
-        """Change the current limit of the level and of its queues, which may dispatch requests."""
+        """Set the current limit of the level and of its queues to `seats`.
+
+        If the limit grows, queued requests that now fit start to execute.
+        """
         self.current = seats
         metrics.CURRENT.set((self.name,), seats)
         self.queues.configure(self.queues.queuing, seats)

@@ -533,7 +533,10 @@ class QueueSet:
         metrics.REJECTED.add((*labels, reason))
 
     def _drop_unwanted(self) -> None:
-        """Remove surplus empty queues from the end of the list, so that the remaining ones keep their index."""
+        """Remove empty queues from the end of the list, down to the configured number.
+
+        It stops at the first queue that is in use, so the remaining ones keep their index.
+        """
         while (
             len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats
         ):

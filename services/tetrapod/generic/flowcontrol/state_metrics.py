@@ -25,10 +25,10 @@ _published: WeakMethod[Callable[[], Iterable[QueueSet]]] | None = None
 
 
 def publish(queue_sets: Callable[[], Iterable[QueueSet]]) -> None:
-    """Report the queue sets that `queue_sets`, a bound method, returns at each scrape.
+    """Show the queue sets that `queue_sets`, a bound method, returns at each scrape in the gauges of this module.
 
-    A process has one set of these metrics. If several servers run in it, as in tests, the one published last is
-    reported until it is freed.
+    A process has one set of these gauges. If several servers run in it, as in tests, they show the server that called
+    this last, until that server is freed.
     """
     global _published
     _published = WeakMethod(queue_sets)

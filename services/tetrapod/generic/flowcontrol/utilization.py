@@ -83,14 +83,18 @@ class Utilization:
         self.spent.clear()
 
     def demand(self, limits: Limits) -> Results:
-        """Return the statistics of the demanded seats (queued and in use) since the last call."""
+        """Return the statistics of the demanded seats (queued and in use) since the last call.
+
+        `limits` are those of the time since the last call.
+        """
         self.aggregate(limits)
         return self._demand.reset()
 
     def rows(self, limits: Limits) -> list[list[float]]:
         """Return the histogram rows of seat demand, seat use, executing requests and queued requests, in this order.
 
-        They are new lists and include the recorded states. A row is the counts of the buckets, followed by the sum.
+        They are new lists and include the recorded states, as shares of `limits`. A row is the counts of the buckets,
+        followed by the sum.
         """
         rows = [list(row) for row in self._rows]
         nominal, current, places = (max(limit, 1) for limit in limits)

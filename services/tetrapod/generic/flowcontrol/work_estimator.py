@@ -104,7 +104,7 @@ def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watch
         request: the request.
         info: its request info.
         most: the most seats that the priority level allows for one request; 0 if it has no such limit.
-        stats: returns the number and average size of a resource's objects.
+        stats: returns the number and average size in bytes of the objects of a group and resource; None if unknown.
         watches: the open watches.
     """
     verb = info.verb

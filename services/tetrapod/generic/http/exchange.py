@@ -133,7 +133,7 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Write a piece of a stream immediately."""
+        """Write a piece of a streamed response's body."""
 
     @abstractmethod
     def buffered(self) -> int:

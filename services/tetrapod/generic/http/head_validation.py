@@ -51,7 +51,10 @@ def validate_headers(exchange: Http1Exchange, date: bytes) -> bytes | None:
 
 
 def framing_lines(headers: HeaderList) -> bytes | None:
-    """Return the lines of Transfer-Encoding and Content-Length, or None if the request has no body."""
+    """Return the header lines of Transfer-Encoding and Content-Length, each with its CRLF.
+
+    A Content-Length of 0 is left out. The result is None if no line remains, so that the request has no body.
+    """
     lines = [
         name + b": " + value + b"\r\n"
         for name, value in headers

@@ -80,11 +80,11 @@ class Auditor(Protocol):
         """
         ...
 
-    async def answer(self, response: Response) -> None:
+    async def record_response(self, response: Response) -> None:
         """Record a response whose body is an object, before it is written."""
         ...
 
-    def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
+    def add_latency(self, layer: str, began: float, *, at_once: bool = False) -> None:
         """Add the time since `began` to the latency of a layer, which an audit annotation reports.
 
         Args:
@@ -101,11 +101,11 @@ class Auditor(Protocol):
         """
         ...
 
-    def take(self, data: Object) -> None:
+    def add_peer_data(self, data: Object) -> None:
         """Add the audit data that a peer service collected for this request.
 
         Args:
-            data: the data, decoded from the response header that the peer service returned (`AuditContext.findings`).
+            data: the data, decoded from the response header that the peer service returned (`AuditContext.peer_data`).
         """
         ...
 

@@ -61,7 +61,14 @@ def head(kind: int, flags: int, stream: int, size: int) -> bytes:
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Return a whole frame. `kind` is a frame type, such as DATA; stream 0 is the connection."""
+    """Return a whole frame.
+
+    Args:
+        kind: the frame type, such as DATA.
+        flags: the flags, such as END_STREAM.
+        stream: the id of the stream; 0 is the connection.
+        payload: the content.
+    """
     return _head.pack(len(payload) << 8 | kind, flags, stream) + payload
 
 

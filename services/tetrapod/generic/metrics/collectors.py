@@ -70,7 +70,7 @@ class Metric:
     """
 
     kind = ""
-    before = ""
+    help_prefix = ""
     """A text that the HELP line has before the stability level, such as "EXPERIMENTAL: "; usually empty."""
 
     def __init__(
@@ -428,7 +428,7 @@ class TimingHistogram(HistogramFunction):
     Upstream: staging/src/k8s.io/component-base/metrics/timing_histogram.go
     """
 
-    before = "EXPERIMENTAL: "
+    help_prefix = "EXPERIMENTAL: "
 
 
 def _of_row(
@@ -548,14 +548,14 @@ OVERFLOWS: Final = Counter(
 )
 STARTED: Final = time.time()
 _begun = STARTED
-for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
+for _shown, _help_prefix in ((_ALL, ""), (SLIS, "[ALPHA] ")):
     GaugeFunction(
         "process_start_time_seconds",
         "Start time of the process since unix epoch in seconds.",
         (),
         lambda: [((), STARTED)],
         _shown,
-    ).before = _before
+    ).help_prefix = _help_prefix
 
 
 def _drop(labels: Mapping[str, str]) -> None:
@@ -620,7 +620,7 @@ def stability(name: str) -> str:
 def shown_help(metric: Metric) -> str:
     """Return the HELP text of a metric, preceded by its stability level as upstream shows it."""
     level = stability(metric.name)
-    return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
+    return metric.help_prefix + (f"[{level}] {metric.help}" if level else metric.help)
 
 
 def disable_metrics(names: Iterable[str]) -> None:

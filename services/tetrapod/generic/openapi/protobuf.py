@@ -66,9 +66,9 @@ def _element(element: Value, field: int, value: Any) -> bytes:
 
 
 def wrapped(inner: int, value_of: Value) -> Value:
-    """Return the encoder of a message whose only field, number `inner`, has the value.
+    """Return the encoder of a message with one field, which `value_of` encodes under the field number `inner`.
 
-    The wrapper of a `oneof` is an example.
+    Such a message is the wrapper of a `oneof`.
     """
     return lambda field, value: delimited(field, value_of(inner, value))
 

@@ -30,7 +30,10 @@ class ProtobufForm:
     """The encoder of Swagger documents in protocol buffers; implements `Form`."""
 
     def path(self, path: str, item: Object) -> bytes:
-        """Return the path item, encoded as the value of a (path, item) pair."""
+        """Return the path item, encoded as the value of a (path, item) pair, for the argument `paths` of `document`.
+
+        The argument `path` is not used.
+        """
         return delimited(2, body(_PATH, 10, item))
 
     def schema(self, schema: Object) -> bytes:

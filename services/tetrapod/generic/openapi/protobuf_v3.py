@@ -30,11 +30,11 @@ class ProtobufFormV3:
     """The encoder of OpenAPI v3 documents in protocol buffers; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
-        """Return the path item, encoded as the value of a (path, item) pair."""
+        """Return the path item, encoded as the value of a (path, item) pair, for the argument `paths` of `document`."""
         return delimited(2, body(_PATH, 14, item))
 
     def schema(self, schema: Object) -> bytes:
-        """Return the schema, encoded as the value of a (name, schema) pair."""
+        """Return the schema as the encoded value of a (name, schema) pair, for the argument `schemas` of `document`."""
         return _schema(2, schema)
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:

@@ -48,8 +48,8 @@ class Session:
         block = len(headers).to_bytes(4, "big")
         for text in (part for pair in headers.items() for part in pair):
             block += len(text).to_bytes(4, "big") + text.encode()
-        packed = self._headers.compress(block) + self._headers.flush(zlib.Z_SYNC_FLUSH)
-        self._write(_control(_SYN_STREAM, stream.to_bytes(4, "big") + bytes(6) + packed))
+        compressed = self._headers.compress(block) + self._headers.flush(zlib.Z_SYNC_FLUSH)
+        self._write(_control(_SYN_STREAM, stream.to_bytes(4, "big") + bytes(6) + compressed))
         return stream
 
     def send(self, stream: int, data: bytes, *, last: bool = False) -> None:

@@ -173,7 +173,7 @@ def fill_system_fields(obj: Object) -> Object:
 
 
 async def prepare(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Run `before_create` for the new object `obj`, in a thread if the object is large.
+    """Run `before_create` with these arguments, in a thread if the object is large.
 
     Raises:
         StatusError: the object is invalid (422), or names another namespace (400).
@@ -182,9 +182,15 @@ async def prepare(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
 
 
 def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Change `obj` in place to the object that will be stored, and validate it.
+    """Change `obj` in place to the object that will be stored, and validate it, by the rules of `strategy`.
 
     Warnings are appended to `ctx.warnings`.
+
+    Args:
+        store: the store of the resource.
+        strategy: the strategy of the resource.
+        ctx: the request.
+        obj: the object of the request.
 
     Raises:
         StatusError: the object is invalid (422), or names another namespace (400).

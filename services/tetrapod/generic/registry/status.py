@@ -120,7 +120,8 @@ class StatusStrategy(Strategy):
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         """Return the paths that a status update ignores: spec, and the metadata fields that it does not change.
 
-        If there are several such metadata fields, the whole metadata is listed, as upstream.
+        They are the same in each version. If there are several such metadata fields, the whole metadata is listed, as
+        upstream.
         """
         several = len(self._keep_metadata) > 1
         return [("spec",), *([("metadata",)] if several else [("metadata", key) for key in self._keep_metadata])]

@@ -141,8 +141,15 @@ class Store(BaseStore):
     ) -> ListPage:
         """Delete the objects that match `query`, at most its limit (0: all), several at a time.
 
-        Return them as a list from before the deletion, with its resourceVersion and, if there is a limit, its continue
-        token.
+        Args:
+            ctx: the request.
+            options: the DeleteOptions.
+            query: the selectors and the limit.
+            validate: validating admission, called with each object; None for none.
+
+        Returns:
+            The deleted objects as they were before, with the resourceVersion of the list and, if there is a limit, its
+            continue token.
 
         Raises:
             StatusError: the first rejection; objects deleted before remain deleted.

@@ -100,7 +100,7 @@ class Strategy:
         return name_is_dns_subdomain(name, prefix)
 
     def generate_name(self, base: str) -> str:
-        """Return a random name that begins with metadata.generateName (upstream: names.SimpleNameGenerator)."""
+        """Return a random name that begins with the generateName `base` (upstream: names.SimpleNameGenerator)."""
         return generate_name(base)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
@@ -198,7 +198,7 @@ class Strategy:
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         """Return the paths of fields that requests to this endpoint cannot change, such as ("metadata", "labels").
 
-        Server-side apply assigns no manager to them.
+        Server-side apply assigns no manager to them. The paths are those of the API version `version`.
         """
         return []
 

@@ -233,9 +233,16 @@ def _revision(text: str) -> int:
 
 
 def before_update(store: BaseStore, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
-    """Change `new` in place to the object that will replace `old`, and validate it.
+    """Change `new` in place to the object that will replace `old`, and validate it, by the rules of `strategy`.
 
     Warnings are appended to `ctx.warnings`.
+
+    Args:
+        store: the store of the resource.
+        strategy: the strategy of the resource, or of the subresource that is updated.
+        ctx: the request.
+        new: the object of the request.
+        old: the stored object.
 
     Raises:
         StatusError: the object is invalid (422), or names another namespace (400).
@@ -344,5 +351,5 @@ def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
     return _SLOW
 
 
-def _same_but_time(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return {**a, "time": None} == {**b, "time": None}
+def _same_but_time(entry: dict[str, Any], old_entry: dict[str, Any]) -> bool:
+    return {**entry, "time": None} == {**old_entry, "time": None}

@@ -191,7 +191,7 @@ def _unavailable(
     Raises:
         RuntimeConfigError: a resource or a version is enabled by name that was introduced later.
     """
-    found: dict[GroupVersionResource, bool] = {}
+    unavailable: dict[GroupVersionResource, bool] = {}
     for group in groups():
         older: set[str] = set()  # the resources that are served in a version of less priority
         for version in reversed((*group.versions, *group.optional)):
@@ -204,9 +204,9 @@ def _unavailable(
                 gate = _GATES.get((group.name, facts.name), "")
                 off = gate and not feature_gates.enabled(gate)
                 if off or (kind.removed is not None and kind.removed <= release.emulated):
-                    found[gvr] = False
+                    unavailable[gvr] = False
                 elif _is_newer(gvr, kind, explicit, release, lower=facts.name in older):
-                    found[gvr] = False
+                    unavailable[gvr] = False
                     newer += 1
                 else:
                     kept += 1
@@ -214,7 +214,7 @@ def _unavailable(
             if newer and not kept and gv in explicit.versions:
                 later = f"all the resources have been introduced after the current version {_release(release.emulated)}"
                 raise RuntimeConfigError(f"cannot enable version {gv} in runtime-config because {later}. {_CONSIDER}")
-    return found
+    return unavailable
 
 
 def _is_newer(

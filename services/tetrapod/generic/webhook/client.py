@@ -126,7 +126,7 @@ class WebhookClient:
 
     async def _follow(self, config: ClientConfig, target: _Target, limit: int) -> tuple[HttpResponse, float | None]:
         shown = target.url
-        for hop in range(_MAX_REDIRECTS):
+        for redirects in range(_MAX_REDIRECTS):
             try:
                 status, headers, body = await self._ask(config, target, limit)
             except (BackendError, Unresolvable) as error:
@@ -138,7 +138,7 @@ class WebhookClient:
                     status, header(headers, b"retry-after")
                 )
             target, shown = _redirect(target, status, location, shown)
-            if hop == _MAX_REDIRECTS - 1:
+            if redirects == _MAX_REDIRECTS - 1:
                 break
         raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: stopped after {_MAX_REDIRECTS} redirects")
 

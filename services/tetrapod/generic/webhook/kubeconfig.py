@@ -233,9 +233,15 @@ def _data(entry: Object, name: str, directory: Path) -> bytes:
 
 
 def _file(user: Object, name: str, directory: Path) -> str:
-    """Return the path of a file with the data of `user`; "" if it has none.
+    """Return the path of a file with the data of a field of `user`; "" if the user has no such data.
 
-    Inline data is written to a temporary file, because ssl loads certificates from files only. It is deleted at exit.
+    Inline data (the field `NAME-data`, in base64) is written to a temporary file, because ssl loads certificates from
+    files only. It is deleted at exit.
+
+    Args:
+        user: the content of a user of the kubeconfig.
+        name: the field with the path, such as `client-certificate`.
+        directory: the directory to which the path is relative.
 
     Raises:
         ValueError: the inline data is not base64.

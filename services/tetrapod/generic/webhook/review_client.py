@@ -128,6 +128,8 @@ async def pause(backoff: Backoff, tried: int) -> None:
 async def create(client: ReviewClient, review: Object, backoff: Backoff) -> Object:
     """Send a review and return the decoded response, with retries for errors that may be transient.
 
+    `backoff` limits the tries and gives the time between them.
+
     Raises:
         ReviewFailed: the last try failed.
     """

@@ -29,7 +29,7 @@ _INFO: Final = Gauge(
 
 
 def record_failure(plugin: str) -> None:
-    """Count a reload of the plugin's manifests that failed, and set its time."""
+    """Count a reload of the plugin's manifests that failed, and record the current time as that of the last failure."""
     _record("failure", plugin)
 
 

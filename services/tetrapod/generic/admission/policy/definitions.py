@@ -19,7 +19,7 @@ from tetrapod.machinery.status import StatusError
 GROUP: Final = "admissionregistration.k8s.io"
 
 
-def stored(resource: str, kind: str) -> StorageConfig:
+def policy_storage(resource: str, kind: str) -> StorageConfig:
     """Return the storage configuration of a policy resource, given its plural name and kind."""
     return StorageConfig(prefix=resource, api_version=f"{GROUP}/v1", kind=kind, namespaced=False)
 
@@ -91,12 +91,12 @@ class Policy:
     param_kind: GroupVersionKind | None
 
     @classmethod
-    def of(cls, entry: Entry) -> Policy:
+    def from_entry(cls, entry: Entry) -> Policy:
         """Parse a stored policy. The result contains parts of the cached object, which must not be modified."""
-        return cls.of_object(entry.peek(), entry.revision)
+        return cls.from_object(entry.peek(), entry.revision)
 
     @classmethod
-    def of_object(cls, obj: Object, revision: int = 0) -> Policy:
+    def from_object(cls, obj: Object, revision: int = 0) -> Policy:
         """Parse a policy, stored or in a manifest file. The result contains parts of the object.
 
         `revision` is the revision of the stored policy, and 0 for one in a manifest file.
@@ -132,12 +132,12 @@ class Binding:
     actions: list[str]
 
     @classmethod
-    def of(cls, entry: Entry) -> Binding:
+    def from_entry(cls, entry: Entry) -> Binding:
         """Parse a stored binding. The result contains parts of the cached object, which must not be modified."""
-        return cls.of_object(entry.peek())
+        return cls.from_object(entry.peek())
 
     @classmethod
-    def of_object(cls, obj: Object) -> Binding:
+    def from_object(cls, obj: Object) -> Binding:
         """Parse a binding, stored or in a manifest file. The result contains parts of the object."""
         spec = obj.get("spec") or {}
         match = spec.get("matchResources")

@@ -19,12 +19,14 @@ class MatchConditionError(Exception):
 
 
 def compile_conditions(composer: Composer, conditions: Sequence[Object]) -> list[Compiled]:
-    """Compile matchConditions, in order. Errors are in the results, not raised."""
+    """Compile matchConditions by `composer`, in order. Errors are in the results, not raised."""
     return [composer.compile(condition["expression"], BOOL) for condition in conditions]
 
 
 async def match(conditions: Sequence[Compiled], activation: Activation) -> bool:
-    """Return whether all match conditions are true. If one is false, the result is False, even if others fail.
+    """Return whether all match conditions are true for the request of `activation`, which evaluates them.
+
+    If one is false, the result is False, even if others fail. Without conditions it is True.
 
     Raises:
         MatchConditionError: none is false and some fail, or the cost budget is exhausted; with upstream's text.

@@ -72,7 +72,10 @@ def validated(policy: str, binding: str, error: str, action: str, seconds: float
 
 
 def mutated(policy: str, binding: str, error: str, seconds: float) -> None:
-    """Record a mutation in the metrics. `error` is the result of `error_type`, or "no_error"."""
+    """Record in the metrics that a mutation by `policy` and `binding` took `seconds`.
+
+    `error` is the result of `error_type`, or "no_error".
+    """
     labels = (policy, binding, error)
     _MUTATED.add(labels)
     _MUTATION_SECONDS.observe(labels, seconds)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, Versions, forbidden
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
-from tetrapod.generic.admission.policy.definitions import Policy, stored
+from tetrapod.generic.admission.policy.definitions import Policy, policy_storage
 from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
     from tetrapod.generic.admission.policy.mutator import Mutation, Mutator
 
-_POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
-_BINDINGS: Final = stored("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+_POLICIES: Final = policy_storage("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
+_BINDINGS: Final = policy_storage("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
 
 Key = tuple[str, str, str, str]
 """Policy, binding, and namespace and name of the parameter."""

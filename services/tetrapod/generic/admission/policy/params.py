@@ -19,7 +19,7 @@ from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.labels import from_label_selector
 from tetrapod.machinery.status import StatusError
 
-_PATIENCE: Final = 1.0
+_SYNC_SECONDS: Final = 1.0
 _NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
 _NO_NAMESPACE: Final = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 _NAMESPACE_GIVEN: Final = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -112,7 +112,7 @@ class Params:
         if informer.synced.is_set():
             return
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_SYNC_SECONDS):
                 await informer.synced.wait()
         except TimeoutError:
             shown = f"&ParamKind{{APIVersion:{kind.api_version},Kind:{kind.kind},}}"

@@ -137,7 +137,13 @@ def _native(converted: Any, value: Any) -> Any:
 
 
 def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
-    """Return the paths of atomic lists, maps and structs in the configuration `value`, which is at `path`."""
+    """Return the paths of atomic lists, maps and structs in a part of an apply configuration.
+
+    Args:
+        path: the path of the part.
+        value: the part.
+        schema_type: its type; None if it is unknown, so that the result is [].
+    """
     if schema_type is None:
         return []
     if isinstance(value, dict) and schema_type.kind_of(value) == MAP:

@@ -20,7 +20,7 @@ from tetrapod.generic.registry.converted_objects import ConvertedObjects
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery.gvk import GroupVersionKind
 
-_PATIENCE: Final = 10.0
+_READY_SECONDS: Final = 10.0
 
 E = TypeVar("E")
 
@@ -65,8 +65,8 @@ class PolicySource(Generic[E]):
         self.kind = policies.kind
         self._background = background
         self._names = (policies.prefix, bindings.prefix)
-        self._policies = ConvertedObjects(storages.resource(policies), Policy.of)
-        self._bindings = ConvertedObjects(storages.resource(bindings), Binding.of)
+        self._policies = ConvertedObjects(storages.resource(policies), Policy.from_entry)
+        self._bindings = ConvertedObjects(storages.resource(bindings), Binding.from_entry)
         self._policies.changed.append(self._forget)
         self._bindings.changed.append(self._forget)
         self._make = make
@@ -91,7 +91,7 @@ class PolicySource(Generic[E]):
         if self.synced:
             return True
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_READY_SECONDS):
                 await self._policies.synced.wait()
                 await self._bindings.synced.wait()
         except TimeoutError:
@@ -114,8 +114,8 @@ class PolicySource(Generic[E]):
 
     def hooks_in(self, manifests: Manifests) -> list[Hook[E]]:
         """Return the policies in manifest files that have bindings, in the order of their names."""
-        bound = _by_policy(map(Binding.of_object, manifests.bindings))
-        policies = map(Policy.of_object, manifests.objects)
+        bound = _by_policy(map(Binding.from_object, manifests.bindings))
+        policies = map(Policy.from_object, manifests.objects)
         return [Hook(p, bound[p.name], cache(partial(self._make, p))) for p in policies if p.name in bound]
 
     def _join(self) -> list[Hook[E]]:

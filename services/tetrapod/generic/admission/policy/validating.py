@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
-from tetrapod.generic.admission.policy.definitions import Binding, Policy, stored
+from tetrapod.generic.admission.policy.definitions import Binding, Policy, policy_storage
 from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tetrapod.generic.admission.policy.authorizer_variable import AuthorizerVariables
     from tetrapod.generic.admission.policy.validator import Validator, Verdict
 
-_POLICIES: Final = stored("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
-_BINDINGS: Final = stored("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+_POLICIES: Final = policy_storage("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+_BINDINGS: Final = policy_storage("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
 _FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
 _MOST_FAILURES: Final = 50
 _LONGEST_ANNOTATION: Final = 10 * 1024

@@ -109,7 +109,7 @@ class WebhookPlugin(Plugin):
 
     def handles(self, attributes: Attributes) -> bool:
         if self._manifests is None or not self._manifests.items:
-            return not self._hooks.nothing and exemption_from_webhooks(attributes) is Exemption.NONE
+            return not self._hooks.is_empty and exemption_from_webhooks(attributes) is Exemption.NONE
         return exemption_from_webhooks(attributes) is not Exemption.ALL
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
@@ -306,4 +306,4 @@ def _record_latency(attributes: Attributes, mutating: bool, began: float) -> Non
         request.state[_LONGEST] = max(longest, seconds)
         request.excluded_seconds += max(seconds - longest, 0.0)
     if request.audit is not None:
-        request.audit.took("mutating-webhook" if mutating else "validating-webhook", began, at_once=not mutating)
+        request.audit.add_latency("mutating-webhook" if mutating else "validating-webhook", began, at_once=not mutating)

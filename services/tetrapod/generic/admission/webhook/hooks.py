@@ -26,7 +26,7 @@ MUTATING: Final = StorageConfig(
 VALIDATING: Final = StorageConfig(
     "validatingwebhookconfigurations", _API_VERSION, "ValidatingWebhookConfiguration", namespaced=False
 )
-_PATIENCE: Final = 10.0
+_READY_SECONDS: Final = 10.0
 """Seconds that the first requests wait for the configurations (upstream: admission.timeToWaitForReady)."""
 
 
@@ -115,14 +115,14 @@ class Hooks:
             self._background(f"informer/{self._name}", self._hooks.run())
         if not self._hooks.synced.is_set():
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_READY_SECONDS):
                     await self._hooks.synced.wait()
             except TimeoutError:
                 return False
         return True
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether the configurations have been read and contain no webhooks, so that the plugin need not be called."""
         return self._hooks.synced.is_set() and not self.all
 

@@ -156,7 +156,10 @@ class Stream(Exchange):
         self._acknowledge()
 
     def _acknowledge(self) -> None:
-        """Send WINDOW_UPDATE for the bytes that have arrived, if they are at least `_CREDIT`."""
+        """Widen the client's window by the bytes that have arrived since the last WINDOW_UPDATE of this stream.
+
+        The connection counts them for its own window, too. Do nothing while they are fewer than `_CREDIT`.
+        """
         if self._unacknowledged >= _CREDIT:
             self.protocol.outgoing.write(frames.window_update(self.id, self._unacknowledged))
             self.credit += self._unacknowledged

@@ -101,7 +101,7 @@ def _seconds(text: str) -> float:
 
 
 async def _profile(parameters: _Parameters) -> bytes:
-    """Return a recording of the event loop's thread over the given time (30 s by default), for `python -m pstats`.
+    """Record the event loop's thread for `parameters.seconds` (0: 30 s), and return the data for `python -m pstats`.
 
     Raises:
         StatusError: 400, another recording is in progress.

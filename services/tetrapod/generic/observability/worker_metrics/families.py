@@ -66,7 +66,7 @@ class Family(msgspec.Struct, array_like=True):
         name: the name.
         kind: `counter`, `gauge`, `histogram` or `summary`.
         help: the HELP text, without the stability level.
-        before: the text before the stability level in HELP.
+        help_prefix: the text before the stability level in HELP.
         labels: the names of the labels.
         values: the value of each series of a counter or gauge.
         buckets: the upper bounds of a histogram.
@@ -78,7 +78,7 @@ class Family(msgspec.Struct, array_like=True):
     name: str
     kind: str
     help: str
-    before: str
+    help_prefix: str
     labels: Labels
     values: dict[Labels, float] = {}
     buckets: tuple[float, ...] = ()
@@ -98,7 +98,7 @@ def read_families(metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> 
 
 
 def _read(metric: Metric) -> Family:
-    family = Family(metric.name, metric.kind, metric.help, metric.before, metric.labels)
+    family = Family(metric.name, metric.kind, metric.help, metric.help_prefix, metric.labels)
     if isinstance(metric, Histogram | HistogramFunction):
         family.buckets = metric.buckets
         rows = list(metric.rows())
@@ -132,7 +132,7 @@ def _add(known: Family, family: Family) -> None:
     for labels, row in family.rows.items():
         other = known.rows.get(labels)
         known.rows[labels] = row if other is None else list(map(sum, zip(other, row, strict=True)))
-        natives = [of.native[labels] for of in (known, family) if labels in of.native]
+        natives = [one.native[labels] for one in (known, family) if labels in one.native]
         known.native.pop(labels, None)
         if len(natives) == 1 + (other is not None):
             known.native[labels] = sum_of(natives[0], natives[-1]) if other is not None else natives[0]
@@ -188,7 +188,7 @@ def _as_metric(family: Family) -> Metric:
     else:
         make = CounterFunction if family.kind == "counter" else GaugeFunction
         metric = make(*arguments, lambda: list(family.values.items()), among=[])
-    metric.before = family.before
+    metric.help_prefix = family.help_prefix
     return metric
 
 

@@ -187,7 +187,10 @@ class Http2Exchange(Exchange):
         self.end(BackendError(f"stream error: stream ID {self.id}; {code_name(reason)}; received from peer"))
 
     def refused(self) -> None:
-        """End the exchange because the server has not processed the request."""
+        """End the exchange with a `BackendError`, because the server has not processed the request (REFUSED_STREAM).
+
+        The error allows sending the request again (`unsent`) if the first frames contained the whole request.
+        """
         text = f"stream error: stream ID {self.id}; REFUSED_STREAM; received from peer"
         self.end(BackendError(text, no_response=True, unsent=self._repeatable))
 

@@ -50,10 +50,12 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
-    """Parse the token as Go's encoding/json does into upstream's struct; null fields are left out.
+    """Return the fields of an encoded token by their JSON names, with types as Go's encoding/json checks them.
+
+    Fields that are null are left out, unknown ones are kept.
 
     Raises:
-        ValueError: with Go's error text, because clients see it.
+        ValueError: the token cannot be decoded, or a field has a wrong type; with Go's text, because clients see it.
     """
     data = _decode_base64(token)
     try:

@@ -128,9 +128,13 @@ _by_resource: Final[dict[tuple[str, str], CacheCounters]] = {}
 
 
 def counters_of(group: str, resource: str) -> CacheCounters:
-    """Return the counters of a resource, creating and reporting them at the first call.
+    """Return the counters of a resource, which the first call creates and adds to the metrics.
 
-    If the resource has been deleted, each call returns new counters, which are not reported.
+    If the resource has been deleted, each call returns new counters, which the metrics do not show.
+
+    Args:
+        group: the API group, "" for the core group.
+        resource: the plural name.
     """
     labels = group, resource
     counters = _by_resource.get(labels)

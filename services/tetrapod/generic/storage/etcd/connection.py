@@ -173,7 +173,11 @@ class Connection:
             return answer
 
     async def watch(self, metadata: tuple[tuple[str, str], ...]) -> Call:
-        """Open a gRPC stream for watches, sending `metadata` as its headers. Raises RpcError."""
+        """Open a gRPC stream for watches, sending `metadata` as its headers.
+
+        Raises:
+            RpcError: the endpoint cannot be reached.
+        """
         return await self.channel.stream("/etcdserverpb.Watch/Watch", metadata)
 
     async def ready(self) -> None:

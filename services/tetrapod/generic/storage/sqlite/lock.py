@@ -24,8 +24,8 @@ class DatabaseInUse(CannotOpen):
     """
 
     def __init__(self, path: Path, holder: str) -> None:
-        who = f"process {holder}" if holder else "another process"
-        super().__init__(f"the database {path} is in use by {who}; only one process can serve it at a time")
+        process = f"process {holder}" if holder else "another process"
+        super().__init__(f"the database {path} is in use by {process}; only one process can serve it at a time")
         self.path = path
 
 

@@ -131,9 +131,11 @@ class Writer:
             self._fill(batch)
 
     def _fill(self, batch: _Batch) -> None:
-        """Run operations of the batch for one slice of time, then commit, or continue in the loop's next step.
+        """Run pending operations in the batch's transaction for `SLICE_SECONDS`, then commit it.
 
-        After a slow commit, a batch gets several slices, because syncing larger batches is more efficient.
+        If more operations are pending, it continues in the loop's next step instead. It commits at the latest when the
+        batch has taken a share (`DISK_SHARE`) of the time of the last commit: after a slow commit, syncing a larger
+        batch is more efficient. An error of SQLite fails all operations of the batch.
         """
         started = now = time.perf_counter()
         try:
