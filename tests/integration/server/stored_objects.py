@@ -30,6 +30,20 @@ OBJECTS: Final[dict[str, dict[str, Any]]] = {
     "/apis/apps/v1/namespaces/default/deployments": {
         "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE, "strategy": {"rollingUpdate": {}}}
     },
+    "/apis/apps/v1/namespaces/default/statefulsets": {
+        "spec": {
+            "serviceName": "a",
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": TEMPLATE,
+            "volumeClaimTemplates": [
+                {
+                    "metadata": {"name": "data"},
+                    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+                }
+            ],
+        }
+    },
+    "/apis/apps/v1/namespaces/default/controllerrevisions": {"revision": 1, "data": {"b": "<1>", "a": [1, 2]}},
     "/apis/batch/v1/namespaces/default/cronjobs": {
         "spec": {
             "schedule": "@hourly",

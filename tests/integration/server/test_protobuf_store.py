@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from integration.server.stored_objects import LISTS, NAMESPACED, OBJECTS, Client, by_name, fill
+from integration.server.stored_objects import LISTS, NAMESPACED, OBJECTS, WIDGETS, Client, by_name, fill
 from support import stock
 from support.etcd import Etcd, etcd_36
 from support.kube_apiserver import TOKENS, running_over
@@ -89,6 +89,7 @@ def test_a_stock_server_reads_and_changes_what_is_written_as_protobuf(tmp_path: 
         fill(ours)
         with running_over(etcd.url, stock.binaries()["kube-apiserver"], tmp_path / "stock") as stock_server:
             original = Client(stock_server.url, stock_server.ca)
+            until(lambda: original.call("GET", WIDGETS)[0] == 200)
             assert check_lists(original, ours) > 150
             for path in OBJECTS:
                 changed = original.get(f"{path}/a")

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from integration.server.stored_objects import NAMESPACED, OBJECTS, WIDGETS, Client, by_name, fill
+from support.etcd import Etcd
 from support.kube_apiserver import TOKENS
 from support.server import running
 from support.services import running_services
@@ -163,6 +164,7 @@ def test_four_services_store_protobuf(tmp_path: Path, tokens: str) -> None:
             "text": "täglich"
         }
         assert client.get(f"{WIDGETS}/a")["spec"] == {"size": 1}
+        assert isinstance(services.etcd, Etcd)
         assert encodings(services.etcd.values("/registry/")) == {"protobuf"}
 
 

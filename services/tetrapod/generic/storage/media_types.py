@@ -30,9 +30,9 @@ class StorageEncoding(NamedTuple):
 
 
 def _as_protobuf(value: bytes) -> bytes:
-    from tetrapod.machinery import protobuf
+    from tetrapod.generic.storage.protobuf_values import protobuf_of
 
-    return protobuf.encode(loads(value))
+    return protobuf_of(loads(value))
 
 
 def _as_cbor(value: bytes) -> bytes:

@@ -1,7 +1,11 @@
-"""Objects that a stock kube-apiserver stored as protobuf, in the form in which Tetrapod stores them.
+"""Conversion between objects that are stored as protobuf and the form in which Tetrapod stores them as JSON.
 
-Custom resources are never protobuf. Upstream: --storage-media-type;
-staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
+Custom resources are never protobuf. The message of an object has the same content as its JSON, with two exceptions:
+
+- The messages of the claim templates of a StatefulSet have no apiVersion and kind. Upstream's defaulting adds both.
+- The text of a ControllerRevision's data is in the data itself, and not in the field `dataText`.
+
+Upstream: --storage-media-type; staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
 """
 
 from __future__ import annotations
@@ -9,13 +13,32 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.protobuf import decoding
+from tetrapod.machinery.protobuf import decoding, encode
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.serializer.raw_json import Verbatim
 from tetrapod.machinery.types import schema_for
 
 _UNKNOWN: Final = GroupVersionKind("", "", "")
 _NOT_SERVED: Final = GroupVersionKind("", "v1", "RangeAllocation")
 """A kind that only servers use. It has a message, but no schema."""
+_STATEFUL_SET: Final = GroupVersionKind("apps", "v1", "StatefulSet")
+_REVISION: Final = GroupVersionKind("apps", "v1", "ControllerRevision")
+_DATA_TEXT: Final = "dataText"
+
+
+def protobuf_of(obj: Object) -> bytes:
+    r"""Return the value to store for an object of a built-in kind as protobuf, which begins with `k8s\0`.
+
+    Args:
+        obj: the object in its stored form. It may be modified.
+
+    Raises:
+        UnknownMessageError: the kind has no message.
+    """
+    if (text := obj.get(_DATA_TEXT)) and obj.get("kind") == _REVISION.kind:
+        obj["data"] = data = Verbatim(obj["data"])
+        data.text = text
+    return encode(obj)
 
 
 def object_of(stored: bytes) -> Object:
@@ -30,13 +53,24 @@ def object_of(stored: bytes) -> Object:
         raise _unknown(gvk)
     if gvk == _NOT_SERVED:
         return obj
+    text = _text(obj) if gvk == _REVISION else ""
     try:
         typed.decode(schema_for(gvk), obj)
     except KeyError:
         raise _unknown(gvk) from None
     except typed.DecodeError as error:
         raise ValueError(str(error)) from None
+    if text:
+        obj[_DATA_TEXT] = text
+    if gvk == _STATEFUL_SET:
+        for claim in (obj.get("spec") or {}).get("volumeClaimTemplates") or ():
+            claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
     return obj
+
+
+def _text(revision: Object) -> str:
+    data = revision.get("data")
+    return data.text if isinstance(data, Verbatim) else ""
 
 
 def _unknown(gvk: GroupVersionKind) -> ValueError:

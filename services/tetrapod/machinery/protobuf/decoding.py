@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
-from tetrapod.machinery.protobuf.special_types import RAW_JSON, parse_json, value_of
+from tetrapod.machinery.protobuf.special_types import RAW_EXTENSION, RAW_JSON, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import (
     BYTES,
     END_GROUP,
@@ -29,6 +29,7 @@ from tetrapod.machinery.protobuf.wire import (
     skip,
 )
 from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.raw_json import with_text
 
 MAGIC: Final = b"k8s\x00"
 _MAX_MESSAGES: Final = MAX_DEPTH // 2
@@ -171,7 +172,8 @@ def _field(field: Field, owner: str) -> Read:
         return _repeated(field.name, _value(field.type))
     if field.type in ("string", "bytes") or value_of(field.type):
         extent = field.type == "bytes" and (owner == _UNKNOWN)
-        return _single(field.name, _extent if extent else _json_bytes if owner in RAW_JSON else _value(field.type))
+        value = _raw_reader(owner) if owner in RAW_JSON else _value(field.type)
+        return _single(field.name, _extent if extent else value)
     return _merged(field)
 
 
@@ -277,6 +279,16 @@ def _string(data: bytes, position: int, stop: int, _: int) -> str:
 
 def _base64(data: bytes, position: int, stop: int, _: int) -> str:
     return b2a_base64(data[position:stop], newline=False).decode()
+
+
+def _raw_reader(owner: str) -> Value:
+    return _verbatim if owner == RAW_EXTENSION else _json_bytes
+
+
+def _verbatim(data: bytes, position: int, stop: int, depth: int) -> Any:
+    """Return the value of a RawExtension, an object that keeps its text if that is not the one of Go's encoder."""
+    value = _json_bytes(data, position, stop, depth)
+    return with_text(value, data[position:stop]) if isinstance(value, dict) else value
 
 
 def _json_bytes(data: bytes, position: int, stop: int, depth: int) -> Any:

@@ -20,6 +20,8 @@ from tetrapod.machinery.protobuf.messages import APIEXTENSIONS, APIMACHINERY, ME
 from tetrapod.machinery.protobuf.wire import delimited, varint
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.json import go_escaped
+from tetrapod.machinery.serializer.raw_json import Verbatim
 from tetrapod.machinery.timestamps import format_micro, format_time, parse
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +35,8 @@ _OR_BOOL: Final = APIEXTENSIONS + "JSONSchemaPropsOrBool"
 _OR_ARRAY: Final = APIEXTENSIONS + "JSONSchemaPropsOrArray"
 _OR_STRINGS: Final = APIEXTENSIONS + "JSONSchemaPropsOrStringArray"
 
-RAW_JSON: Final = frozenset({META + "FieldsV1", APIMACHINERY + "runtime.RawExtension", APIEXTENSIONS + "JSON"})
+RAW_EXTENSION: Final = APIMACHINERY + "runtime.RawExtension"
+RAW_JSON: Final = frozenset({META + "FieldsV1", RAW_EXTENSION, APIEXTENSIONS + "JSON"})
 """Messages with a single field, whose bytes are JSON."""
 _LISTS: Final = ("ExtraValue", "Verbs", "AttestationValue")
 """The last part of the names of lists with a Go type of their own, which are messages on the wire."""
@@ -72,6 +75,13 @@ def _raw(value: Any) -> bytes:
     return b"" if value is None else delimited(b"\x0a", orjson.dumps(value))
 
 
+def _raw_extension(value: Any) -> bytes:
+    """Encode a RawExtension with the text in which it was sent, or, if that is not known, with Go's."""
+    if value is None:
+        return b""
+    return delimited(b"\x0a", value.text.encode() if isinstance(value, Verbatim) else go_escaped(orjson.dumps(value)))
+
+
 def _strings(values: list[str]) -> bytes:
     return b"".join([delimited(b"\x0a", value.encode()) for value in values])
 
@@ -82,6 +92,7 @@ BODIES: Final[Mapping[str, Callable[[Any], bytes]]] = {
     _TIME: _time,
     _MICRO_TIME: _micro_time,
     **dict.fromkeys(RAW_JSON, _raw),
+    RAW_EXTENSION: _raw_extension,
 }
 
 

@@ -41,9 +41,21 @@ def remember(obj: Object, name: str, body: bytes) -> None:
         raw = bytes(_members(body)[name])
     except msgspec.DecodeError:  # invalid UTF-8, which Go accepts
         return
-    if raw != go_escaped(_TOKENS.sub(rb"\1", raw)):
-        obj[name] = verbatim = Verbatim(value)
-        verbatim.text = raw.decode(errors="replace")
+    obj[name] = with_text(value, raw)
+
+
+def with_text(value: Object, raw: bytes) -> Object:
+    """Return a decoded object as a `Verbatim` if Go's encoder would not produce its JSON text, else as it is.
+
+    Args:
+        value: the object.
+        raw: the JSON text.
+    """
+    if raw == go_escaped(_TOKENS.sub(rb"\1", raw)):
+        return value
+    verbatim = Verbatim(value)
+    verbatim.text = raw.decode(errors="replace")
+    return verbatim
 
 
 def carry(obj: Object, copy: Object) -> Object:
