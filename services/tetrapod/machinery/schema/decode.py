@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import unknown_fields
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
@@ -232,9 +233,11 @@ def _made_when_absent(child: SchemaNode) -> Make | None:
     if child.presence == "=" and child.definition:
         return lambda: zero(child)
     default = child.default
-    if default is not NO_DEFAULT and not isinstance(default, dict | list) and (default or child.presence):
-        return lambda: default
-    return None
+    if default is NO_DEFAULT:
+        return None
+    if isinstance(default, dict | list):  # an empty one belongs to a struct, which is made by `zero` if at all
+        return (lambda: copy_value(default)) if default else None
+    return (lambda: default) if default or child.presence else None
 
 
 def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
