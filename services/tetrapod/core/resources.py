@@ -18,6 +18,7 @@ from tetrapod.core.coordination import resources as coordination
 from tetrapod.core.discovery import resources as discovery
 from tetrapod.core.events import resources as events
 from tetrapod.core.flowcontrol import resources as flowcontrol
+from tetrapod.core.lifecycle import resources as lifecycle
 from tetrapod.core.networking import resources as networking
 from tetrapod.core.node import resources as node
 from tetrapod.core.policy import resources as policy
@@ -71,6 +72,7 @@ def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
         *events.definitions(dependencies.event_ttl),
         *node.definitions(),
         *scheduling.definitions(),
+        *lifecycle.definitions(),
         *flowcontrol.definitions(),
         *autoscaling.definitions(),
         *batch.definitions(),

@@ -25,7 +25,7 @@ from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, Shared, selected
 from tetrapod.core.controllers.namespaces import NamespaceController
 from tetrapod.core.controllers.policy_status import PolicyStatus
-from tetrapod.core.controllers.protection import ClaimProtection, VolumeProtection
+from tetrapod.core.controllers.protection import POD_GROUPS, ClaimProtection, PodGroupProtection, VolumeProtection
 from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
@@ -110,6 +110,7 @@ _RESOURCES_OF_CONTROLLERS: Final = {
     RequestSigner.name: SigningRequestCleaner.gvr,
     TrustBundlePublisher.name: BUNDLES,
     PodCertificateRequestCleaner.name: PodCertificateRequestCleaner.gvr,
+    PodGroupProtection.name: POD_GROUPS,
     StorageVersionMigrator.name: MIGRATIONS,
     TTLAfterFinished.name: JOBS,
 }
@@ -261,6 +262,7 @@ class CoreService:
             TokenSecretController(client, self._sign, self._config.ca),
             ClaimProtection(client),
             VolumeProtection(client),
+            PodGroupProtection(client),
             TTLAfterFinished(client),
             PolicyStatus(client),
             StorageVersionMigrator(client),

@@ -85,6 +85,7 @@ def _all(
     return [
         {"kind": storage.kind, "apiVersion": RBAC_VERSION, "metadata": _metadata(entry), **body(entry)}
         for entry in data[storage.prefix]
+        if _is_enabled(entry)
     ]
 
 
@@ -102,11 +103,17 @@ def _metadata(entry: dict[str, Any]) -> Object:
 def _role(entry: dict[str, Any]) -> Object:
     if "aggregationRule" in entry:
         return {"aggregationRule": entry["aggregationRule"], "rules": None}
-    return {"rules": [_without_disabled(rule) for rule in entry["rules"]]}
+    return {"rules": [_without_disabled(rule) for rule in entry["rules"] if _is_enabled(rule)]}
+
+
+def _is_enabled(entry: dict[str, Any]) -> bool:
+    """Return whether a rule, role or binding of the data has no feature gate, or one that is enabled."""
+    return "gate" not in entry or feature_gates.enabled(entry["gate"])
 
 
 def _without_disabled(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule without the paths of disabled feature gates."""
+    """Return a rule without the paths of disabled feature gates, and without the name of its own gate."""
+    rule = {key: value for key, value in rule.items() if key != "gate"}
     urls = rule.get("nonResourceURLs", ())
     if not any(url in _GATES_OF_PATHS for url in urls):
         return rule

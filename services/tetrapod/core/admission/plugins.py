@@ -34,7 +34,11 @@ from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, Pod
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
-from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
+from tetrapod.core.admission.storage import (
+    PersistentVolumeClaimResize,
+    PodGroupProtection,
+    StorageObjectInUseProtection,
+)
 from tetrapod.core.admission.tolerations import (
     DefaultTolerationSeconds,
     ExtendedResourceToleration,
@@ -66,6 +70,7 @@ ORDERED: Final[dict[str, Make]] = {
     "ExtendedResourceToleration": lambda s: ExtendedResourceToleration(),
     "DefaultStorageClass": lambda s: DefaultStorageClass(s.storages),
     "StorageObjectInUseProtection": lambda s: StorageObjectInUseProtection(),
+    "PodGroupProtection": lambda s: PodGroupProtection(),
     "OwnerReferencesPermissionEnforcement": GENERAL["OwnerReferencesPermissionEnforcement"],
     "PersistentVolumeClaimResize": lambda s: PersistentVolumeClaimResize(s.storages),
     "RuntimeClass": lambda s: RuntimeClass(s.storages),
@@ -95,10 +100,8 @@ OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
         "PodTolerationRestriction",
     }
 )
-WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "PodGroupProtection"})
-"""Plugins of upstream that do nothing: AlwaysAdmit always, PodGroupProtection while its feature gate (GenericWorkload)
-is off.
-"""
+WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit"})
+"""Plugins of upstream that do nothing."""
 
 
 def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:

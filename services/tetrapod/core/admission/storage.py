@@ -1,15 +1,18 @@
-"""StorageObjectInUseProtection and PersistentVolumeClaimResize.
+"""StorageObjectInUseProtection, PodGroupProtection and PersistentVolumeClaimResize.
 
-Upstream: plugin/pkg/admission/storage/{storageobjectinuseprotection,persistentvolume/resize}.
+Upstream: plugin/pkg/admission/storage/{storageobjectinuseprotection,persistentvolume/resize} and
+scheduling/podgroupprotection.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tetrapod.core.admission.kinds import STORAGE_CLASSES
 from tetrapod.core.admission.pod_plugin import object_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import Object
@@ -18,35 +21,56 @@ from tetrapod.machinery.quantity import Quantity
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
 ATTRIBUTES_PROTECTION: Final = "kubernetes.io/vac-protection"
-_FINALIZERS: Final = {
-    ("", "persistentvolumeclaims"): CLAIM_PROTECTION,
-    ("", "persistentvolumes"): VOLUME_PROTECTION,
-    ("storage.k8s.io", "volumeattributesclasses"): ATTRIBUTES_PROTECTION,
-}
+POD_GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"
 _ONLY_DYNAMIC: Final = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
 
 
-class StorageObjectInUseProtection(Plugin):
-    """The plugin that adds a finalizer to new claims, volumes and VolumeAttributesClasses.
+class _InUseProtection(Plugin):
+    """The base class of plugins that add a finalizer to new objects, which keeps them while others use them.
 
-    The finalizer keeps them while they are used. The protection controllers remove it: `controllers/protection.py` from
-    claims and volumes, kube-controller-manager from VolumeAttributesClasses.
+    Attributes:
+        finalizers: the finalizer for each (group, resource).
     """
 
-    name = "StorageObjectInUseProtection"
     operations = frozenset({"CREATE"})
+    finalizers: Mapping[tuple[str, str], str]
 
     def handles(self, attributes: Attributes) -> bool:
         group, _, resource = attributes.resource
-        return (group, resource) in _FINALIZERS and not attributes.subresource
+        return (group, resource) in self.finalizers and not attributes.subresource
 
     async def admit(self, attributes: Attributes) -> None:
         group, _, resource = attributes.resource
-        meta, finalizer = object_of(attributes)["metadata"], _FINALIZERS[group, resource]
+        meta, finalizer = object_of(attributes)["metadata"], self.finalizers[group, resource]
         if finalizer not in (meta.get("finalizers") or ()):
             meta["finalizers"] = [*(meta.get("finalizers") or ()), finalizer]
+
+
+class StorageObjectInUseProtection(_InUseProtection):
+    """The plugin that adds a finalizer to new claims, volumes and VolumeAttributesClasses.
+
+    The protection controllers remove it: `controllers/protection.py` from claims and volumes, kube-controller-manager
+    from VolumeAttributesClasses.
+    """
+
+    name = "StorageObjectInUseProtection"
+    finalizers = {
+        ("", "persistentvolumeclaims"): CLAIM_PROTECTION,
+        ("", "persistentvolumes"): VOLUME_PROTECTION,
+        ("storage.k8s.io", "volumeattributesclasses"): ATTRIBUTES_PROTECTION,
+    }
+
+
+class PodGroupProtection(_InUseProtection):
+    """The plugin that adds a finalizer to new PodGroups, which `controllers/protection.py` removes."""
+
+    name = "PodGroupProtection"
+    finalizers = {("scheduling.k8s.io", "podgroups"): POD_GROUP_PROTECTION}
+
+    def handles(self, attributes: Attributes) -> bool:
+        return super().handles(attributes) and feature_gates.enabled("GenericWorkload")
 
 
 class PersistentVolumeClaimResize(Plugin):

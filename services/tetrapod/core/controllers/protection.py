@@ -1,9 +1,9 @@
-"""Controllers that keep PersistentVolumes and PersistentVolumeClaims from being removed while they are used.
+"""Controllers that keep PersistentVolumes, PersistentVolumeClaims and PodGroups from being removed while they are used.
 
 Admission adds a finalizer to every new one. The controllers remove it from objects that are being deleted and that no
 pod (or no claim) uses any more. The claim controller also reports in the status of bound claims whether a pod refers to
 them.
-Upstream: pkg/controller/volume/{pvcprotection,pvprotection}.
+Upstream: pkg/controller/volume/{pvcprotection,pvprotection} and scheduling/podgroupprotection.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from tetrapod.machinery.timestamps import now_rfc3339
 PODS: Final = GroupVersionResource("", "v1", "pods")
 CLAIMS: Final = GroupVersionResource("", "v1", "persistentvolumeclaims")
 VOLUMES: Final = GroupVersionResource("", "v1", "persistentvolumes")
+POD_GROUPS: Final = GroupVersionResource("scheduling.k8s.io", "v1beta1", "podgroups")
 _CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 _VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
+_POD_GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 _ENDED: Final = ("Succeeded", "Failed")
 _USE: Final = {
     False: {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"},
@@ -156,6 +158,62 @@ class VolumeProtection:
         await drop_finalizer(self._client, VOLUMES, volume, _VOLUME_FINALIZER)
 
 
+class PodGroupProtection:
+    """The controller that removes the protection finalizer of deleted PodGroups once all their pods have ended."""
+
+    name = "podgroup-protection-controller"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._groups = Informer(client, POD_GROUPS)
+        self._pods = Informer(client, PODS, transform=_with_group_only)
+        self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
+        self._groups.handlers.append(self._on_group)
+        self._pods.handlers.append(self._on_pod)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._groups.run())
+            group.create_task(self._pods.run())
+            await self._groups.synced.wait()
+            await self._pods.synced.wait()
+            group.create_task(self._queue.run())
+
+    def _on_group(self, old: Object | None, new: Object | None) -> None:
+        if new is not None and new["metadata"].get("deletionTimestamp"):
+            self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
+
+    def _on_pod(self, old: Object | None, new: Object | None) -> None:
+        for pod in (old, new):
+            if pod is not None and (name := _group_of(pod)):
+                self._queue.add((pod["metadata"]["namespace"], name))
+
+    async def _sync(self, key: tuple[str, str]) -> None:
+        pod_group = self._groups.get(*key)
+        if pod_group is None or not pod_group["metadata"].get("deletionTimestamp"):
+            return
+        namespace, name = key
+        pods = (pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace)
+        if not any(_group_of(pod) == name and not _ended(pod) for pod in pods):
+            await drop_finalizer(self._client, POD_GROUPS, pod_group, _POD_GROUP_FINALIZER)
+
+
+def _group_of(pod: Object) -> str:
+    """Return the name of the PodGroup of a pod, "" if it has none."""
+    return ((pod.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName") or ""
+
+
+def _with_group_only(pod: Object) -> Object:
+    """Return a pod with only the fields that `PodGroupProtection` needs."""
+    spec = {"schedulingGroup": {"podGroupName": _group_of(pod)}}
+    return {"metadata": _identity(pod), "spec": spec, "status": {"phase": (pod.get("status") or {}).get("phase")}}
+
+
+def _identity(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    return {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata}
+
+
 def claims_of(pod: Object) -> set[str]:
     """Return the names of the PersistentVolumeClaims of a pod's volumes, generic ephemeral volumes included."""
     names = set()
@@ -172,12 +230,12 @@ def _with_claims_only(pod: Object) -> Object:
 
     There may be very many pods, so the informer keeps nothing else.
     """
-    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
     volumes = [
         volume for volume in spec.get("volumes") or () if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
     ]
     return {
-        "metadata": {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata},
+        "metadata": _identity(pod),
         "spec": {"nodeName": spec.get("nodeName"), "volumes": volumes},
         "status": {"phase": status.get("phase")},
     }

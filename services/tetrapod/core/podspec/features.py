@@ -1,8 +1,8 @@
 """Removal of pod fields whose feature gates are off, unless the stored object already has them.
 
-Used for pods and for every kind with a pod template. The gates are ContainerStopSignals, H2CContainerProbe,
-GRPCContainerProbeTLS, AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions, GenericWorkload and
-EvictionRequestAPI.
+Used for pods and for every kind with a pod template. The gates are GenericWorkload and EvictionRequestAPI, which can be
+enabled, and ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS, AtomicWriteVolumeUserFields,
+EmptyDirVolumeMode and VolumeBindMountOptions, which are always off here.
 Upstream: pkg/api/pod/util.go, DropDisabledPodFields and DropDisabledTemplateFields.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 
 Holders = Iterator[tuple[Object, str]]
@@ -29,7 +30,9 @@ def drop_disabled(spec: Object, old_spec: Object) -> None:
         old_spec: the stored pod spec, or {} on create. If it uses a feature in any container or volume, the feature's
             fields are kept everywhere.
     """
-    for fields_of_gate in _GATES:
+    for fields_of_gate, gate in _GATES.items():
+        if gate and feature_gates.enabled(gate):
+            continue
         used = [(holder, key) for holder, key in fields_of_gate(spec) if holder.get(key) is not None]
         if used and not any(holder.get(key) is not None for holder, key in fields_of_gate(old_spec)):
             for holder, key in used:
@@ -129,13 +132,14 @@ def _eviction_responders(spec: Object) -> Holders:
     yield spec, "evictionResponders"
 
 
-_GATES: Final[tuple[Callable[[Object], Holders], ...]] = (
-    _stop_signals,
-    _http_protocols,
-    _grpc_modes,
-    _volume_users,
-    _volume_modes,
-    _bind_options,
-    _scheduling_group,
-    _eviction_responders,
-)
+_GATES: Final[dict[Callable[[Object], Holders], str]] = {
+    _stop_signals: "",
+    _http_protocols: "",
+    _grpc_modes: "",
+    _volume_users: "",
+    _volume_modes: "",
+    _bind_options: "",
+    _scheduling_group: "GenericWorkload",
+    _eviction_responders: "EvictionRequestAPI",
+}
+"""The functions that find the fields of a gate, with its name, or "" if the fields are always dropped."""

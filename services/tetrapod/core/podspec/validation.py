@@ -10,6 +10,7 @@ from typing import Final
 from tetrapod.core.podspec import containers, scheduling, windows
 from tetrapod.core.podspec.containers import PodContext
 from tetrapod.core.podspec.environment import volumes_of_files
+from tetrapod.core.podspec.eviction_responders import eviction_responders
 from tetrapod.core.podspec.resources import container_resources, pod_resources
 from tetrapod.core.podspec.security import all_containers, host_users, pod_security
 from tetrapod.core.podspec.volumes import volumes
@@ -120,7 +121,28 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
     if overhead := get("overhead"):
         errors += container_resources({"limits": overhead}, (), f"{path}.overhead")
     errors += windows.operating_system(spec, all_with_paths, path)
+    errors += eviction_responders(spec, path)
+    if (group := get("schedulingGroup")) is not None:
+        errors += _scheduling_group(group, spec, f"{path}.schedulingGroup")
     return errors + volumes_of_files(spec, all_with_paths)
+
+
+def _scheduling_group(group: Object, spec: Object, path: str) -> list[FieldError]:
+    """Validate the reference of a pod to its PodGroup, which excludes eviction responders.
+
+    Args:
+        group: the field spec.schedulingGroup.
+        spec: the spec of the pod.
+        path: the field path of `group`.
+    """
+    name, at = group.get("podGroupName"), f"{path}.podGroupName"
+    if name is None:
+        errors = [field.invalid(at, None, "must specify one of: `podGroupName`")]
+    else:
+        errors = dns_subdomain(name, at)
+    if spec.get("evictionResponders"):
+        errors.append(field.forbidden(path, "may not be set when evictionResponders is set"))
+    return errors
 
 
 def _hostname_override(spec: Object, path: str) -> list[FieldError]:

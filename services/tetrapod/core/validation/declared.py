@@ -91,7 +91,7 @@ def validate(kind: Type, new: Object, old: Object | None, path: str, *, update: 
     Args:
         kind: the rules.
         new: the new object.
-        old: the stored object, or None if there is none, as for a new item of a list.
+        old: the stored object; None without one, as for a new item of a list.
         path: the field path of the object, "" for the whole object.
         update: whether the request updates a stored object.
     """

@@ -21,8 +21,10 @@ _TYPES: Final = {
         " RuntimeClassName:ptr EnableServiceLinks:ptr PreemptionPolicy:ptr Overhead:resources"
         " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr"
         " SchedulingGates[]Named ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr"
-        " SchedulingGroup:wire EvictionResponders:wire"
+        " SchedulingGroup*PodSchedulingGroup EvictionResponders[]EvictionResponder"
     ),
+    "PodSchedulingGroup": "PodGroupName:ptr",
+    "EvictionResponder": "Name Priority:ptr",
     "FlowSchemaSpec": (
         "PriorityLevelConfiguration=Named MatchingPrecedence:int DistinguisherMethod*FlowDistinguisher Rules[]FlowRule"
     ),
@@ -42,6 +44,26 @@ _TYPES: Final = {
     "PodCertificateRequestSpec": (
         "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr"
         " PKIXPublicKey:ptr ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
+    ),
+    "CompositePodGroupTemplate": (
+        "Name SchedulingPolicy=GroupPolicy SchedulingConstraints*GroupConstraints DisruptionMode*DisruptionMode"
+        " PriorityClassName Priority:ptr PreemptionPolicy:ptr PodGroupTemplates[]PodGroupTemplate"
+        " CompositePodGroupTemplates[]CompositePodGroupTemplate"
+    ),
+    "PodGroupTemplate": (
+        "Name SchedulingPolicy=PodGroupPolicy SchedulingConstraints*GroupConstraints ResourceClaims[]PodResourceClaim"
+        " DisruptionMode*DisruptionMode PriorityClassName Priority:ptr PreemptionPolicy:ptr"
+    ),
+    "GroupPolicy": "Basic:wire Gang*GroupGang",
+    "GroupGang": "MinGroupCount:int",
+    "PodGroupPolicy": "Basic:wire Gang*PodGroupGang",
+    "PodGroupGang": "MinCount:int",
+    "GroupConstraints": "Topology[]TopologyConstraint",
+    "TopologyConstraint": "Key",
+    "DisruptionMode": "Single:wire All:wire",
+    "TargetResponder": "Name Priority:ptr State",
+    "ResponderStatus": (
+        "Name StartTime:ptr HeartbeatTime:ptr ExpectedCompletionTime:ptr CompletionTime:ptr Message:ptr"
     ),
     "ResourcePoolStatusRequestStatus": "PoolCount:ptr Pools[]PoolStatus Conditions:wire",
     "PoolStatus": (

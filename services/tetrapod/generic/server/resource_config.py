@@ -49,17 +49,18 @@ _OFF_BY_DEFAULT: Final = {
 
 Upstream no longer has resources in some of them, such as networking.k8s.io/v1beta1. Enabling these has no effect.
 """
-_BEHIND_GATES: Final = {"lifecycle.k8s.io": ("v1alpha1",), "scheduling.k8s.io": ("v1beta1", "v1alpha3")}
-"""The group-versions that upstream serves only if a feature gate is enabled too, which is off by default.
-
-The gates are GenericWorkload and EvictionRequestAPI, which have no effect here.
-"""
 _GATES: Final = {
     ("certificates.k8s.io", "clustertrustbundles"): "ClusterTrustBundle",
     ("certificates.k8s.io", "podcertificaterequests"): "PodCertificateRequest",
+    ("lifecycle.k8s.io", "evictions"): "EvictionRequestAPI",
+    ("lifecycle.k8s.io", "evictionrequests"): "EvictionRequestAPI",
+    ("scheduling.k8s.io", "workloads"): "GenericWorkload",
+    ("scheduling.k8s.io", "podgroups"): "GenericWorkload",
+    ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
 }
-"""The feature gates of some resources, by (group, resource). The gates are enabled in this release, and may be disabled
-in an earlier one that is emulated.
+"""The feature gates of some resources, by (group, resource). A resource whose gate is disabled is not served.
+
+The gates of certificates.k8s.io are enabled in this release, and may be disabled in an earlier one that is emulated.
 """
 _OPTIONAL_RESOURCES: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),
@@ -102,9 +103,10 @@ class ResourceConfig:
 
     def enabled(self, group: str, version: str, resource: str) -> bool:
         """Return whether a resource is served in a version."""
-        single = self.resources.get(GroupVersionResource(group, version, resource))
-        if version in _BEHIND_GATES.get(group, ()):
+        gate = _GATES.get((group, resource))
+        if gate is not None and not feature_gates.enabled(gate):
             return False
+        single = self.resources.get(GroupVersionResource(group, version, resource))
         if single is not None:
             return single
         configured = self.versions.get(GroupVersion(group, version))
@@ -201,9 +203,7 @@ def _unavailable(
                 if not config.enabled(*gvr):
                     continue
                 kind = lifecycle(str(GroupVersion(facts.kind.group, facts.kind.version)), facts.kind.kind)
-                gate = _GATES.get((group.name, facts.name), "")
-                off = gate and not feature_gates.enabled(gate)
-                if off or (kind.removed is not None and kind.removed <= release.emulated):
+                if kind.removed is not None and kind.removed <= release.emulated:
                     unavailable[gvr] = False
                 elif _is_newer(gvr, kind, explicit, release, lower=facts.name in older):
                     unavailable[gvr] = False

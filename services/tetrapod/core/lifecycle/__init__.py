@@ -1,0 +1,1 @@
+"""The kinds of lifecycle.k8s.io. Upstream: pkg/apis/lifecycle."""

@@ -1,0 +1,139 @@
+"""The declared rules of the types that Workloads, PodGroups and CompositePodGroups share.
+
+A Workload holds templates, from which controllers create the groups, so that templates and groups have the same fields.
+
+Upstream: k8s.io/api/scheduling/v1beta1/types.go and v1alpha3/types.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from tetrapod.core.validation.declared import (
+    Field,
+    Type,
+    at_least,
+    at_most,
+    label_key,
+    long_name,
+    one_of,
+    path_segment_name,
+    short_name,
+)
+from tetrapod.generic.configuration import feature_gates
+from tetrapod.machinery.gvk import Object
+
+GROUP: Final = "scheduling.k8s.io"
+PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
+COMPOSITE: Final = "CompositePodGroup"
+TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
+CLAIMS: Final = "DRAWorkloadResourceClaims"
+PREEMPTION: Final = "PodGroupPreemptionPolicy"
+_HIGHEST_PRIORITY: Final = 1_000_000_000
+_MOST_CLAIMS: Final = 4
+
+NAME: Final = Field((short_name,), required=True)
+_OBJECT: Final = Field(pointer=True)
+_CLAIM_NAME: Final = Field((long_name,), pointer=True)
+_EITHER_DISRUPTION: Final = Type({"single": _OBJECT, "all": _OBJECT}, union=("single", "all"))
+_CONSTRAINTS: Final = Type(
+    {"topology": Field(items=Type({"key": Field((label_key,), required=True)}), max_items=1)},
+)
+_CLAIM: Final = Type(
+    {"name": NAME, "resourceClaimName": _CLAIM_NAME, "resourceClaimTemplateName": _CLAIM_NAME},
+    union=("resourceClaimName", "resourceClaimTemplateName"),
+)
+
+WORKLOAD_REFERENCE: Final = Type({"workloadName": Field((long_name,), required=True), "templateName": NAME})
+CONTROLLER: Final = Type(
+    {
+        "apiGroup": Field((long_name,)),
+        "kind": Field((path_segment_name,), required=True),
+        "name": Field((path_segment_name,), required=True),
+    }
+)
+CLAIM_STATUSES: Final = Field(
+    items=Type({"resourceClaimName": Field((long_name,), pointer=True)}), key="name", max_items=_MOST_CLAIMS
+)
+DISRUPTION: Final = Field(type=_EITHER_DISRUPTION, immutable=True)
+CONSTRAINTS: Final = Field(type=_CONSTRAINTS, immutable=True)
+RESOURCE_CLAIMS: Final = Field(items=_CLAIM, key="name", immutable=True, max_items=_MOST_CLAIMS)
+_PRIORITY_FIELDS: Final = {
+    "priorityClassName": Field((long_name,), immutable=True),
+    "priority": Field((at_most(_HIGHEST_PRIORITY),), pointer=True, immutable=True),
+    "preemptionPolicy": Field(
+        (one_of(PREEMPT_LOWER_PRIORITY, "Never"),), pointer=True, immutable=True, gate=PREEMPTION
+    ),
+}
+
+
+def _policy(count: str) -> Field:
+    """Return the rules of a scheduling policy, which is either basic or gang.
+
+    Args:
+        count: the field of a gang policy with the least number of members, "minCount" or "minGroupCount".
+    """
+    gang = Type({count: Field((at_least(1),), required=True)})
+    kinds = {"basic": Field(pointer=True, immutable=True), "gang": Field(type=gang, no_set=True, no_unset=True)}
+    return Field(type=Type(kinds, union=("basic", "gang")), embedded=True)
+
+
+POLICY: Final = _policy("minCount")
+COMPOSITE_POLICY: Final = _policy("minGroupCount")
+PRIORITY: Final = _PRIORITY_FIELDS
+"""The fields of the priority of a group or of a template, in upstream's order."""
+
+POD_GROUP_TEMPLATE: Final = Type(
+    {
+        "name": NAME,
+        "schedulingPolicy": POLICY,
+        "schedulingConstraints": replace(CONSTRAINTS, gate=TOPOLOGY),
+        "resourceClaims": RESOURCE_CLAIMS,
+        "disruptionMode": DISRUPTION,
+        **PRIORITY,
+    }
+)
+COMPOSITE_POD_GROUP_TEMPLATE: Final = Type(
+    {
+        "name": NAME,
+        "schedulingPolicy": COMPOSITE_POLICY,
+        "schedulingConstraints": CONSTRAINTS,
+        "disruptionMode": DISRUPTION,
+        **PRIORITY,
+    }
+)
+
+
+def templates(kind: Type, gate: str = "") -> Field:
+    """Return the rules of a list of templates, whose items cannot be added or removed after the creation.
+
+    Args:
+        kind: the rules of a template.
+        gate: the feature gate of the list, or "".
+    """
+    return Field(items=kind, key="name", max_items=8, fixed_items=True, gate=gate)
+
+
+COMPOSITE_POD_GROUP_TEMPLATE.fields["podGroupTemplates"] = templates(POD_GROUP_TEMPLATE)
+COMPOSITE_POD_GROUP_TEMPLATE.fields["compositePodGroupTemplates"] = templates(COMPOSITE_POD_GROUP_TEMPLATE)
+
+
+def drop_disabled(new: Object, old: Object | None, gates: dict[str, str]) -> None:
+    """Remove the fields whose feature gate is disabled from a spec or template, unless the stored one uses them.
+
+    Args:
+        new: the spec or template, changed in place.
+        old: the stored one, or None.
+        gates: the gate of each field.
+    """
+    for name, gate in gates.items():
+        if not feature_gates.enabled(gate) and (old or {}).get(name) in (None, []):
+            new.pop(name, None)
+
+
+def set_preemption_default(obj: Object) -> None:
+    """Set the default of spec.preemptionPolicy of a group, in place, if the gate of the field is enabled."""
+    spec = obj.setdefault("spec", {})
+    if feature_gates.enabled(PREEMPTION) and spec.get("preemptionPolicy") is None:
+        spec["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY
