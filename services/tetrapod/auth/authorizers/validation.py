@@ -23,7 +23,8 @@ _SECOND = 1_000_000_000
 def validate(config: Object) -> list[FieldError]:
     """Return all errors of an AuthorizationConfiguration, [] if it is valid.
 
-    The kubeconfig files that it names must exist.
+    There is at least one authorizer. Types are known, and only Webhook may be repeated. Names are valid and unique.
+    Only type Webhook has, and requires, `webhook`, whose kubeconfig file must exist.
     """
     listed = config.get("authorizers") or []
     if not listed:

@@ -36,7 +36,11 @@ def signer_error(request: CertificateSigningRequest, usages: Collection[str], si
 
 
 def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
-    """Return why a certificate request is not valid for the serving certificate of a kubelet, or "" if it is."""
+    """Return why a certificate request is not valid for the serving certificate of a kubelet, or "" if it is.
+
+    The organization is system:nodes and the common name begins with `system:node:`. The alternative names are DNS names
+    or IP addresses, at least one, and the usages are those of a server.
+    """
     names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"
@@ -49,7 +53,11 @@ def serving_error(request: CertificateSigningRequest, usages: Collection[str]) -
 
 
 def client_error(request: CertificateSigningRequest, usages: Collection[str]) -> str:
-    """Return why a certificate request is not valid for the client certificate of a kubelet, or "" if it is."""
+    """Return why a certificate request is not valid for the client certificate of a kubelet, or "" if it is.
+
+    The organization is system:nodes and the common name begins with `system:node:`. Alternative names are not allowed,
+    and the usages are those of a client.
+    """
     names = alternative_names(request)
     if _subject(request, "O") != ["system:nodes"]:
         return "subject organization is not system:nodes"

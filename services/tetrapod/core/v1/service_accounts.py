@@ -1,4 +1,7 @@
-"""ServiceAccount. Upstream: pkg/registry/core/serviceaccount/strategy.go, pkg/api/serviceaccount."""
+"""The definition of ServiceAccounts, with their strategy, warnings and table columns.
+
+Upstream: pkg/registry/core/serviceaccount/strategy.go, pkg/api/serviceaccount.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32"
 
 
 def validate_column(column: Object, path: str) -> list[FieldError]:
-    """Return the errors of one of additionalPrinterColumns: name, type, format and JSONPath.
+    """Return the errors of one of additionalPrinterColumns.
+
+    It has a name, a known type, a JSONPath that begins with a dot and, optionally, a known format.
 
     Args:
         column: the entry of additionalPrinterColumns.

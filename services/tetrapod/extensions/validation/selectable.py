@@ -19,6 +19,8 @@ _WRONG_TYPE: Final = (
 def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: str) -> list[FieldError]:
     """Return the errors of the selectableFields of a version.
 
+    Each names, without repetition, a field of type string, boolean or integer outside metadata.
+
     Args:
         fields: the entries, each with a jsonPath.
         schema: the version's openAPIV3Schema.

@@ -12,7 +12,9 @@ REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInval
 
 
 def rule_errors(schema: Object, path: str) -> list[FieldError]:
-    """Return the errors of the CEL rules of one schema, without those of compilation (cel_rule_errors.py).
+    """Return the errors of the CEL rules of one schema: of their texts, reason and fieldPath.
+
+    Whether the expressions compile is checked by cel_rule_errors.py.
 
     Args:
         schema: the schema that has the rules.

@@ -237,7 +237,7 @@ def enum_error(node: SchemaNode, value: Any, path: Path) -> FieldError | None:
 
 
 def sorted_keys(value: Any) -> Any:
-    """Return a copy of an object or list with sorted keys, and other values as they are.
+    """Return a deep copy of an object or list with the keys of all objects in it sorted; other values as they are.
 
     Go prints maps sorted, also in errors.
     """

@@ -131,10 +131,15 @@ def _query(options: dict[str, list[str]]) -> str:
 
 
 def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
-    """Return the errors of the PodLogOptions in the query, raising StatusError 400 for values that cannot be parsed.
+    """Return the errors of the PodLogOptions in the query.
+
+    Numbers are not too small, only one of sinceTime and sinceSeconds is set, and `stream` is not set.
 
     Args:
         options: the values of each option in the request's query by name, of which the first counts.
+
+    Raises:
+        StatusError: 400, a number or a time cannot be parsed.
     """
     errors: list[FieldError] = []
     for name, minimum in _NUMBERS.items():
