@@ -206,8 +206,8 @@ class AuthService:
             "Node": NodeAuthorizer(self.graph),
             "RBAC": RbacAuthorizer(self.index),
         }
-        options, before = self._options, [Named("", InternalAuthorizer())]
-        self._chain = AuthorizerChain(options.authorization, before, built_in, self._webhook_pool, options.shared)
+        options, preceding = self._options, [Named("", InternalAuthorizer())]
+        self._chain = AuthorizerChain(options.authorization, preceding, built_in, self._webhook_pool, options.shared)
         self.authorizer = self._chain.authorizer
         self.resolver: RuleResolver = self._chain.resolver
 

@@ -55,7 +55,7 @@ class AuthorizerChain:
 
     Args:
         options: the configuration.
-        before: authorizers of this server that come before the configured ones.
+        preceding: authorizers of this server that are asked before the configured ones.
         built_in: the authorizers that need objects of the service, by type: Node and RBAC.
         pool: sends requests to webhooks.
         shared: a cache of webhook responses that replicas share, or None.
@@ -67,13 +67,13 @@ class AuthorizerChain:
     def __init__(
         self,
         options: AuthorizationOptions,
-        before: Sequence[Named],
+        preceding: Sequence[Named],
         built_in: Mapping[str, ResolvingAuthorizer],
         pool: BackendPool,
         shared: SharedCache | None = None,
     ) -> None:
         self._options, self._pool, self._shared = options, pool, shared
-        self._before = (*before, Named("", PrivilegedGroup()))
+        self._preceding = (*preceding, Named("", PrivilegedGroup()))
         self._config, self._data = options.config, options.data
         self._known: dict[str, ResolvingAuthorizer] = {
             **built_in,
@@ -92,7 +92,7 @@ class AuthorizerChain:
 
     def _use(self, config: Object) -> None:
         pairs = [(authorizer, self._made(authorizer)) for authorizer in config["authorizers"]]
-        self.authorizer.replace((*self._before, *(Named(a["name"], made, a["type"]) for a, made in pairs)))
+        self.authorizer.replace((*self._preceding, *(Named(a["name"], made, a["type"]) for a, made in pairs)))
         self.resolver.replace([made for _, made in pairs])
         self._config = config
 

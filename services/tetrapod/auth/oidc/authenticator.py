@@ -236,11 +236,11 @@ class JwtAuthenticator:
             if value != wanted:
                 raise InvalidToken(f"oidc: required claim {claim} value does not match. Got = {value}, want = {wanted}")
 
-    def _check_rules(self, rules: tuple[Expression, ...], evaluate: Callable[[Expression], Any], words: str) -> None:
+    def _check_rules(self, rules: tuple[Expression, ...], evaluate: Callable[[Expression], Any], subject: str) -> None:
         try:
             check_rules(rules, evaluate)
         except ExpressionError as error:
-            raise InvalidToken(f"oidc: error evaluating {words}: {error}") from None
+            raise InvalidToken(f"oidc: error evaluating {subject}: {error}") from None
 
 
 def _string(expression: Expression, evaluate: Callable[[Expression], Any], mapping: str) -> str:
@@ -254,11 +254,11 @@ def _string(expression: Expression, evaluate: Callable[[Expression], Any], mappi
     Raises:
         InvalidToken: the evaluation fails or returns another type.
     """
-    words = f"oidc: error evaluating {mapping} claim expression"
+    prefix = f"oidc: error evaluating {mapping} claim expression"
     try:
         value = evaluate(expression)
     except ExpressionError as error:
-        raise InvalidToken(f"{words}: {error}") from None
+        raise InvalidToken(f"{prefix}: {error}") from None
     if not isinstance(value, str):
-        raise InvalidToken(f"{words}: {mapping} claim expression must return a string")
+        raise InvalidToken(f"{prefix}: {mapping} claim expression must return a string")
     return value

@@ -91,7 +91,7 @@ class ClaimResolver:
         return verifier
 
 
-def _object(value: object, words: str) -> Object:
+def _object(value: object, prefix: str) -> Object:
     if not isinstance(value, dict):
-        raise BadToken(f"{words}: json: cannot unmarshal {go_kind(value)} into Go value of type map[string]string")
+        raise BadToken(f"{prefix}: json: cannot unmarshal {go_kind(value)} into Go value of type map[string]string")
     return value

@@ -104,7 +104,7 @@ class EscalationGuard:
         await self._confirm(ctx, resource, binding["metadata"].get("name", ""), rules)
 
     async def _may(self, ctx: Context, verb: str, resource: str, name: str, group: str = RBAC_GROUP) -> bool:
-        question = Attributes(
+        attributes = Attributes(
             ctx.user,
             verb,
             namespace=ctx.namespace,
@@ -114,7 +114,7 @@ class EscalationGuard:
             name=name,
             resource_request=True,
         )
-        return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
+        return (await self._authorizer.authorize(attributes)).decision is Decision.ALLOW
 
     async def _missing(self, ctx: Context, granted: Sequence[Rule]) -> str:
         """Return a text that lists the granted rights that the user does not hold, or "" if the user holds all.

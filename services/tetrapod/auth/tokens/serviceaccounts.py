@@ -71,15 +71,15 @@ INVALIDATED: Final = Counter(
 )
 
 
-def accepted_audiences(token: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the audiences that are both in `token` and in `wanted`, in the token's order.
+def accepted_audiences(token: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
+    """Return the audiences that are both in `token` and in `requested`, in the token's order.
 
     Raises:
         InvalidToken: no audience is in both.
     """
-    both = tuple(audience for audience in token if audience in wanted)
+    both = tuple(audience for audience in token if audience in requested)
     if not both:
-        raise InvalidToken(f"token audiences {quoted(token)} is invalid for the target audiences {quoted(wanted)}")
+        raise InvalidToken(f"token audiences {quoted(token)} is invalid for the target audiences {quoted(requested)}")
     return both
 
 

@@ -21,21 +21,21 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
     return kept
 
 
-def _covers(wide: Object, one: Object) -> bool:
-    """Return whether `wide` tolerates every taint that `one` tolerates, for at least as long."""
-    if wide == one:
+def _covers(wide: Object, narrow: Object) -> bool:
+    """Return whether `wide` tolerates every taint that `narrow` tolerates, for at least as long."""
+    if wide == narrow:
         return True
     key, operator = wide.get("key") or "", wide.get("operator") or ""
-    if (one.get("key") or "") != key and (key or operator != "Exists"):
+    if (narrow.get("key") or "") != key and (key or operator != "Exists"):
         return False
     effect = wide.get("effect") or ""
-    if effect and (one.get("effect") or "") != effect:
+    if effect and (narrow.get("effect") or "") != effect:
         return False
-    seconds, own_seconds = wide.get("tolerationSeconds"), one.get("tolerationSeconds")
+    seconds, own_seconds = wide.get("tolerationSeconds"), narrow.get("tolerationSeconds")
     if effect == "NoExecute" and seconds is not None and (own_seconds is None or own_seconds > seconds):
         return False
     if operator in ("", "Equal"):
-        return one.get("operator") == "Equal" and (one.get("value") or "") == (wide.get("value") or "")
+        return narrow.get("operator") == "Equal" and (narrow.get("value") or "") == (wide.get("value") or "")
     return operator == "Exists"
 
 

@@ -74,14 +74,14 @@ def quoted(items: Iterable[str]) -> str:
     return ", ".join(f'"{item}"' for item in items)
 
 
-def plural(count: Collection[Any], one: str, many: str = "") -> str:
-    """Return `one` if there is exactly one item, else `many`.
+def plural(count: Collection[Any], singular: str, plural_form: str = "") -> str:
+    """Return `singular` if there is exactly one item, else `plural_form`.
 
     Args:
         count: the items.
-        many: the plural; "" for `one` with an "s".
+        plural_form: the plural; "" for `singular` with an "s".
     """
-    return one if len(count) == 1 else many or f"{one}s"
+    return singular if len(count) == 1 else plural_form or f"{singular}s"
 
 
 def containers_named(bad: Collection[str]) -> str:

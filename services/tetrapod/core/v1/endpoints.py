@@ -118,12 +118,12 @@ def _subsets(obj: Object, stored_values: list[str]) -> list[FieldError]:
     return errors
 
 
-def _address(one: Object, path: str, stored_values: list[str]) -> list[FieldError]:
-    ip = one.get("ip") or ""
+def _address(endpoint: Object, path: str, stored_values: list[str]) -> list[FieldError]:
+    ip = endpoint.get("ip") or ""
     errors = address(ip, f"{path}.ip", stored_values)
-    if host := one.get("hostname"):
+    if host := endpoint.get("hostname"):
         errors += dns_label(host, f"{path}.hostname")
-    if (node := one.get("nodeName")) is not None:
+    if (node := endpoint.get("nodeName")) is not None:
         errors += dns_subdomain(node, f"{path}.nodeName")
     return errors + not_special_address(ip, f"{path}.ip")
 

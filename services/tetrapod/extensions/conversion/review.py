@@ -200,11 +200,11 @@ def _restore_metadata(original: Object, obj: Object) -> str:
     return ""
 
 
-def _pairs_problem(name: str, value: Object, before: Object) -> str:
+def _pairs_problem(name: str, value: Object, original: Object) -> str:
     for key, item in value.items():
         if not isinstance(item, str):
             return f"metadata.{name}[{key}] must be a string, but is {_go_type(item)} in converted object"
-    if value == before:
+    if value == original:
         return ""
     errors = (
         validate_labels(value, "metadata.labels")

@@ -270,9 +270,9 @@ class _Reader:
             form = FLOATS[info]
             number: float = struct.unpack_from(form, self._data, at - struct.calcsize(form))[0]
             if not math.isfinite(number):
-                found = "NaN" if math.isnan(number) else "infinity"
+                constant = "NaN" if math.isnan(number) else "infinity"
                 raise MalformedError(
-                    f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {found}"
+                    f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {constant}"
                 )
             return number
         if info == 24 and argument < 32:

@@ -103,10 +103,10 @@ class Parser:
 
     def _optional(self, syntax: str = "?") -> bool:
         """Accept the mark of an optional value, if it is next. `syntax` is the text of its error in the core syntax."""
-        found = self._accept("?")
-        if found and self._core:
+        accepted = self._accept("?")
+        if accepted and self._core:
             self._problem(self._tokens[self._index - 1].at, f"unsupported syntax '{syntax}'")
-        return found
+        return accepted
 
     def _field_name(self, token: Token) -> str:
         """Return the name of a field without its quotes. Escaped names are an error in the core syntax."""

@@ -145,5 +145,5 @@ def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
     return build
 
 
-def _not_optional(what: str, value: Any) -> EvaluationError:
-    return EvaluationError(f"cannot initialize optional {what} from non-optional value {shown(value)}")
+def _not_optional(noun: str, value: Any) -> EvaluationError:
+    return EvaluationError(f"cannot initialize optional {noun} from non-optional value {shown(value)}")

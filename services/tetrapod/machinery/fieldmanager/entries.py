@@ -66,8 +66,8 @@ def identifier(manager: str, operation: str, api_version: str, subresource: str)
 
 
 @bounded(count=8192, size=4 << 20)
-def _identifier(of: tuple[str, str, str, str]) -> str:
-    manager, operation, api_version, subresource = of
+def _identifier(manager_fields: tuple[str, str, str, str]) -> str:
+    manager, operation, api_version, subresource = manager_fields
     parts = {"manager": manager, "operation": operation, "apiVersion": api_version, "subresource": subresource}
     return "{" + ",".join(f'"{name}":{scalar_json(value)}' for name, value in parts.items() if value) + "}"
 

@@ -218,7 +218,7 @@ def exclude(fields: FieldSet) -> FieldFilter:
 
     Strategies declare with it the fields that they reset, and that users therefore cannot own.
     """
-    return lambda of: recursive_difference(of, fields)
+    return lambda field_set: recursive_difference(field_set, fields)
 
 
 def include(*patterns: tuple[str, ...]) -> FieldFilter:
@@ -226,7 +226,7 @@ def include(*patterns: tuple[str, ...]) -> FieldFilter:
 
     In a pattern, `*` matches any path element.
     """
-    return lambda of: _included(of, list(patterns))
+    return lambda field_set: _included(field_set, list(patterns))
 
 
 def _included(fields: FieldSet, patterns: list[tuple[str, ...]]) -> FieldSet:

@@ -124,15 +124,15 @@ class Conditions:
 
     def match(self, labels: Labels) -> bool:
         """Return whether labels satisfy all requirements."""
-        found = 0
+        satisfied = 0
         for key, value in labels.items():
             condition = self._by_key.get(key)
             if condition is None:
                 continue
             if not condition.allows(value):
                 return False
-            found += condition.needed
-        return found == self._needed
+            satisfied += condition.needed
+        return satisfied == self._needed
 
 
 class _Condition:

@@ -139,10 +139,10 @@ def _inline(field: Field) -> Encode:
 def _field(field: Field) -> Encode:
     if field.label == "map":
         return _map(field)
-    one = _value(field.number, field.type)
+    encode_value = _value(field.number, field.type)
     if field.label == "repeated":
-        return lambda values: b"".join([one(value) for value in values])
-    return one
+        return lambda values: b"".join([encode_value(value) for value in values])
+    return encode_value
 
 
 def _map(field: Field) -> Encode:

@@ -227,7 +227,7 @@ class RuleValidator:
         if run.budget <= 0:
             run.errors.append(invalid(at, kind, _OUT_OF_BUDGET))
             raise _Stop
-        values = _Values(self._node, obj, old, root=self._root, wanted=any(rule.uses_old for rule in compiled))
+        values = _Values(self._node, obj, old, root=self._root, with_old=any(rule.uses_old for rule in compiled))
         for rule in compiled:
             if rule.error:
                 run.errors.append(invalid(at, kind, f"rule compile error: {rule.error}"))
@@ -319,17 +319,17 @@ class _Values:
         obj: the new value.
         old: the existing value, or None.
         root: whether the value is a whole resource.
-        wanted: whether any of the rules refers to `oldSelf`.
+        with_old: whether any of the rules refers to `oldSelf`.
     """
 
-    def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, wanted: bool) -> None:
+    def __init__(self, node: SchemaNode, obj: Any, old: Any, *, root: bool, with_old: bool) -> None:
         from tetrapod.machinery.cel.schema_values import bound
         from tetrapod.machinery.cel.values import NONE, Optional
 
         floats = has_whole_floats(obj)
         self.plain: dict[str, Any] = {"self": _safe(lambda: bound(node, obj, root=root, floats=floats))}
         self.optional = self.plain
-        if wanted:
+        if with_old:
             self.optional = {**self.plain, "oldSelf": NONE}
             if old is not None:
                 old_value = _safe(lambda: bound(node, old, root=root))

@@ -42,13 +42,13 @@ def deprecation_warning(api_version: str, kind: str, current: Release) -> str:
 
     Upstream: k8s.io/apiserver/pkg/endpoints/deprecation/deprecation.go, WarningMessage.
     """
-    found = lifecycle(api_version, kind)
-    if found.deprecated is None or found.deprecated > current:
+    releases = lifecycle(api_version, kind)
+    if releases.deprecated is None or releases.deprecated > current:
         return ""
-    text = f"{api_version} {kind} is deprecated in v{_shown(found.deprecated)}+"
-    if found.removed is not None:
-        text += f", unavailable in v{_shown(found.removed)}+"
-    return f"{text}; use {found.replacement}" if found.replacement else text
+    text = f"{api_version} {kind} is deprecated in v{_shown(releases.deprecated)}+"
+    if releases.removed is not None:
+        text += f", unavailable in v{_shown(releases.removed)}+"
+    return f"{text}; use {releases.replacement}" if releases.replacement else text
 
 
 def _shown(release: Release) -> str:

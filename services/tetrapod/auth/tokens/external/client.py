@@ -82,11 +82,11 @@ class SignerClient:
         if channel is not None:
             await channel.close()
 
-    async def _call(self, method: str, request: Any, answer: type[_Answer], timeout: float) -> _Answer:
+    async def _call(self, method: str, request: Any, response_type: type[_Answer], timeout: float) -> _Answer:
         path, started = f"{_SERVICE}/{method}", time.perf_counter()
         code, channel = Code.OK, self._opened()
         try:
-            return await channel.call(path, request, answer, timeout)
+            return await channel.call(path, request, response_type, timeout)
         except RpcError as error:
             code = error.code
             raise SignerError(self._text(error, channel.dial_error), code_name(code)) from None

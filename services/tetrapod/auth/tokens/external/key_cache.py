@@ -66,17 +66,17 @@ class KeyCache:
         If no key has the ID, the keys are first fetched again. The result is () if there is still none, or if the fetch
         fails, which is logged.
         """
-        if found := self._current(key_id):
-            return found
+        if matching := self._current(key_id):
+            return matching
         try:
             await self._synced()
         except SignerError as error:
             log.error("Error while syncing keys: %s", error)
             return ()
-        found = self._current(key_id)
-        if not found:
+        matching = self._current(key_id)
+        if not matching:
             log.error("Key id %s not found after refresh", go_quote(key_id))
-        return found
+        return matching
 
     def _current(self, key_id: str) -> Sequence[VerificationKey]:
         return tuple(key for key in self._keys if key.id == key_id) if key_id else self._keys

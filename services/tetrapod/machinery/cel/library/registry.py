@@ -66,5 +66,5 @@ def _dispatcher(name: str) -> Function:
     return call
 
 
-def _takes(wanted: type, value: Any) -> bool:
-    return value.__class__ is wanted if wanted in _EXACT else isinstance(value, wanted)
+def _takes(value_type: type, value: Any) -> bool:
+    return value.__class__ is value_type if value_type in _EXACT else isinstance(value, value_type)
