@@ -74,17 +74,17 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the target, the requester and the intent of a new EvictionRequest."""
+    """Validate a new EvictionRequest by the rules of `SPEC`: target, requester and intent are required."""
     return declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of an EvictionRequest, which can change only the intent."""
+    """Validate an updated EvictionRequest by the rules of `SPEC`: target and requester are immutable."""
     return declared.validate(SPEC, new.get("spec") or {}, old.get("spec") or {}, "spec", update=True)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the conditions and the observed generation of a new status."""
+    """Validate a new status by the rules of `STATUS` and of all conditions."""
     status = new.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     return errors + declared.validate(STATUS, status, old.get("status") or {}, "status", update=True)

@@ -61,7 +61,10 @@ def definition() -> ResourceDefinition:
 
 
 class CompositePodGroupStrategy(KindStrategy):
-    """The strategy of CompositePodGroups, which drops the preemption policy if its feature gate is disabled."""
+    """The strategy of CompositePodGroups.
+
+    Writes drop spec.preemptionPolicy if its feature gate is disabled and the stored object does not use it.
+    """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         drop_disabled(obj.get("spec") or {}, None, _GATES)
@@ -71,15 +74,15 @@ class CompositePodGroupStrategy(KindStrategy):
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new CompositePodGroup."""
+    """Validate a new CompositePodGroup by the rules of `SPEC`."""
     return declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of a CompositePodGroup, whose spec is immutable."""
+    """Validate an updated CompositePodGroup by the rules of `SPEC`: all fields are immutable."""
     return declared.validate(SPEC, new.get("spec") or {}, old.get("spec") or {}, "spec", update=True)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the conditions of a new status."""
+    """Validate the conditions of a new status (`conditions`). The stored object is not used."""
     return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")

@@ -133,7 +133,10 @@ def drop_disabled(new: Object, old: Object | None, gates: dict[str, str]) -> Non
 
 
 def set_preemption_default(obj: Object) -> None:
-    """Set the default of spec.preemptionPolicy of a group, in place, if the gate of the field is enabled."""
+    """Set the default of spec.preemptionPolicy of a group, PreemptLowerPriority, in place.
+
+    If the feature gate of the field is disabled, nothing is set.
+    """
     spec = obj.setdefault("spec", {})
     if feature_gates.enabled(PREEMPTION) and spec.get("preemptionPolicy") is None:
         spec["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY

@@ -68,7 +68,10 @@ def definition() -> ResourceDefinition:
 
 
 class PodGroupStrategy(KindStrategy):
-    """The strategy of PodGroups, which drops the fields of disabled feature gates."""
+    """The strategy of PodGroups.
+
+    Writes drop fields of disabled feature gates that the stored object does not use.
+    """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         drop_disabled(obj.get("spec") or {}, None, _GATES)
@@ -90,7 +93,7 @@ class PodGroupStatusStrategy(StatusStrategy):
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PodGroup."""
+    """Validate a new PodGroup by the rules of `SPEC`. One with a parent must also have a workloadRef."""
     spec = obj.get("spec") or {}
     errors = []
     if spec.get("parentCompositePodGroupName") is not None and spec.get("workloadRef") is None:
@@ -99,12 +102,15 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of a PodGroup, which can change only the number of a gang's pods."""
+    """Validate the spec of an updated PodGroup by the rules of `SPEC`: only the minCount of a gang may change."""
     return declared.validate(SPEC, new.get("spec") or {}, old.get("spec") or {}, "spec", update=True)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the conditions and the names of the resource claims in a new status."""
+    """Validate a new status by the rules of `STATUS` and of all conditions.
+
+    Its resource claims must be among those of the spec.
+    """
     status, spec = new.get("status") or {}, new.get("spec") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     names = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
@@ -123,11 +129,11 @@ def policy_and_workload(obj: Object) -> tuple[str, str]:
 
 
 def _row(obj: Object) -> list[Any]:
-    found = {each.get("type"): each for each in (obj.get("status") or {}).get("conditions") or ()}
+    by_type = {each.get("type"): each for each in (obj.get("status") or {}).get("conditions") or ()}
     state = "Pending"
-    if scheduled := found.get("PodGroupInitiallyScheduled"):
+    if scheduled := by_type.get("PodGroupInitiallyScheduled"):
         state = "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
-    if disrupted := found.get("DisruptionTarget"):
+    if disrupted := by_type.get("DisruptionTarget"):
         state = disrupted.get("reason") or ""
     return [name_of(obj), *policy_and_workload(obj), state, age(obj)]
 

@@ -51,7 +51,10 @@ def definition() -> ResourceDefinition:
 
 
 class WorkloadStrategy(KindStrategy):
-    """The strategy of Workloads, which drops the fields of disabled feature gates."""
+    """The strategy of Workloads.
+
+    Writes drop fields of disabled feature gates that the stored object does not use.
+    """
 
     repeats_errors = True  # one for each removed template
 
@@ -84,19 +87,28 @@ def _drop_disabled(spec: Object, old_spec: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Workload: the rules of single fields, unique names, the depth of templates, equal priorities."""
+    """Validate a new Workload by the rules of `SPEC` and of `_hierarchy`."""
     spec = obj.get("spec") or {}
     return _hierarchy(spec) + declared.validate(SPEC, spec, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of a Workload, whose templates keep their names and most of their fields."""
+    """Validate an updated Workload by the rules of `SPEC` and of `_hierarchy`.
+
+    Templates cannot be added or removed, and most of their fields are immutable.
+    """
     spec = new.get("spec") or {}
     return _hierarchy(spec) + declared.validate(SPEC, spec, old.get("spec") or {}, "spec", update=True)
 
 
 def _hierarchy(spec: Object) -> list[FieldError]:
-    """Return the errors of the whole tree of templates. Upstream: ValidateWorkloadSpec."""
+    """Return the errors of the whole tree of templates.
+
+    Names are unique, all priorities are equal, no composite template is empty, and the tree has at most four levels,
+    that of the PodGroup templates included.
+
+    Upstream: ValidateWorkloadSpec.
+    """
     composites = spec.get(_COMPOSITES) or []
     names = {template.get("name") or "" for template in spec.get(_POD_GROUPS) or ()}
     errors = _unique_names(composites, "spec", names)
@@ -111,7 +123,7 @@ def _hierarchy(spec: Object) -> list[FieldError]:
 
 
 def _unique_names(templates: list[Object], path: str, names: set[str]) -> list[FieldError]:
-    """Return an error for each template whose name one in another list of the Workload has.
+    """Return an error for each template with the name of a template in another list of the Workload.
 
     Names that occur twice in one list are found by the declared rules.
 

@@ -65,7 +65,10 @@ class Field:
     fixed_items: bool = False
 
     def is_set(self, value: Any) -> bool:
-        """Return whether upstream counts a decoded value as set."""
+        """Return whether upstream counts a decoded value as set.
+
+        null and [] are unset, and so are "", 0 and false, unless `pointer` is set; objects are always set.
+        """
         if value is None or value == []:
             return False
         return self.pointer or isinstance(value, dict) or bool(value)
@@ -111,7 +114,9 @@ def _equal(rules: Field, value: Any, stored: Any) -> bool:
 
 
 def _union(kind: Type, new: Object, old: Object | None, path: str) -> list[FieldError]:
-    """Return an error unless exactly one field of the union is set, or an update did not change which of them are.
+    """Return an error unless exactly one field of the union is set.
+
+    In an update that changes no member's state, other numbers are accepted too.
 
     Upstream: union.go, Union.
     """
@@ -179,7 +184,10 @@ _REMOVED: Final = "item may not be removed"
 def _items(
     rules: Field, kind: Type, new: Sequence[Object], old: Sequence[Object], path: str, *, update: bool
 ) -> list[FieldError]:
-    """Validate the items of a list, each beside the stored item with the same key, and report repeated keys."""
+    """Return the errors of the items of a list, and an error for each item whose key repeats an earlier one.
+
+    Each item is compared with the stored item that has the same key; an equal one is not validated again.
+    """
     errors, stored = [], {}
     if rules.key:
         errors = [
@@ -188,9 +196,9 @@ def _items(
         for item in reversed(old):
             stored[item.get(rules.key)] = item  # the first one with a key counts, as upstream
     for i, item in enumerate(new):
-        before = stored.get(item.get(rules.key))
-        if not (update and before is not None and same(item, before)):
-            errors += validate(kind, item, before, fields.index(path, i), update=update)
+        stored_item = stored.get(item.get(rules.key))
+        if not (update and stored_item is not None and same(item, stored_item)):
+            errors += validate(kind, item, stored_item, fields.index(path, i), update=update)
     return errors
 
 

@@ -73,7 +73,7 @@ class Progress:
 
 
 def responders(status: Object, old_status: Object, progress: Progress) -> list[FieldError]:
-    """Return the errors of the responders in a new status.
+    """Return the errors of `targetResponders` and `responders` in a new status, by the rules of this module.
 
     Args:
         status: the new status.

@@ -58,17 +58,20 @@ STATUS: Final = Type(
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate the target of a new Eviction."""
+    """Validate a new Eviction by the rules of `SPEC`: the target is a pod with a name and a UID."""
     return declared.validate(SPEC, obj.get("spec") or {}, None, "spec", update=False)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of an Eviction, whose spec is immutable."""
+    """Validate an updated Eviction by the rules of `SPEC`: the target, its only field, is immutable."""
     return declared.validate(SPEC, new.get("spec") or {}, old.get("spec") or {}, "spec", update=True)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate a new status: conditions, requesters, and the progress from one responder to the next."""
+    """Validate a new status by the rules of `STATUS`, of all conditions, and of `responders`.
+
+    The conditions TargetEvicted and Failed stay once they are true.
+    """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     listed = status.get("conditions") or []
     errors = conditions(listed, "status.conditions")
