@@ -22,7 +22,7 @@ FORMS: Final = (SQLITE, ETCD, STOCK)
 
 @contextmanager
 def serving(form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
-    """Run a server and yield a client of its administrator.
+    """Run a server over a new store and yield a client of its administrator.
 
     Args:
         form: one of `FORMS`. The test is skipped for `STOCK` if upstream's binaries are not built.
@@ -33,18 +33,38 @@ def serving(form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
         with running(directory, *flags) as server:
             yield HttpsClient(server.kubeconfig)
         return
-    binary = stock.binaries()["kube-apiserver"] if form == STOCK else None
-    etcd = Etcd(etcd_36(), directory / "etcd")
+    with running_etcd(directory / "etcd") as etcd, serving_over(etcd, form, directory, *flags) as client:
+        yield client
+
+
+@contextmanager
+def running_etcd(directory: Path) -> Iterator[Etcd]:
+    """Run an etcd with a new store."""
+    etcd = Etcd(etcd_36(), directory)
     etcd.start()
     try:
-        if binary is None:
-            with running(directory, *flags, f"--etcd-servers={etcd.url}") as server:
-                yield HttpsClient(server.kubeconfig)
-            return
-        with kube_apiserver.running_over(etcd.url, binary, directory, *flags) as reference:
-            yield HttpsClient(_with_certificate(reference))
+        yield etcd
     finally:
         etcd.stop()
+
+
+@contextmanager
+def serving_over(etcd: Etcd, form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
+    """Run a server over an etcd and yield a client of its administrator.
+
+    Args:
+        etcd: the store.
+        form: `ETCD` for Tetrapod or `STOCK`, for which the test is skipped if upstream's binaries are not built.
+        directory: the directory for the files of the server.
+        flags: further flags.
+    """
+    if form == ETCD:
+        with running(directory, *flags, f"--etcd-servers={etcd.url}") as server:
+            yield HttpsClient(server.kubeconfig)
+        return
+    binary = stock.binaries()["kube-apiserver"]
+    with kube_apiserver.running_over(etcd.url, binary, directory, *flags) as reference:
+        yield HttpsClient(_with_certificate(reference))
 
 
 def _with_certificate(server: kube_apiserver.KubeApiserver) -> Path:

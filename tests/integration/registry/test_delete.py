@@ -128,8 +128,9 @@ async def test_preconditions_name_the_kind(store: Store, ctx: Context, dry: Cont
 
 async def test_unsafe_deletion_is_for_objects_that_cannot_be_read(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    refusal = await refused(store, ctx, "a", {"ignoreStoreReadErrorWithClusterBreakingPotential": True})
-    assert refusal.message == (
+    with pytest.raises(StatusError) as refusal:
+        await store.delete_unreadable(ctx, "a")
+    assert refusal.value.message == (
         'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
         "Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: "
         "unsafe deletion is not allowed because the object is decodable from storage"

@@ -135,13 +135,17 @@ async def _stored(backend: Backend, key: str) -> bytes:
     return kv.value
 
 
-async def test_a_value_that_cannot_be_decoded_is_no_difference(with_history: Backend, root: str, period: None) -> None:
+async def test_nothing_is_compared_while_a_value_cannot_be_decoded(
+    with_history: Backend, root: str, period: None
+) -> None:
     backend = with_history
     storage = Cacher(backend, PODS, root=root)
     await storage.ready()
     await create(storage, "a/1")
     await backend.put_if(f"{root}/pods/a/broken", b"not an object", 0)
     failed = checks("failure")
+    await counted("error")
+    await storage.delete_unreadable("a/broken", dry_run=False)
     await counted("success")
     assert checks("failure") == failed
     await storage.close()

@@ -340,7 +340,31 @@ async def test_what_the_plugin_does_not_know_is_rejected_with_its_words(place: P
     with pytest.raises(NotTransformable) as caught:
         await again.get("a/x")
     assert (
-        caught.value.reason == "failed to decrypt DEK, error: rpc error: code = InvalidArgument desc = this is not mine"
+        caught.value.first.reason
+        == "failed to decrypt DEK, error: rpc error: code = InvalidArgument desc = this is not mine"
     )
     assert isinstance(caught.value.__cause__, TransformError)
     assert caught.value.__cause__.status == "InvalidArgument"
+
+
+async def test_an_object_whose_key_was_removed_is_not_read_from_the_cache(place: Place) -> None:
+    pods, encryption = await place.server(key("aesgcm", "one"))
+    await create(pods, "a/x", "a/y")
+    async with watching(pods) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("ADDED", "a/y")]
+        place.configure(key("aescbc", "two", 2))
+        await encryption.reload()
+        with pytest.raises(NotTransformable, match="no matching prefix found"):
+            await pods.get("a/x")
+        assert await pods.get("a/x", "0") is not None
+        await pods.delete_unreadable("a/y", dry_run=True)
+        with pytest.raises(NotTransformable):
+            await pods.get("a/y")
+        await pods.delete_unreadable("a/y", dry_run=False)
+        made = await create(pods, "a/z")
+        assert await events.take(2) == [("DELETED", "a/y"), ("ADDED", "a/z")]
+    await reached(pods, made.revision)
+    assert [await pods.get("a/y"), (await pods.get("a/z") or made).revision] == [None, made.revision]
+    place.configure(key("aescbc", "two", 2), key("aesgcm", "one"))
+    await encryption.reload()
+    assert await pods.get("a/x") is not None

@@ -20,6 +20,7 @@ from tetrapod.machinery.names import name_is_path_segment
 
 class _RbacStrategy(Strategy):
     allow_create_on_update = True
+    unsafe_deletion = False
     resource: str
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:

@@ -59,6 +59,7 @@ class NamespaceStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
     field_labels = ("status.phase",)
+    unsafe_deletion = False
     revalidates_generate_name = True
 
     def default(self, obj: Object, version: str) -> None:

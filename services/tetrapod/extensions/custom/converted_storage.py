@@ -17,6 +17,7 @@ from tetrapod.extensions.custom.shared_conversion import SharedConversion
 from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.registry.entry import unstored
+from tetrapod.generic.registry.errors import unreadable_status, update_status
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.interface import (
@@ -32,11 +33,12 @@ from tetrapod.generic.storage.interface import (
     Watch,
     WatchQuery,
 )
+from tetrapod.generic.storage.unreadable import UnreadableObject
 from tetrapod.generic.storage.wrappers import ForwardingStorage
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError
-from tetrapod.machinery.status import StatusError, internal_error
+from tetrapod.machinery.status import StatusError
 
 _NO_PRECONDITIONS: Final = Preconditions()
 _MOST_ENTRIES: Final = 200
@@ -138,11 +140,7 @@ class ConvertedStorage(ForwardingStorage):
             return await self.read(entries)
         except StatusError as error:
             entry = next((e for e in entries if self not in e.representations), entries[0])
-            location = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
-            reason = _not_decodable(entry, error)
-            raise internal_error(
-                f"StorageError: corrupt object, Code: 7, {location}, AdditionalErrorMsg: {reason}"
-            ) from None
+            raise unreadable_status(_unreadable(entry, error), f"/{self._prefix}/{entry.key}") from None
 
     async def _written(self, obj: Object, large: bool) -> Object:
         """Return the object of a write request, converted to the storage version and pruned. `obj` may be modified.
@@ -171,6 +169,18 @@ class ConvertedStorage(ForwardingStorage):
         stored = await unstored(entry.key, written, entry.revision, large=large)
         (shown,) = await self._shown((stored,), YieldTimer())
         return await unstored(entry.key, shown, entry.revision, large=large)
+
+    async def delete_unreadable(
+        self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
+    ) -> None:
+        async def is_convertible(entry: Entry) -> bool:
+            try:
+                (converted,) = await self.read((entry,))
+            except StatusError:
+                return False
+            return readable is None or await readable(converted)
+
+        await self._inner.delete_unreadable(key, dry_run=dry_run, readable=is_convertible)
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
@@ -227,7 +237,7 @@ class ConvertedStorage(ForwardingStorage):
                 made = None if entry is None else (await self.read((entry,)))[0]
             except StatusError as error:
                 assert entry is not None
-                raise StatusError(500, "", _not_decodable(entry, error)) from None
+                raise update_status(_unreadable(entry, error)) from None
             current = None
             if made is not None:
                 current = await offloaded(len(made.raw) >= LARGE, made.object)
@@ -291,5 +301,5 @@ def _settle(objects: Sequence[Object], settle: Callable[[Object], None]) -> None
         raise StatusError(500, "", str(error)) from None
 
 
-def _not_decodable(entry: Entry, error: StatusError) -> str:
-    return f"object not decodable revision={entry.revision}: {error.message}"
+def _unreadable(entry: Entry, error: StatusError) -> UnreadableObject:
+    return UnreadableObject(entry.key, error.message, entry.revision)

@@ -19,6 +19,7 @@ from typing import Final
 
 from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.errors import KEY_ROOT, unreadable_status, update_status
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -31,10 +32,9 @@ from tetrapod.generic.storage.interface import (
     Watch,
     WatchQuery,
 )
-from tetrapod.generic.storage.unreadable import NotDecodable, not_ready, object_text
+from tetrapod.generic.storage.unreadable import NotDecodable, not_ready
 from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
 from tetrapod.machinery.gvk import GroupResource, Object
-from tetrapod.machinery.status import StatusError, internal_error
 
 _AT_ONCE: Final = 100
 _NO_PRECONDITIONS: Final = Preconditions()
@@ -43,8 +43,6 @@ _UID: Final = b'"uid":"'
 """Bytes that every object has which was written by the API. One without them was written to the store by another
 program, so that it may have unknown fields. To search for them is cheaper than to decode metadata.uid.
 """
-_ROOT: Final = "/registry"
-"""The prefix of the keys in the errors of lists."""
 
 
 @dataclass
@@ -106,7 +104,9 @@ class CurrentStorage(ForwardingStorage):
                 self._codec.decode_for_request(obj)
             except UnknownStoredVersion as lost:
                 raise NotDecodable(
-                    str(lost), entry.revision, f"{_ROOT}/{self._resource.group}/{self._resource.resource}/{entry.key}"
+                    str(lost),
+                    entry.revision,
+                    f"{KEY_ROOT}/{self._resource.group}/{self._resource.resource}/{entry.key}",
                 ) from None
             fresh = Unstored(entry.key, obj, entry.revision)
             converted = entry.representations[self] = entry if fresh.raw == entry.raw else fresh
@@ -117,7 +117,7 @@ class CurrentStorage(ForwardingStorage):
         try:
             return None if entry is None else self.current(entry)
         except NotDecodable as error:
-            raise internal_error(object_text(error, error.key.removeprefix(_ROOT))) from None
+            raise unreadable_status(error.first, error.first.key) from None
 
     async def list(self, query: ListQuery) -> ListPage:
         page = await self._inner.list(replace(query, predicate=self._on_current(query.predicate)))
@@ -168,6 +168,18 @@ class CurrentStorage(ForwardingStorage):
         self._codec.decode_for_request(obj)
         return Unstored(entry.key, obj, entry.revision)
 
+    async def delete_unreadable(
+        self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
+    ) -> None:
+        async def is_current(entry: Entry) -> bool:
+            try:
+                current = self.current(entry)
+            except NotDecodable:
+                return False
+            return readable is None or await readable(current)
+
+        await self._inner.delete_unreadable(key, dry_run=dry_run, readable=is_current)
+
     async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
         return self.current(await self._inner.create(key, self._codec.encode(obj), ttl, large=large))
 
@@ -183,7 +195,7 @@ class CurrentStorage(ForwardingStorage):
             try:
                 converted = None if entry is None else self.current(entry)
             except NotDecodable as error:
-                raise StatusError(500, "", error.message) from None
+                raise update_status(error.first) from None
             updated = await (
                 try_update(obj, entry)
                 if converted is None or converted is entry

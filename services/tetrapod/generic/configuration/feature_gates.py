@@ -24,6 +24,7 @@ SWITCHABLE: Final = frozenset(
         "APIResponseCompression",
         "AllAlpha",
         "AllBeta",
+        "AllowUnsafeMalformedObjectDeletion",
         "AllowParsingUserUIDFromCertAuth",
         "AuthorizePodWebsocketUpgradeCreatePermission",
         "CBORServingAndStorage",

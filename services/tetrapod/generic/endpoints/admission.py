@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
 from tetrapod.generic.authorization.interface import Decision
 from tetrapod.generic.authorization.message import forbidden_status
@@ -19,6 +19,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.fieldmanager import entries
 from tetrapod.machinery.gvk import Object
 
+_UNSAFE_DELETION: Final = "unsafe-delete-ignore-read-errors"
 _UNREADABLE: Final = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
     "admission controller; please fix your requests"
@@ -155,19 +156,40 @@ class RequestAdmission:
         scope = self._scope
         if scope.authorizer is None:
             return
-        info = request_info(self._request)
-        attributes = AuthorizationAttributes(
-            user=self._request.user,
-            verb="create",
-            namespace=info.namespace,
-            group=scope.gvr.group,
-            version=scope.gvr.version,
-            resource=scope.gvr.resource,
-            subresource=scope.subresource,
-            name=self._name,
-            resource_request=True,
-            path=self._request.path,
-        )
+        attributes = self._authorization("create")._replace(subresource=scope.subresource, path=self._request.path)
         authorization = await scope.authorizer.authorize(attributes)
         if authorization.decision is not Decision.ALLOW:
             raise forbidden_status(attributes, authorization.reason)
+
+    async def may_delete_unreadable(self) -> None:
+        """Check that the user may delete an object that cannot be read.
+
+        Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go, authorizeUnsafeDelete
+
+        Raises:
+            StatusError: 403, the user may not.
+        """
+        if self._scope.authorizer is None:
+            return
+        authorization = await self._scope.authorizer.authorize(self._authorization(_UNSAFE_DELETION))
+        if authorization.error:
+            text = f'error while checking permission for "{_UNSAFE_DELETION}", {authorization.error}'
+        elif authorization.decision is not Decision.ALLOW:
+            text = f'not permitted to do "{_UNSAFE_DELETION}", reason: {authorization.reason}'
+        else:
+            return
+        raise forbidden(self.attributes("DELETE", None, None, {}), text)
+
+    def _authorization(self, verb: str) -> AuthorizationAttributes:
+        """Return the attributes of a permission for the object of the request."""
+        scope = self._scope
+        return AuthorizationAttributes(
+            user=self._request.user,
+            verb=verb,
+            namespace=request_info(self._request).namespace,
+            group=scope.gvr.group,
+            version=scope.gvr.version,
+            resource=scope.gvr.resource,
+            name=self._name,
+            resource_request=True,
+        )

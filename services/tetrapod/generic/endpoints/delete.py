@@ -10,14 +10,17 @@ from typing import Final
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.options import (
+    UNSAFE_DELETION,
     delete_options_from_body,
     delete_options_from_query,
+    drop_disabled_delete_options,
     validate_delete_options,
 )
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
+from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF, Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
@@ -27,6 +30,7 @@ from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.type_meta import recognize, syntax_text
 from tetrapod.machinery.status import bad_request
 
+_AUDIT_ANNOTATION: Final = "apiserver.k8s.io/unsafe-delete-ignore-read-error"
 _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
@@ -44,9 +48,12 @@ async def delete(scope: Scope, request: Request) -> Response:
     name = request_name(request)
     accepted = negotiate(request, scope.offer)
     options = await read_delete_options(scope, request)
+    drop_disabled_delete_options(options)
     validate_delete_options(options)
     context = scope.context(request, bool(options.get("dryRun")))
     admission = RequestAdmission(scope, request, context, name)
+    if options.get(UNSAFE_DELETION):
+        return await _delete_unreadable(scope, request, admission, context, accepted)
     admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
     async def validate(old: Object) -> None:
@@ -57,6 +64,30 @@ async def delete(scope: Scope, request: Request) -> Response:
     if removed and not scope.definition.strategy.returns_deleted_object(context.version):
         return scope.representation.object(_success(scope, name, entry.uid), accepted)
     return await scope.representation.entry(entry, accepted, status)
+
+
+async def _delete_unreadable(
+    scope: Scope, request: Request, admission: RequestAdmission, context: Context, accepted: Accepted
+) -> Response:
+    """Delete an object that cannot be read from the store, if the user has the special permission for that.
+
+    Args:
+        scope: the endpoint.
+        request: the request.
+        admission: authorizes the deletion.
+        context: the registry context of the request.
+        accepted: the negotiated media type.
+
+    Raises:
+        StatusError: 403, the user may not; 404, the object does not exist; 409, it can be read.
+    """
+    name = request_name(request)
+    request.annotations.setdefault(_AUDIT_ANNOTATION, "")
+    await admission.may_delete_unreadable()
+    await scope.store.delete_unreadable(context, name)
+    details: Object = {"name": name, "kind": scope.kind.kind}
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return scope.representation.object({**status, "details": details, "code": 200}, accepted)
 
 
 def _success(scope: Scope, name: str, uid: str) -> Object:

@@ -8,7 +8,11 @@ from __future__ import annotations
 from tetrapod.generic.endpoints.admission import RequestAdmission
 from tetrapod.generic.endpoints.delete import read_delete_options
 from tetrapod.generic.endpoints.list import list_query, selection_of, within_shard
-from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
+from tetrapod.generic.endpoints.options import (
+    decode_list_options,
+    drop_disabled_delete_options,
+    validate_delete_options,
+)
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
@@ -25,6 +29,7 @@ async def delete_collection(scope: Scope, request: Request) -> Response:
     list_options = decode_list_options(request.query().values)
     selection = await selection_of(scope, list_options, request_info(request).namespace, "")
     options = await read_delete_options(scope, request)
+    drop_disabled_delete_options(options)
     validate_delete_options(options, collection=True)
     selection = await within_shard(selection, list_options)
     context = scope.context(request, bool(options.get("dryRun")))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.storage.unreadable import GATE as UNSAFE_DELETION_GATE
 from tetrapod.machinery.field import FieldError, forbidden, invalid, required, too_long
 from tetrapod.machinery.golang import integers
 from tetrapod.machinery.golang.booleans import query_bool
@@ -29,6 +30,8 @@ Values = Mapping[str, str]
 APPLY: Final = "application/apply-patch+yaml"
 APPLY_CBOR: Final = "application/apply-patch+cbor"
 FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+UNSAFE_DELETION: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""The option of a DELETE that deletes an object which cannot be read."""
 _MAX_FIELD_MANAGER: Final = 128
 
 
@@ -274,7 +277,7 @@ def delete_options_from_query(parsed_query: Query) -> Object:
     preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
     if preconditions:
         options["preconditions"] = preconditions
-    for key in ("orphanDependents", "ignoreStoreReadErrorWithClusterBreakingPotential"):
+    for key in ("orphanDependents", UNSAFE_DELETION):
         if key in query:
             options[key] = query_bool(query[key])
     if "propagationPolicy" in query:
@@ -287,7 +290,7 @@ def delete_options_from_query(parsed_query: Query) -> Object:
 _DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "gracePeriodSeconds": (int, "int64"),
     "orphanDependents": (bool, "bool"),
-    "ignoreStoreReadErrorWithClusterBreakingPotential": (bool, "bool"),
+    UNSAFE_DELETION: (bool, "bool"),
     "propagationPolicy": (str, "v1.DeletionPropagation"),
     "preconditions": (dict, "v1.Preconditions"),
     "dryRun": (list, "[]string"),
@@ -323,6 +326,12 @@ def delete_options_from_body(body: Any) -> Object:
     return options
 
 
+def drop_disabled_delete_options(options: Object) -> None:
+    """Remove the options, in place, whose feature gate is disabled."""
+    if not feature_gates.enabled(UNSAFE_DELETION_GATE):
+        options.pop(UNSAFE_DELETION, None)
+
+
 def validate_delete_options(options: Object, *, collection: bool = False) -> None:
     """Check that DeleteOptions are valid and do not contradict each other.
 
@@ -345,7 +354,7 @@ def validate_delete_options(options: Object, *, collection: bool = False) -> Non
         if policy not in ("Foreground", "Background", "Orphan"):
             errors.append(_unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
     errors += _dry_run_errors(options.get("dryRun", ()))
-    unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    unsafe = UNSAFE_DELETION
     if options.get(unsafe):
         excluded = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
         errors += [

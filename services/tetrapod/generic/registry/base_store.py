@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.errors import KEY_ROOT
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ResourceStorage
@@ -84,7 +85,7 @@ class BaseStore:
 
         In a dry run, upstream's texts lack the leading `/registry`.
         """
-        return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
+        return f"{'' if dry_run else KEY_ROOT}/{self.definition.storage_prefix}/{key}"
 
     async def after_delete(self, ctx: Context, entry: Entry) -> None:
         """Call the strategy's `after_delete` hook with a copy of an object that was removed, if the kind has that hook.

@@ -16,7 +16,7 @@ from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
-from tetrapod.generic.storage.unreadable import NotTransformable
+from tetrapod.generic.storage.unreadable import Unreadable
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited
 from tetrapod.machinery.golang.integers import parse_uint
@@ -142,7 +142,7 @@ async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusErro
     )
     try:
         existing = await store.storage.get(key)
-    except (StatusError, NotTransformable):
+    except (StatusError, Unreadable):
         return error
     if existing is not None and existing.peek()["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"

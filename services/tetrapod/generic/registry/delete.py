@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import Enum, auto
-from typing import Final
 
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.errors import Translated, storage_error_text
+from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
 from tetrapod.generic.scheduling.offload import LARGE
@@ -24,8 +23,6 @@ from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found
 from tetrapod.machinery.timestamps import format_time, now, now_rfc3339, parse
-
-_NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is decodable from storage"
 
 
 class Grace(Enum):
@@ -65,6 +62,19 @@ async def delete(
         return await _Delete(store, ctx, key, dict(options), validate).run(entry)
 
 
+async def delete_unreadable(store: BaseStore, ctx: Context, name: str) -> None:
+    """Delete an object that cannot be read, without regard to admission, finalizers and hooks.
+
+    Upstream: pkg/registry/generic/registry/corrupt_obj_deleter.go
+
+    Raises:
+        StatusError: the object does not exist (404), it can be read (409), or the store fails.
+    """
+    key = store.key(ctx, name)
+    with Translated(store.resource, name, "delete", store.path(key)):
+        await store.storage.delete_unreadable(key, dry_run=ctx.dry_run)
+
+
 class _Delete:
     """One delete request.
 
@@ -90,9 +100,6 @@ class _Delete:
         self.marked: Entry | None = None
 
     async def run(self, entry: Entry) -> tuple[Entry, bool]:
-        if self.options.get("ignoreStoreReadErrorWithClusterBreakingPotential"):
-            text = storage_error_text(self.store.path(self.key), _NOT_CORRUPT)
-            raise conflict(self.store.resource, entry.name, text)
         obj = await copied(entry)
         grace = before_delete(self.store, self.ctx, obj, self.options)
         if grace is Grace.PENDING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import RequestTooLarge
 from tetrapod.generic.storage.interface import (
@@ -17,8 +18,16 @@ from tetrapod.generic.storage.interface import (
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )
-from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, list_text, object_text
-from tetrapod.machinery.gvk import GroupResource
+from tetrapod.generic.storage.unreadable import (
+    GATE,
+    CannotEncrypt,
+    NotReady,
+    Readable,
+    Unreadable,
+    UnreadableObject,
+    list_text,
+)
+from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import (
     StatusError,
     already_exists,
@@ -34,6 +43,9 @@ from tetrapod.machinery.status import (
 
 OPTIMISTIC_LOCK: Final = "the object has been modified; please apply your changes to the latest version and try again"
 _RETRY_UNAVAILABLE_SECONDS: Final = 2
+KEY_ROOT: Final = "/registry"
+"""The prefix of the keys in error texts."""
+_NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is decodable from storage"
 
 
 def expired(error: TooOldResourceVersion) -> StatusError:
@@ -63,6 +75,48 @@ def storage_error_text(path: str, detail: str) -> str:
         detail: the reason, which the text contains as AdditionalErrorMsg.
     """
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {detail}"
+
+
+def unreadable_status(unreadable: UnreadableObject, key: str) -> StatusError:
+    """Return, not raise, the error for reading or deleting one object that cannot be read.
+
+    Args:
+        unreadable: the object.
+        key: its key, which the text has without the prefix of all keys.
+    """
+    if feature_gates.enabled(GATE):
+        return internal_error(unreadable.text(key.removeprefix(KEY_ROOT)))
+    if unreadable.revision is None:
+        return internal_error(unreadable.reason)
+    return StatusError(500, "", unreadable.reason)
+
+
+def update_status(unreadable: UnreadableObject) -> StatusError:
+    """Return, not raise, the error for updating an object that cannot be read."""
+    text = unreadable.message if feature_gates.enabled(GATE) else unreadable.reason
+    return internal_error(text) if unreadable.revision is None else StatusError(500, "", text)
+
+
+def unreadable_list_status(error: Unreadable, resource: GroupResource) -> StatusError:
+    """Return, not raise, the error for a list of `resource` that contains unreadable objects.
+
+    With the gate `AllowUnsafeMalformedObjectDeletion`, the causes name the objects by their keys.
+    Upstream: aggregatedStorageError.NewAPIStatusError
+    """
+    text = list_text(error, resource)
+    if not feature_gates.enabled(GATE):
+        return internal_error(text) if error.first.revision is None else StatusError(500, "", text)
+    causes: list[Object] = [
+        {"reason": "UnexpectedServerResponse", "message": unreadable.text(), "field": unreadable.key}
+        for unreadable in error.objects
+    ]
+    if error.truncated:
+        causes.append({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
+    details: Object = {"name": "list"}
+    if resource.group:
+        details["group"] = resource.group
+    details |= {"kind": resource.resource, "causes": causes}
+    return StatusError(500, "StorageReadError", text, details)
 
 
 class StoredTooLarge(StatusError):
@@ -119,10 +173,14 @@ class Translated:
                 return too_large(error)
             case RequestTooLarge():
                 return StoredTooLarge(str(error))
-            case NotTransformable() if self.action == "list":
-                return StatusError(500, "StorageReadError", list_text(error, self.resource))
-            case NotTransformable():
-                return internal_error(object_text(error, self.path))
+            case Unreadable() if self.action == "list":
+                return unreadable_list_status(error, self.resource)
+            case Unreadable() if self.action == "update":
+                return update_status(error.first)
+            case Unreadable():
+                return unreadable_status(error.first, self.path)
+            case Readable():
+                return conflict(self.resource, self.name, storage_error_text(self.path, _NOT_CORRUPT))
             case CannotEncrypt():
                 return internal_error(str(error))
             case NotReady():

@@ -17,7 +17,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.status import not_found
+from tetrapod.machinery.status import internal_error, not_found
 
 
 class Store(BaseStore):
@@ -134,6 +134,18 @@ class Store(BaseStore):
             StatusError: the object does not exist (404), or a precondition does not hold (409).
         """
         return await delete.delete(self, ctx, name, options, validate)
+
+    @traced("registry delete", detailed=True)
+    async def delete_unreadable(self, ctx: Context, name: str) -> None:
+        """Delete an object that cannot be read, without regard to admission, finalizers and hooks.
+
+        Raises:
+            StatusError: the object does not exist (404), it can be read (409), or the kind does not allow it (500).
+        """
+        if not self.strategy.unsafe_deletion:
+            text = "no unsafe deleter provided, can not honor ignoreStoreReadErrorWithClusterBreakingPotential"
+            raise internal_error(text)
+        await delete.delete_unreadable(self, ctx, name)
 
     @traced("registry delete_collection", detailed=True)
     async def delete_collection(

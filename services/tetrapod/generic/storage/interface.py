@@ -437,6 +437,21 @@ class ResourceStorage(Protocol):
         """
         ...
 
+    async def delete_unreadable(
+        self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
+    ) -> None:
+        """Delete an object that cannot be read.
+
+        Args:
+            dry_run: only check that the object would be deleted.
+            readable: returns whether an object that was decoded can be read by requests; None if it always can.
+
+        Raises:
+            KeyNotFound: the key does not exist.
+            Readable: the object can be read.
+        """
+        ...
+
     async def count(self) -> int:
         """Return the number of objects of the resource in all namespaces."""
         ...

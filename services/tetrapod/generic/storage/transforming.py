@@ -16,9 +16,11 @@ from tetrapod.generic.storage.backend import (
     BackendWatch,
     KeyValue,
     Range,
+    UnreadableKeyValue,
     WatchBatch,
     WriteResult,
 )
+from tetrapod.generic.storage.unreadable import NotTransformable
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 
@@ -79,9 +81,18 @@ class TransformingBackend(ForwardingBackend):
         timer = YieldTimer()
         plain = []
         for kv in kvs:
-            plain.append(await self._from_store(kv))
+            plain.append(await self._readable(kv))
             await timer.yield_if_due()
         return plain
+
+    async def _readable(self, kv: KeyValue) -> KeyValue:
+        """Return a key with the value that callers see, an `UnreadableKeyValue` if it cannot be decrypted."""
+        if isinstance(kv, UnreadableKeyValue):
+            return kv
+        try:
+            return await self._from_store(kv)
+        except NotTransformable as error:
+            return UnreadableKeyValue(*kv._replace(value=error.first.reason.encode()))
 
     async def _optional(self, kv: KeyValue | None) -> KeyValue | None:
         return None if kv is None else await self._from_store(kv)

@@ -5,7 +5,7 @@ They forward what the wrapper does not change.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Watch, WatchEvent
@@ -33,13 +33,18 @@ class ForwardingBackend:
 
 
 class ForwardingStorage:
-    """A base for `ResourceStorage` wrappers that forwards `count`, `statistics`, `ready` and `close`.
+    """A base for `ResourceStorage` wrappers that forwards all methods that neither return nor take objects.
 
     A subclass defines the other methods. `inner` is the wrapped storage.
     """
 
     def __init__(self, inner: ResourceStorage) -> None:
         self._inner = inner
+
+    async def delete_unreadable(
+        self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
+    ) -> None:
+        await self._inner.delete_unreadable(key, dry_run=dry_run, readable=readable)
 
     async def count(self) -> int:
         return await self._inner.count()

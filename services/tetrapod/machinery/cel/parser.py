@@ -55,7 +55,7 @@ class Parser:
     Args:
         text: the expression.
         binds: whether `cel.bind` is a macro.
-        core: whether the text has only the core syntax, without macros, optional values and escaped names.
+        core: whether the text has only the core syntax, without macros and optional values.
 
     Raises:
         LexicalError: a character begins no token.
@@ -107,14 +107,6 @@ class Parser:
         if accepted and self._core:
             self._problem(self._tokens[self._index - 1].at, f"unsupported syntax '{syntax}'")
         return accepted
-
-    def _field_name(self, token: Token) -> str:
-        """Return the name of a field without its quotes. Escaped names are an error in the core syntax."""
-        if token.kind == "IDENTIFIER":
-            return token.text
-        if self._core:
-            self._problem(token.at, "unsupported syntax: '`'")
-        return token.text[1:-1]
 
     def _problem(self, at: int, message: str) -> Node:
         self.problems.append((at, message))
@@ -208,7 +200,7 @@ class Parser:
         if token.kind == "IDENTIFIER" and not optional and self._peek() == "(":
             place = self._next().at
             return self._call(place, token.text, self._arguments(), operand)
-        name = self._field_name(token)
+        name = token.text[1:-1] if token.kind == "ESC_IDENTIFIER" else token.text
         if optional:
             return Call(at, "_?._", [operand, Literal(token.at, name)])
         return Select(at, operand, name)
@@ -324,7 +316,7 @@ class Parser:
         if token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise SyntaxProblem(token)
         at = self._expect(":").at
-        return Entry(at, None, self._field_name(token), self._expr(), optional)
+        return Entry(at, None, token.text.strip("`"), self._expr(), optional)
 
     def _literal(self, token: Token) -> Node:
         at, sign = token.at, ""

@@ -19,7 +19,7 @@ def parsed(expression: str, source: Source, *, binds: bool = False, core: bool =
         expression: the text of the expression.
         source: makes the errors with their positions in the text.
         binds: whether the macro `cel.bind` is allowed.
-        core: whether the text has only the core syntax, without macros, optional values and escaped names.
+        core: whether the text has only the core syntax, without macros and optional values.
 
     Raises:
         CompileError: the expression is too long or too deep, or has syntax errors, all of which the text lists.

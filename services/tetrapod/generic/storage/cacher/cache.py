@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from tetrapod.generic.storage.backend import BackendEvent
+from tetrapod.generic.storage.backend import BackendEvent, KeyValue
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
-from tetrapod.generic.storage.encoding import CorruptObject
+from tetrapod.generic.storage.unreadable import NotDecodable
 
 log = logging.getLogger(__name__)
 
@@ -73,11 +73,11 @@ class Cache:
     def apply(self, events: Sequence[BackendEvent]) -> None:
         """Apply events of the store, in order, and deliver them to the watches.
 
-        Events that were applied before are skipped. An empty sequence is a progress notification of the store, which is
-        only counted. A value that cannot be decoded (`CorruptObject`) is logged and skipped.
+        Events that were applied before are skipped. An empty sequence is a progress notification of the store,
+        which is only counted.
 
         Raises:
-            NotTransformable: a value is encrypted, and no encryption is configured.
+            Unreadable: a value cannot be read.
         """
         if not events:
             self.counters.bookmarks += 1
@@ -104,32 +104,22 @@ class Cache:
         if event.value is None:
             previous = self.entries.remove(key)
             return None if previous is None else Change(key, None, previous, event.revision)
-        try:
-            entry = self.entry(event.key, event.value, event.revision, event.lease)
-        except CorruptObject:
-            return None
+        entry = self.entry(KeyValue(event.key, event.value, event.revision, 0, event.lease))
         return Change(key, entry, self.entries.put(entry), event.revision)
 
-    def entry(self, stored_key: str, value: bytes, revision: int, lease: int) -> StoredEntry:
-        """Return a stored value as an entry of this cache, without adding it.
+    def entry(self, kv: KeyValue) -> StoredEntry:
+        """Return a key of the store as an entry of this cache, without adding it.
 
-        A value that raises CorruptObject is also logged and counted.
-
-        Args:
-            stored_key: the full key, with the prefix.
-            value: the stored bytes, without metadata.resourceVersion.
-            revision: the mod revision, which becomes the resource version.
-            lease: the ID of the lease; 0 for none.
+        A value that cannot be decoded is logged and counted.
 
         Raises:
-            CorruptObject: the value cannot be decoded, is not an object, or its kind, apiVersion or metadata is
-                malformed.
-            NotTransformable: the value is encrypted.
+            NotTransformable: the value cannot be decrypted.
+            NotDecodable: the value is not an object.
         """
         try:
-            entry = StoredEntry.from_stored(stored_key[self._prefix_length :], value, revision, lease)
-        except CorruptObject as error:
-            log.error("%s cannot be served: %s", stored_key, error)
+            entry = StoredEntry.from_key_value(kv.key[self._prefix_length :], kv)
+        except NotDecodable as error:
+            log.error("%s cannot be served: %s", kv.key, error)
             self.counters.undecodable += 1
             raise
         return compress(entry) if self.compressed else entry

@@ -62,9 +62,11 @@ class Cacher:
         scheduling: the limit of events that are applied in one step of the event loop.
         cached_reads: whether the watch cache answers reads. Otherwise the store answers them, and the cache is filled
             for watches only.
+        reloads: returns how often the configuration of the objects' encryption was replaced; None for a resource that
+            is never encrypted.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords with defaults
         self,
         backend: Backend,
         config: StorageConfig,
@@ -75,6 +77,7 @@ class Cacher:
         bookmark_seconds: float = BOOKMARK_SECONDS,
         scheduling: FairScheduling = DEFAULT,
         cached_reads: bool = True,
+        reloads: Callable[[], int] | None = None,
     ) -> None:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
@@ -89,6 +92,9 @@ class Cacher:
         lists = metrics.Lists(*config.group_resource)
         self._lister = Lister(backend, self.prefix, self._cache, self._freshness, lists, cached=cached_reads)
         self._cached_reads = cached_reads
+        self._reloads = reloads or (lambda: 0)
+        self._known_reloads = self._reloads()
+        self._former_revision = 0
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
@@ -112,7 +118,19 @@ class Cacher:
                 return await self._from_backend(key)
         except NotReady:  # another object may be the unreadable one, so read this object directly
             return await self._from_backend(key)
-        return self._cache.entries.get(key)
+        entry = self._cache.entries.get(key)
+        if entry is None or resource_version or entry.revision > self._decrypted_formerly():
+            return entry
+        return await self._from_backend(key)
+
+    def _decrypted_formerly(self) -> int:
+        """Return the revision up to which objects may have been decrypted with a former configuration; 0 without one.
+
+        A consistent read of such an object reads it from the store, to find out whether it can still be decrypted.
+        """
+        if (reloads := self._reloads()) != self._known_reloads:
+            self._known_reloads, self._former_revision = reloads, self._reflector.revision()
+        return self._former_revision
 
     async def _uncached(self, key: str, resource_version: str) -> Entry | None:
         """Read an object from the store, which must have reached a resource version. Return None if it does not exist.
@@ -133,7 +151,7 @@ class Cacher:
         if not is_key(key):
             return None
         kv = await self._backend.get(self.prefix + key)
-        return None if kv is None else StoredEntry.from_stored(key, kv.value, kv.mod_revision, kv.lease)
+        return None if kv is None else StoredEntry.from_key_value(key, kv)
 
     @traced("cacher.GetList", lambda self, _: {"type": self.config.prefix})
     async def list(self, query: ListQuery) -> ListPage:
@@ -267,6 +285,12 @@ class Cacher:
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         return await self._writer.delete(key, preconditions, validate)
+
+    @traced("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    async def delete_unreadable(
+        self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
+    ) -> None:
+        await self._writer.delete_unreadable(key, readable, dry_run=dry_run)
 
     async def close(self) -> None:
         if self._bookmark_timer is not None:

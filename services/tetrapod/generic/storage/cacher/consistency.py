@@ -18,10 +18,8 @@ from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.storage.backend import Backend, Range, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
-from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import TIMEOUT
 from tetrapod.generic.storage.cacher.reflector import Reflector
-from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.latency import context_without_request
 from tetrapod.machinery.golang.booleans import parse_bool
 from tetrapod.machinery.gvk import GroupResource
@@ -140,7 +138,6 @@ class ConsistencyChecker:
 
         Raises:
             Unavailable: the store does not answer, or the cache cannot be compared now.
-            NotTransformable: an object that differs cannot be decrypted.
         """
         start, end = self._prefix, prefix_end(self._prefix)
         while True:
@@ -156,12 +153,11 @@ class ConsistencyChecker:
         """Return the first difference between a page of the store, from the key `start` on, and the cache.
 
         Returns:
-            None if they are equal. Objects that cannot be decoded count as equal, because the cache skips them.
+            None if they are equal.
 
         Raises:
             Unavailable: the store does not answer, or the cache has not reached the revision of the page or is already
                 too far beyond it.
-            NotTransformable: an object that differs cannot be decrypted.
         """
         if not await self._reflector.reach(page.revision, TIMEOUT) or not self._cache.filled:
             raise Unavailable("the cache is not ready")
@@ -174,25 +170,9 @@ class ConsistencyChecker:
         if cached == stored:
             return None
         for key in sorted(cached.keys() | stored.keys()):
-            if cached.get(key) != stored.get(key) and await self._is_decodable(key, page.revision):
+            if cached.get(key) != stored.get(key):
                 return Difference(key, page.revision, cached.get(key), stored.get(key))
         return None
-
-    async def _is_decodable(self, key: str, revision: int) -> bool:
-        """Return whether the stored object `key` at a revision is absent or can be decoded. The cache skips all others.
-
-        Raises:
-            Unavailable: the store does not answer.
-            NotTransformable: the object cannot be decrypted.
-        """
-        stored_key = self._prefix + key
-        page = await self._backend.range(stored_key, stored_key + "\0", revision=revision, counted=False)
-        try:
-            for kv in page.kvs:
-                StoredEntry.from_stored(key, kv.value, kv.mod_revision, kv.lease)
-        except CorruptObject:
-            return False
-        return True
 
     async def close(self) -> None:
         """Stop the comparisons."""

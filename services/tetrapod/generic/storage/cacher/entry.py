@@ -21,7 +21,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tetrapod.generic.storage.encoding import divided, respliced, splice
+from tetrapod.generic.storage.backend import KeyValue, UnreadableKeyValue
+from tetrapod.generic.storage.encoding import CorruptObject, check_json, divided, respliced, splice
+from tetrapod.generic.storage.unreadable import NotDecodable, NotTransformable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 
@@ -121,7 +123,25 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
                 malformed.
             NotTransformable: the value is encrypted, because no encryption is configured for the resource.
         """
+        check_json(value)
         return cls.from_served(key, splice(value, revision), revision, lease)
+
+    @classmethod
+    def from_key_value(cls, key: str, kv: KeyValue) -> StoredEntry:
+        """Create an entry from a key of the store. `key` is the key relative to the resource's prefix.
+
+        Raises:
+            NotTransformable: the value cannot be decrypted.
+            NotDecodable: the value is not an object.
+        """
+        if isinstance(kv, UnreadableKeyValue):
+            raise NotTransformable(kv.value.decode(), kv.key)
+        try:
+            return cls.from_stored(key, kv.value, kv.mod_revision, kv.lease)
+        except CorruptObject as error:
+            raise NotDecodable(str(error), kv.mod_revision, kv.key) from None
+        except NotTransformable as error:
+            raise NotTransformable(error.first.reason, kv.key) from None
 
     @property
     def raw(self) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
@@ -83,6 +84,7 @@ class CachingStorageFactory:
                 leases=self._leases[store],
                 scheduling=self._scheduling,
                 cached_reads=self._cached is None or self._cached(config.group_resource),
+                reloads=None if self._encryption is None else partial(self._encryption.reloads, config.group_resource),
             )
         return cacher
 

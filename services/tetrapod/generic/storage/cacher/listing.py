@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, Range, is_key, prefix_end
+from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
@@ -31,6 +31,7 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.latency import DECODING, LayerTimer
 from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
+from tetrapod.generic.storage.unreadable import NotReady, Unreadable, UnreadableObjects
 
 YIELD_EVERY: Final = 500
 BIGGEST_PAGE: Final = 10_000
@@ -101,11 +102,15 @@ class Lister:
         if not self._cached:
             await self.check_reached(requested)
             return await self._from_backend(query, "", 0)
-        if requested == 0:
-            await self._freshness.filled()
-            return await self._from_cache(query, limit=0)
-        if await self._freshness.at_least(requested):
-            return await self._from_cache(query, limit=query.limit)
+        try:
+            if requested == 0:
+                await self._freshness.filled()
+                return await self._from_cache(query, limit=0)
+            if await self._freshness.at_least(requested):
+                return await self._from_cache(query, limit=query.limit)
+        except NotReady:
+            if not _has_only_a_limit(query):
+                raise
         return await self._from_backend(query, "", 0)
 
     async def check_reached(self, revision: int) -> None:
@@ -135,9 +140,14 @@ class Lister:
         if not self._cached:
             return await self._from_backend(query, start, 0)
         cheap = query.limit > 0 and _is_plain(query)  # the store needs to read only one page
-        if await self._freshness.latest(wait_for_fill=not cheap):
-            self._cache.counters.consistent += 1
-            return await self._from_cache(query, start, limit=query.limit)
+        try:
+            if await self._freshness.latest(wait_for_fill=not cheap):
+                self._cache.counters.consistent += 1
+                return await self._from_cache(query, start, limit=query.limit)
+        except NotReady:
+            if not _has_only_a_limit(query):
+                raise
+            return await self._from_backend(query, start, 0)
         self._cache.counters.fallbacks += self._backend.progress_reliable
         return await self._from_backend(query, start, 0)
 
@@ -151,7 +161,7 @@ class Lister:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the revision was not reached in time.
         """
-        if not self._cached or not self._cache.consistent or not await self._freshness.loaded():
+        if not self._cached or not self._cache.consistent or not await self._loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
         is_reached = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
@@ -162,6 +172,17 @@ class Lister:
         return await self._page(
             query, self._rewind(query, self._current(query, start, needed), start, undo), revision, query.limit
         )
+
+    async def _loaded(self) -> bool:
+        """Wait until the cache has been filled, and return whether it has.
+
+        Raises:
+            Unavailable: the store does not answer.
+        """
+        try:
+            return await self._freshness.loaded()
+        except NotReady:
+            return False
 
     async def _check_revision(self, revision: int) -> None:
         """Check that the store still has `revision`; one that it has not reached yet is accepted.
@@ -260,19 +281,18 @@ class Lister:
         Raises:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the store has not reached the revision.
+            Unreadable: objects cannot be read.
         """
         began, fetched, evaluated = time.monotonic(), 0, 0
         chosen: list[Entry] = []
+        unreadable = UnreadableObjects()
         first: Range | None = None
         more = False
         async for page in self._backend_pages(query, start, revision):
             first = first or page
             fetched += len(page.kvs)
             with LayerTimer(DECODING):
-                entries = [
-                    StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
-                    for kv in page.kvs
-                ]
+                entries = self._readable(page.kvs, unreadable)
             matching, examined = await _apply_view(
                 query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )
@@ -281,9 +301,24 @@ class Lister:
             if len(chosen) == query.limit:
                 more = examined < len(entries) or page.more
                 break
+        unreadable.check()
         assert first is not None
         self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
         return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
+
+    def _readable(self, kvs: Sequence[KeyValue], unreadable: UnreadableObjects) -> Sequence[StoredEntry]:
+        """Return the entries of those keys that can be read, and add the others to `unreadable`.
+
+        Raises:
+            Unreadable: too many objects cannot be read.
+        """
+        entries = []
+        for kv in kvs:
+            try:
+                entries.append(StoredEntry.from_key_value(kv.key[len(self._prefix) :], kv))
+            except Unreadable as error:
+                unreadable.add(error)
+        return entries
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
         """Yield the query's keys from `start` on, in pages at one revision; at least one page, which may be empty.
@@ -316,6 +351,15 @@ class Lister:
             if not self._cached:
                 await self.check_reached(revision)
             raise TooLargeResourceVersion(revision, self._freshness.revision()) from None
+
+
+def _has_only_a_limit(query: ListQuery) -> bool:
+    """Return whether the query has a limit and neither a label nor a field selector.
+
+    The store answers such a list while the cache cannot be filled.
+    Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/delegator.go, shouldDelegateListOnNotReadyCache
+    """
+    return query.limit > 0 and query.predicate.labels is None and query.predicate.fields is None
 
 
 def _is_plain(query: ListQuery) -> bool:

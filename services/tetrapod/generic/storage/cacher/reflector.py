@@ -29,9 +29,8 @@ from tetrapod.generic.storage.backend import (
 )
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entries import Entries
-from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.latency import context_without_request
-from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
+from tetrapod.generic.storage.unreadable import NotReady, Unreadable, UnreadableObjects, not_ready
 from tetrapod.machinery.failure import Failure, result_of
 from tetrapod.machinery.gvk import GroupResource
 
@@ -160,7 +159,7 @@ class Reflector:
                     wait = FIRST_WAIT
                 await self._refill()
             except Exception as error:
-                if isinstance(error, NotTransformable):
+                if isinstance(error, Unreadable):
                     self._cache.forget()
                 self._report(error)
             if self._cache.revision > start_revision:
@@ -191,40 +190,44 @@ class Reflector:
         """Read all objects at one revision, in pages. Return them with that revision.
 
         Raises:
-            NotTransformable: objects cannot be decrypted.
+            Unreadable: objects cannot be read.
         """
         entries = Entries()
+        unreadable = UnreadableObjects()
         timer = YieldTimer(LOAD_SECONDS)
         page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
         revision = page.revision
-        await self._load(page.kvs, entries, timer)
+        await self._load(page.kvs, entries, unreadable, timer)
         while page.more:
             page = await self._backend.range(
                 page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision, counted=False
             )
-            await self._load(page.kvs, entries, timer)
+            await self._load(page.kvs, entries, unreadable, timer)
+        unreadable.check()
         return entries, revision
 
-    async def _load(self, kvs: Sequence[KeyValue], entries: Entries, timer: YieldTimer) -> None:
+    async def _load(
+        self, kvs: Sequence[KeyValue], entries: Entries, unreadable: UnreadableObjects, timer: YieldTimer
+    ) -> None:
         """Append the objects of a page to `entries`, yielding to the event loop when `timer` is due.
 
-        A value that is not a JSON object is skipped. One timer serves all pages, because a read of the embedded store
-        may return without yielding.
+        One timer serves all pages, because a read of the embedded store may return without yielding.
+
+        Args:
+            kvs: the keys of the page.
+            entries: gets the objects.
+            unreadable: gets those that cannot be read.
+            timer: says when to yield.
 
         Raises:
-            NotTransformable: objects of the page cannot be decrypted.
+            Unreadable: too many objects cannot be read.
         """
-        encrypted: list[tuple[str, str]] = []
         for kv in kvs:
             try:
-                entries.append(self._cache.entry(kv.key, kv.value, kv.mod_revision, kv.lease))
-            except CorruptObject:
-                pass
-            except NotTransformable as error:
-                encrypted.append((kv.key, error.reason))
+                entries.append(self._cache.entry(kv))
+            except Unreadable as error:
+                unreadable.add(error)
             await timer.yield_if_due()
-        if encrypted:
-            raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
 
     async def _follow(self) -> None:
         async with self._backend.watch(self._prefix, self._end, self._cache.revision + 1, previous=False) as stream:
@@ -289,7 +292,7 @@ class Reflector:
 
     def _report(self, error: Exception) -> None:
         """Log why the cache could not be filled or followed, and fail the reads that wait for it to be filled."""
-        if isinstance(error, NotTransformable):
+        if isinstance(error, Unreadable):
             error = not_ready(error, self._resource)
             self._unreadable = str(error)
             log.error("following %s failed: %s", self._prefix, error)

@@ -8,6 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, Create, Guara
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from tetrapod.generic.storage.interface import (
     Updated,
 )
 from tetrapod.generic.storage.leases import LeaseManager
+from tetrapod.generic.storage.unreadable import Readable, Unreadable
 from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import dumps, loads
@@ -249,6 +251,36 @@ class Writer:
                 return entry.as_deleted(result.revision)
             state = self._current_state(key, result.current)
 
+    async def delete_unreadable(
+        self, key: str, readable: Callable[[Entry], Awaitable[bool]] | None, *, dry_run: bool
+    ) -> None:
+        """Delete an object that cannot be read.
+
+        Args:
+            key: the key, relative to the resource's prefix.
+            readable: returns whether an object that was decoded can be read by requests; None if it always can.
+            dry_run: whether only to check that the object would be deleted.
+
+        Raises:
+            KeyNotFound: the key does not exist.
+            Readable: the object can be read.
+        """
+        stored_key = self._prefix + key
+        while True:
+            page = await self._backend.range(stored_key, stored_key + "\0", counted=False)
+            if not page.kvs:
+                raise KeyNotFound(key)
+            kv = page.kvs[0]
+            with contextlib.suppress(Unreadable):
+                entry = StoredEntry.from_key_value(key, kv)
+                if readable is None or await readable(entry):
+                    raise Readable(key)
+            if dry_run:
+                return
+            with contextlib.suppress(Unreadable):  # it was written again, and still cannot be read
+                if (await self._backend.delete_if(stored_key, kv.mod_revision)).succeeded:
+                    return
+
     # Current state
 
     async def _base_state(self, key: str) -> BaseState:
@@ -256,7 +288,7 @@ class Writer:
 
         Raises:
             Unavailable: the store does not answer.
-            CorruptObject, NotTransformable: the stored value is not a JSON object or cannot be decrypted.
+            Unreadable: the stored value cannot be read.
         """
         entry = self._cache.entries.get(key)
         return BaseState(entry, False) if entry is not None else await self._read(key)
@@ -287,7 +319,7 @@ class Writer:
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == kv.mod_revision:
             return BaseState(cached, True, stale)
-        return BaseState(StoredEntry.from_stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
+        return BaseState(StoredEntry.from_key_value(key, kv), True, stale)
 
     # Encoding
 

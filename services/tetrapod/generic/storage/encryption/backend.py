@@ -1,11 +1,11 @@
 """`EncryptedBackend`: a backend wrapper that encrypts the values of one resource. Its callers see plain values.
 
-A value that cannot be decrypted raises NotTransformable; it is never skipped.
+A value that cannot be decrypted raises NotTransformable, or is an `UnreadableKeyValue` in a range; it is never skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tetrapod.generic.storage.backend import Backend, KeyValue, StaleKeyValue
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
@@ -25,18 +25,6 @@ class EncryptedBackend(TransformingBackend):
     def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:
         super().__init__(inner)
         self._transformer = transformer
-
-    async def _all(self, kvs: Sequence[KeyValue]) -> list[KeyValue]:
-        plain: list[KeyValue] = []
-        failed: list[tuple[str, str]] = []
-        for kv in kvs:
-            try:
-                plain.append(await self._from_store(kv))
-            except NotTransformable as error:
-                failed.append((error.reason, error.key))
-        if failed:
-            raise NotTransformable(*failed[0], len(failed) - 1)
-        return plain
 
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         try:

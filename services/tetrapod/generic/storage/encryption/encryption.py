@@ -20,7 +20,7 @@ from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
 from tetrapod.generic.storage.encryption.kms_v1.probe import KmsV1Probe
 from tetrapod.generic.storage.encryption.metrics import RELOADS
 from tetrapod.generic.storage.encryption.providers import Providers
-from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
+from tetrapod.generic.storage.encryption.transformer import Identity, Transformer, TransformError
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import GroupResource
 
@@ -52,11 +52,17 @@ class Encryption:
         config, self._hash = read_configuration(path, reload=reload)
         self._providers = Providers(config)
         self._polls: list[asyncio.Task[None]] = []
+        self._reloaded: dict[GroupResource, int] = {}
         RELOADS.applied_hash(self._hash)
 
     def backend(self, inner: Backend, resource: GroupResource) -> Backend:
         """Return a wrapper of `inner` that encrypts the values of one resource. Closing it leaves `inner` open."""
+        self._reloaded[resource] = 0
         return EncryptedBackend(inner, lambda: self.transformer(resource))
+
+    def reloads(self, resource: GroupResource) -> int:
+        """Return how often the transformer of a resource was replaced, since its `backend` was created."""
+        return self._reloaded.get(resource, 0)
 
     def transformer(self, resource: GroupResource) -> Transformer:
         """Return the current transformer of a resource.
@@ -118,6 +124,9 @@ class Encryption:
             log.error("error processing encryption config file %s: %s", self._path, error)
             return
         old_providers, polls = self._providers, self._polls
+        for resource in self._reloaded:
+            if not all(isinstance(of.transformer(resource), Identity) for of in (old_providers, fresh)):
+                self._reloaded[resource] += 1
         self._providers, self._hash, self._polls = fresh, digest, _polling(fresh)
         RELOADS.succeeded_hash(digest)
         log.info("loaded new kms encryption config content")
