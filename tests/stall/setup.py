@@ -19,6 +19,10 @@ GADGETS: Final = f"/apis/{GROUP}/v1/namespaces/stall/gadgets"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ALL: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 _TEXT: Final = {"type": "string", "maxLength": 100}
+_AGGREGATED: Final = ("system:aggregate-to-admin", "system:aggregate-to-edit", "system:aggregate-to-view")
+"""The ClusterRoles with the rules of `admin`. kube-apiserver leaves their aggregation to kube-controller-manager, which
+does not run here.
+"""
 
 GADGET: Final[dict[str, Any]] = {
     "type": "object",
@@ -80,7 +84,10 @@ async def prepare(admin: Client) -> None:
     await _grant(
         admin, "probe", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}], "probe"
     )
-    await _bind(admin, "stall", "admins", {"kind": "ClusterRole", "name": "admin"}, "editor")
+    for role in ("admin", *_AGGREGATED):
+        await _bind(admin, "stall", role, {"kind": "ClusterRole", "name": role}, "editor")
+    # kube-controller-manager, which creates the service account of pods, does not run beside kube-apiserver.
+    await _create(admin, f"{SPACE}/serviceaccounts", {"metadata": {"name": "default"}})
     names = {f"m{number}": {"n": str(number)} for number in range(2000)}
     maps = [
         ("POST", MAPS, {"metadata": {"name": name, "labels": labels}, "data": {"a": "b" * 200}})

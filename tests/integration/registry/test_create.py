@@ -93,7 +93,10 @@ async def test_without_any_name_the_name_is_required(store: Store, ctx: Context)
     )
 
 
-async def test_generated_names_that_are_taken_are_tried_again(make_store: MakeStore, ctx: Context) -> None:
+@pytest.mark.parametrize("large", [False, True])
+async def test_generated_names_that_are_taken_are_tried_again(make_store: MakeStore, ctx: Context, large: bool) -> None:
+    ctx.large = large
+
     class Counting(ConfigMaps):
         suffixes = iter("aaab")
 
@@ -105,7 +108,10 @@ async def test_generated_names_that_are_taken_are_tried_again(make_store: MakeSt
     assert (await store.create(ctx, new("ConfigMap", generateName="x-"))).name == "x-b"
 
 
-async def test_eight_taken_names_are_a_conflict_that_says_so(make_store: MakeStore, ctx: Context) -> None:
+@pytest.mark.parametrize("large", [False, True])
+async def test_eight_taken_names_are_a_conflict_that_says_so(make_store: MakeStore, ctx: Context, large: bool) -> None:
+    ctx.large = large
+
     class Stuck(ConfigMaps):
         calls = 0
 

@@ -57,9 +57,15 @@ def test_images_are_always_pulled_and_nothing_may_change_that() -> None:
 
 def test_updates_without_a_new_image_are_not_changed() -> None:
     plugin = AlwaysPullImages()
-    assert not plugin.handles(written(pod("a"), pod("a", "b")))
-    assert plugin.handles(written(pod("a", "c"), pod("a", "b")))
     assert not plugin.handles(written(pod("a"), subresource="ephemeralcontainers"))
+    same, changed = pod("a"), pod("a", "c")
+    for new in (same, changed):
+        update = written(new, pod("a", "b"))
+        assert plugin.handles(update)
+        asyncio.run(plugin.admit(update))
+    asyncio.run(plugin.validate(written(same, pod("a", "b"))))
+    assert [c["imagePullPolicy"] for c in same["spec"]["containers"]] == ["IfNotPresent"]
+    assert [c["imagePullPolicy"] for c in changed["spec"]["containers"]] == ["Always", "Always"]
 
 
 @pytest.mark.parametrize(

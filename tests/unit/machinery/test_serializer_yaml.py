@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import tracemalloc
 from typing import Any
 
 import pytest
+import yaml as pyyaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow, yaml_output
+from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow, yaml_key_order, yaml_output
 from tetrapod.machinery.serializer.errors import DecodeError
+from tetrapod.machinery.serializer.yaml_key_order import sorted_keys
 
 TEXT = st.text(
     alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")
@@ -262,13 +266,59 @@ _VALUES = st.recursive(
 )
 
 
+class _Dumper(pyyaml.CSafeDumper):
+    """PyYAML's own encoder, which makes a tree of nodes before it writes them, with go-yaml's styles."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else '"' if yaml_output._quoted(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _represent_mapping(dumper: Any, value: dict[str, Any]) -> Any:
+    members = [(key, value[key]) for key in sorted_keys(value)]
+    return dumper.represent_mapping("tag:yaml.org,2002:map", members)
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(dict, _represent_mapping)
+for kind in (bool, int, float, type(None)):
+    _Dumper.add_representer(
+        kind, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", yaml_output._scalar(value))
+    )
+
+
+@given(st.dictionaries(st.sampled_from(["a", "items", "kind", "z"]), _VALUES, max_size=3))
+def test_a_document_is_written_as_by_pyyaml(document: dict[str, Any]) -> None:
+    expected: str = pyyaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
+    assert yaml_output.encode(document) == expected.encode("utf-8", "replace")
+
+
 @given(
-    st.sampled_from(["items", "rows"]),
-    st.lists(_VALUES, min_size=2, max_size=4),
-    st.dictionaries(st.sampled_from(["a", "items", "kind", "z"]), _VALUES, max_size=3),
+    st.sets(st.from_regex(r"([A-Za-z_./ -]{0,2}(0|[1-9][0-9]{0,3})(?![0-9A-Za-z]))*[A-Za-z_./ -]{0,2}", fullmatch=True))
 )
-def test_a_list_encoded_item_by_item_is_the_document_encoded_at_once(
-    name: str, members: list[Any], others: dict[str, Any]
-) -> None:
-    document = {**others, name: members}
-    assert yaml_output.encode(document) == yaml_output._dump(document).encode("utf-8", "replace")
+def test_many_keys_have_the_order_of_few(keys: set[str]) -> None:
+    simple = {key for key in keys if not re.search("[0-9][A-Za-z]|0[0-9]", key)}
+    assert sorted(simple, key=yaml_key_order._natural) == yaml_key_order.sorted_keys(simple)
+
+
+def test_many_keys_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_key_order, "_by_go", None)
+    keys = [f"k{i}" for i in range(3_000)]
+    assert yaml_key_order.sorted_keys(set(keys)) == keys
+
+
+def test_a_large_map_is_written_without_a_tree_of_nodes() -> None:
+    tracemalloc.start()
+    try:
+        body = yaml_output.encode({"data": {f"k{i}": "v" for i in range(20_000)}})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert body.count(b"\n") == 20_001
+    assert peak < 40 * len(body)

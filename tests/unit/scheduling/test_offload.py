@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import threading
+import traceback
 import weakref
 
 import pytest
@@ -43,14 +44,32 @@ async def test_threads_switch_often_only_while_there_is_large_work(monkeypatch: 
     assert gc.get_threshold() == before[1]
 
 
-async def test_full_collections_stay_rare_between_pieces_of_large_work() -> None:
+async def test_there_is_no_full_collection_between_pieces_of_large_work() -> None:
     before = gc.get_threshold()
     await in_thread(int)
     await in_thread(int)
     assert offload._LARGE_WORK._restoring is not None
-    assert gc.get_threshold()[2] == before[2] * offload._LargeWork.FACTOR
+    assert gc.get_threshold()[2] == offload._LargeWork.NEVER
     restore_collector()
     assert gc.get_threshold() == before
+
+
+async def test_large_work_that_never_rests_is_interrupted_by_full_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    collections: list[int] = []
+
+    def record(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2:
+            collections.append(info["generation"])
+
+    gc.callbacks.append(record)
+    try:
+        await in_thread(int)
+        assert not collections
+        monkeypatch.setattr(offload._LargeWork, "LONGEST", -1.0)
+        await in_thread(int)
+        assert collections
+    finally:
+        gc.callbacks.remove(record)
 
 
 class _Tracked:
@@ -68,3 +87,17 @@ async def test_a_failure_in_a_thread_does_not_keep_local_variables() -> None:
     with pytest.raises(ValueError, match="failed"):
         await in_thread(fail)
     assert kept[0]() is None
+
+
+async def test_a_failure_in_a_thread_does_not_keep_the_arguments() -> None:
+    def fail(_: _Tracked) -> None:
+        raise ValueError("failed")
+
+    argument = _Tracked()
+    kept = weakref.ref(argument)
+    with pytest.raises(ValueError, match="failed") as failed:
+        await in_thread(fail, argument)
+    del argument
+    assert failed.value.__traceback__ is not None
+    traceback.clear_frames(failed.value.__traceback__.tb_next)  # as large_objects.free does
+    assert kept() is None

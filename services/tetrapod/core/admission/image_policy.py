@@ -19,6 +19,7 @@ from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.configuration.schemas import boolean, integer, kind, map_of, raw, string, struct
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.webhook.kubeconfig import Target, read_kubeconfig
 from tetrapod.generic.webhook.responses import Expected
 from tetrapod.generic.webhook.review_client import Backoff, ReviewClient, ReviewFailed, create
@@ -111,8 +112,8 @@ class ImagePolicyWebhook(Plugin):
         return (group, resource) == ("", "pods") and attributes.subresource in ("", "ephemeralcontainers")
 
     async def validate(self, attributes: Attributes) -> None:
-        spec = _review_spec(object_of(attributes), attributes)
-        key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+        spec = await offloaded(attributes.large, _review_spec, object_of(attributes), attributes)
+        key = await offloaded(attributes.large, orjson.dumps, spec, option=orjson.OPT_SORT_KEYS)
         status = self._known.get(key)
         if status is None:
             try:

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from tetrapod.core.admission.pod_plugin import PodPlugin, object_of
 from tetrapod.generic.admission.interface import Attributes, forbidden
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery import field
 from tetrapod.machinery.error_aggregate import aggregate_errors
+from tetrapod.machinery.error_limits import more, record, recorded
 from tetrapod.machinery.gvk import Object
 
 _ALWAYS = "Always"
@@ -27,23 +29,43 @@ class AlwaysPullImages(PodPlugin):
     name = "AlwaysPullImages"
     operations = frozenset({"CREATE", "UPDATE"})
 
-    def handles(self, attributes: Attributes) -> bool:
-        """Return whether the request creates a pod, or updates one so that it has an image that it did not have."""
-        if not super().handles(attributes):
-            return False
-        return attributes.operation != "UPDATE" or not _images(attributes.object or {}) <= _images(
-            attributes.old_object or {}
-        )
-
     async def admit(self, attributes: Attributes) -> None:
-        for _, holder, key in _policies(object_of(attributes)):
-            holder[key] = _ALWAYS
+        await offloaded(attributes.large, _set_policies, object_of(attributes), attributes.old_object)
 
     async def validate(self, attributes: Attributes) -> None:
-        policies = [(path, holder.get(key) or "") for path, holder, key in _policies(object_of(attributes))]
-        errors = [str(field.not_supported(path, policy, [_ALWAYS])) for path, policy in policies if policy != _ALWAYS]
-        if errors:
-            raise forbidden(attributes, aggregate_errors(errors))
+        if text := await offloaded(attributes.large, _other_policies, object_of(attributes), attributes.old_object):
+            raise forbidden(attributes, text)
+
+
+def _set_policies(pod: Object, old_pod: Object | None) -> None:
+    """Set the pull policy of all containers and image volumes to Always, in place, unless an update has no new image.
+
+    Args:
+        old_pod: the stored pod; None on create.
+    """
+    if _has_new_images(pod, old_pod):
+        for _, holder, key in _policies(pod):
+            holder[key] = _ALWAYS
+
+
+def _other_policies(pod: Object, old_pod: Object | None) -> str:
+    """Return the error text for policies other than Always; "" without such policies or new images.
+
+    Args:
+        old_pod: the stored pod; None on create.
+    """
+    if not _has_new_images(pod, old_pod):
+        return ""
+    texts: list[str] = []
+    for path, holder, key in _policies(pod):
+        if (policy := holder.get(key) or "") != _ALWAYS:
+            record(texts, str(field.not_supported(path, policy, [_ALWAYS])))
+    shown, left_out = recorded(texts)
+    return aggregate_errors([*shown, more(left_out)] if left_out else shown)
+
+
+def _has_new_images(pod: Object, old_pod: Object | None) -> bool:
+    return old_pod is None or not _images(pod) <= _images(old_pod)
 
 
 def _containers(pod: Object) -> Iterator[tuple[str, Object]]:

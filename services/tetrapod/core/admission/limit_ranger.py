@@ -7,6 +7,7 @@ Upstream: plugin/pkg/admission/limitranger/admission.go.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from tetrapod.core.admission.kinds import LIMIT_RANGES
@@ -14,8 +15,10 @@ from tetrapod.core.admission.limits import claim_violations, pod_violations
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.error_aggregate import aggregate_errors
+from tetrapod.machinery.error_limits import more, record, recorded
 from tetrapod.machinery.gvk import Object
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
@@ -48,7 +51,7 @@ class LimitRanger(Plugin):
         if attributes.resource.resource != "pods" or attributes.operation != "CREATE":
             return
         for limit_range in await self._ranges.list(attributes.namespace):
-            _set_defaults(object_of(attributes), spec_of(attributes), limit_range)
+            await offloaded(attributes.large, _set_defaults, object_of(attributes), spec_of(attributes), limit_range)
 
     async def validate(self, attributes: Attributes) -> None:
         obj = object_of(attributes)
@@ -56,8 +59,24 @@ class LimitRanger(Plugin):
             return
         check = pod_violations if attributes.resource.resource == "pods" else claim_violations
         for limit_range in await self._ranges.list(attributes.namespace):
-            if errors := list(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes))):
-                raise forbidden(attributes, aggregate_errors(errors))
+            limits = (limit_range.get("spec") or {}).get("limits") or []
+            if text := await offloaded(attributes.large, _violations, check, limits, spec_of(attributes)):
+                raise forbidden(attributes, text)
+
+
+def _violations(check: Callable[[list[Object], Object], Iterator[str]], limits: list[Object], spec: Object) -> str:
+    """Return the text of all violations of bounds, shortened if there are many, or "" without violations.
+
+    Args:
+        check: yields an error text for each violated bound.
+        limits: spec.limits of a LimitRange.
+        spec: the spec of a pod or claim.
+    """
+    texts: list[str] = []
+    for text in check(limits, spec):
+        record(texts, text)
+    shown, left_out = recorded(texts)
+    return aggregate_errors([*shown, more(left_out)] if left_out else shown)
 
 
 def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:

@@ -12,6 +12,7 @@ from tetrapod.core.admission.pod_plugin import object_of
 from tetrapod.core.podspec.pod_resources import amounts, pod_amounts
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -73,7 +74,8 @@ class PodResizeValidator(_ResizePlugin):
                 f"{go_quote(operating_system)}"
             )
             raise _with_cause(forbidden(attributes, text), "UnsupportedPlatform")
-        shortage = _shortage(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
+        allocatable = (node.get("status") or {}).get("allocatable")
+        shortage = await offloaded(attributes.large, _shortage, object_of(attributes)["spec"], allocatable)
         if shortage:
             raise _with_cause(
                 forbidden(attributes, f"node didn't have enough allocatable resources: {shortage}"), "NodeCapacity"
@@ -115,24 +117,33 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
 
     async def validate(self, attributes: Attributes) -> None:
         new, old = (o.get("spec") or {} for o in (object_of(attributes), attributes.old_object or {}))
-        required = (
-            [_POD_LEVEL]
-            if _requests_and_limits(new.get("resources")) != _requests_and_limits(old.get("resources"))
-            else []
-        )
-        init_pairs = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
-        if any(
-            _requests_and_limits(new_container.get("resources")) != _requests_and_limits(old_container.get("resources"))
-            for new_container, old_container in init_pairs
-            if old_container.get("restartPolicy") != "Always"
-        ):
-            required.append(_INIT)
+        required = await offloaded(attributes.large, _required_features, new, old)
         if not required or (node := await self._node(attributes)) is None:
             return
         missing = [name for name in required if name not in ((node.get("status") or {}).get("declaredFeatures") or ())]
         if missing:
             explanation = f"which are not available on node {go_quote(node['metadata']['name'])}"
             raise forbidden(attributes, f"pod update requires features {', '.join(missing)} {explanation}")
+
+
+def _required_features(new: Object, old: Object) -> list[str]:
+    """Return the features that the node must declare for a resize.
+
+    Args:
+        new: the new pod spec.
+        old: the stored pod spec.
+    """
+    required = (
+        [_POD_LEVEL] if _requests_and_limits(new.get("resources")) != _requests_and_limits(old.get("resources")) else []
+    )
+    init_pairs = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
+    if any(
+        _requests_and_limits(new_container.get("resources")) != _requests_and_limits(old_container.get("resources"))
+        for new_container, old_container in init_pairs
+        if old_container.get("restartPolicy") != "Always"
+    ):
+        required.append(_INIT)
+    return required
 
 
 def _requests_and_limits(resources: Object | None) -> list[dict[str, Quantity]]:

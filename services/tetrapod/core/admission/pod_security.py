@@ -33,6 +33,7 @@ from tetrapod.core.podsecurity.policy import (
 )
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.field import FieldError
@@ -106,8 +107,12 @@ class PodSecurity(Plugin):
             _annotate(attributes, "enforce-policy", str(ALLOW_ALL))
             return
         pod, old = object_of(attributes), attributes.old_object
-        if attributes.operation == "CREATE" or old is None or is_significant_update(pod, old):
-            self._evaluate(attributes, policy, errors, pod, enforce=True)
+        if (
+            attributes.operation == "CREATE"
+            or old is None
+            or await offloaded(attributes.large, is_significant_update, pod, old)
+        ):
+            await self._evaluate(attributes, policy, errors, pod, enforce=True)
 
     async def _template(self, attributes: Attributes) -> None:
         """Evaluate the pod template of a workload against the audit and warn policies of its namespace.
@@ -128,7 +133,7 @@ class PodSecurity(Plugin):
         group, _, resource = attributes.resource
         template = template_of(group, resource, object_of(attributes))
         if template is not None:
-            self._evaluate(attributes, policy, errors, template, enforce=False)
+            await self._evaluate(attributes, policy, errors, template, enforce=False)
 
     async def _policy(self, attributes: Attributes) -> tuple[Policy, list[FieldError]]:
         name = attributes.namespace
@@ -138,7 +143,7 @@ class PodSecurity(Plugin):
             raise not_found(GroupResource("", "namespaces"), name)
         return from_labels(namespace["metadata"].get("labels"), self._defaults)
 
-    def _evaluate(
+    async def _evaluate(
         self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool
     ) -> None:
         """Evaluate the pod against the three policies: add audit annotations, warnings and metrics.
@@ -161,9 +166,9 @@ class PodSecurity(Plugin):
             _annotate(attributes, "error", f"Failed to parse policy: {aggregate_errors(errors)}")
         details_by_policy: dict[LevelVersion, str] = {}
 
-        def violations(standard: LevelVersion) -> str:
+        async def violations(standard: LevelVersion) -> str:
             if standard not in details_by_policy:
-                details_by_policy[standard] = details(evaluate(standard, metadata, spec))
+                details_by_policy[standard] = await offloaded(attributes.large, _details, standard, metadata, spec)
             return (
                 f"violate PodSecurity {go_quote(str(standard))}: {details_by_policy[standard]}"
                 if details_by_policy[standard]
@@ -172,13 +177,15 @@ class PodSecurity(Plugin):
 
         if enforce:
             _annotate(attributes, "enforce-policy", str(policy.enforce))
-            metrics.evaluated("deny" if violations(policy.enforce) else "allow", policy.enforce, "enforce", attributes)
-        if text := violations(policy.audit):
+            metrics.evaluated(
+                "deny" if await violations(policy.enforce) else "allow", policy.enforce, "enforce", attributes
+            )
+        if text := await violations(policy.audit):
             metrics.evaluated("deny", policy.audit, "audit", attributes)
             _annotate(attributes, "audit-violations", f"would {text}")
-        if enforce and (text := violations(policy.enforce)):
+        if enforce and (text := await violations(policy.enforce)):
             raise forbidden(attributes, text.replace("violate", "violates", 1))
-        if text := violations(policy.warn):
+        if text := await violations(policy.warn):
             metrics.evaluated("deny", policy.warn, "warn", attributes)
             attributes.warnings.append(f"would {text}")
 
@@ -227,6 +234,11 @@ class PodSecurity(Plugin):
             return False
         metrics.exempted(attributes)
         return True
+
+
+def _details(policy: LevelVersion, metadata: Object, spec: Object) -> str:
+    """Return the text of the pod's violations of a policy, or "" if it complies."""
+    return details(evaluate(policy, metadata, spec))
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:

@@ -18,6 +18,7 @@ from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.schemas import kind, list_of
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -100,11 +101,11 @@ class PodTolerationRestriction(PodPlugin):
         if attributes.operation == "CREATE":
             namespace_defaults = await self._from_annotation(attributes, DEFAULTS)
             added = self._configured.default if namespace_defaults is None else namespace_defaults
-        if _qos_class(object_of(attributes)) != "BestEffort":
+        if await offloaded(attributes.large, _qos_class, object_of(attributes)) != "BestEffort":
             added = [*added, _MEMORY_PRESSURE]
         if added:
             spec = spec_of(attributes)
-            spec["tolerations"] = merged(spec.get("tolerations") or [], added)
+            spec["tolerations"] = await offloaded(attributes.large, merged, spec.get("tolerations") or [], added)
         await self.validate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -117,7 +118,7 @@ class PodTolerationRestriction(PodPlugin):
             if namespace_whitelist is None
             else (namespace_whitelist, "namespace")
         )
-        if allowed and not all_covered(tolerated, allowed):
+        if allowed and not await offloaded(attributes.large, all_covered, tolerated, allowed):
             detail = f"conflict with its {owner} whitelist"
             raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {detail}")
 

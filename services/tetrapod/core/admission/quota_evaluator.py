@@ -15,6 +15,7 @@ from tetrapod.core.quota.usage import counted_names, usage_of
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.quota import Usage, growth
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupResource, Object
 
@@ -110,14 +111,9 @@ class CoreEvaluator:
             return None
         context = await claim_context(new, self._lookups) if resource == CLAIMS else ALONE
         old_context = await claim_context(old, self._lookups) if resource == CLAIMS and old is not None else ALONE
-        return CoreChange(
-            resource,
-            new,
-            usage_of(resource, new, context),
-            context,
-            old,
-            usage_of(resource, old, old_context) if old else {},
-        )
+        used = await offloaded(attributes.large, usage_of, resource, new, context)
+        old_used = await offloaded(attributes.large, usage_of, resource, old, old_context) if old else {}
+        return CoreChange(resource, new, used, context, old, old_used)
 
 
 class _Lookups:

@@ -13,6 +13,7 @@ from tetrapod.core.admission.toleration_merging import merged
 from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -44,7 +45,7 @@ class RuntimeClass(PodPlugin):
                 raise forbidden(attributes, _OTHER_OVERHEAD)
             spec["overhead"] = dict(fixed)
         if scheduling := runtime_class.get("scheduling"):
-            _schedule(attributes, spec, scheduling)
+            await offloaded(attributes.large, _schedule, attributes, spec, scheduling)
 
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)

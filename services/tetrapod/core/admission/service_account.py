@@ -18,6 +18,7 @@ from tetrapod.core.v1.service_accounts import ENFORCE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.generated_names import random_suffix
 from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -56,14 +57,14 @@ class ServiceAccount(Plugin):
             return
         pod, spec = object_of(attributes), spec_of(attributes)
         if MIRROR in (pod["metadata"].get("annotations") or {}):
-            _check_mirror(attributes, spec)
+            await offloaded(attributes.large, _check_mirror, attributes, spec)
             return
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = DEFAULT
         spec["serviceAccount"] = spec["serviceAccountName"]
         account = await self._account(attributes, spec["serviceAccountName"])
         if _automounts(account, spec):
-            _mount_token(spec)
+            await offloaded(attributes.large, _mount_token, spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": s["name"]} for s in account["imagePullSecrets"] if s.get("name")]
         await self.validate(attributes)
@@ -71,7 +72,7 @@ class ServiceAccount(Plugin):
     async def validate(self, attributes: Attributes) -> None:
         pod, spec = object_of(attributes), spec_of(attributes)
         if attributes.operation == "CREATE" and MIRROR in (pod["metadata"].get("annotations") or {}):
-            _check_mirror(attributes, spec)
+            await offloaded(attributes.large, _check_mirror, attributes, spec)
             return
         name = spec.get("serviceAccountName") or ""
         if not name:
@@ -83,9 +84,9 @@ class ServiceAccount(Plugin):
         if (account["metadata"].get("annotations") or {}).get(ENFORCE) not in ("true", "True", "TRUE", "t", "T", "1"):
             return
         if attributes.operation == "CREATE":
-            check_mountable(attributes, account, spec)
+            await offloaded(attributes.large, check_mountable, attributes, account, spec)
         else:
-            check_ephemeral(account, spec)
+            await offloaded(attributes.large, check_ephemeral, account, spec)
 
     async def _account(self, attributes: Attributes, name: str) -> Object:
         """Return the service account.

@@ -5,11 +5,14 @@ Upstream: plugin/pkg/admission/{defaulttolerationseconds,extendedresourcetolerat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
 from tetrapod.core.validation.quantities import is_extended
 from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.gvk import Object
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
@@ -34,14 +37,24 @@ class DefaultTolerationSeconds(PodPlugin):
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        existing = spec.get("tolerations") or []
-        added = [
-            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
-            for key, seconds in self._seconds.items()
-            if not _tolerates(existing, key)
-        ]
-        if added:
-            spec["tolerations"] = [*existing, *added]
+        await offloaded(attributes.large, _add_default_tolerations, spec, self._seconds)
+
+
+def _add_default_tolerations(spec: Object, seconds_by_key: Mapping[str, int]) -> None:
+    """Add a NoExecute toleration for each taint key that no toleration of the pod spec applies to, in place.
+
+    Args:
+        spec: the pod spec.
+        seconds_by_key: tolerationSeconds by taint key.
+    """
+    existing = spec.get("tolerations") or []
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        for key, seconds in seconds_by_key.items()
+        if not _tolerates(existing, key)
+    ]
+    if added:
+        spec["tolerations"] = [*existing, *added]
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
@@ -59,24 +72,34 @@ class ExtendedResourceToleration(PodPlugin):
     operations = frozenset({"CREATE", "UPDATE"})
 
     async def admit(self, attributes: Attributes) -> None:
-        spec = spec_of(attributes)
-        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-        extended_resources = {
-            name
-            for existing in containers
-            for name in (existing.get("resources") or {}).get("requests") or ()
-            if is_extended(name)
-        }
-        for key in sorted(extended_resources):
-            added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
-            tolerations = spec.get("tolerations") or []
-            replaced = [added if _alike(existing, added) else existing for existing in tolerations]
-            spec["tolerations"] = replaced if added in replaced else [*replaced, added]
+        await offloaded(attributes.large, _tolerate_extended_resources, spec_of(attributes))
 
 
-def _alike(one: Object, other: Object) -> bool:
-    """Return whether two tolerations are equal, not counting tolerationSeconds."""
-    return all((one.get(part) or "") == (other.get(part) or "") for part in ("key", "operator", "effect", "value"))
+def _tolerate_extended_resources(spec: Object) -> None:
+    """Add or replace the toleration of each extended resource that the containers request, in place."""
+    containers = chain(spec.get("containers") or (), spec.get("initContainers") or ())
+    extended_resources = {
+        name
+        for container in containers
+        for name in (container.get("resources") or {}).get("requests") or ()
+        if is_extended(name)
+    }
+    if not extended_resources:
+        return
+    added = {
+        _identity(toleration): toleration
+        for toleration in (
+            {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(extended_resources)
+        )
+    }
+    existing = [added.get(_identity(toleration), toleration) for toleration in spec.get("tolerations") or ()]
+    present = set(map(_identity, existing))
+    spec["tolerations"] = [*existing, *(value for identity, value in added.items() if identity not in present)]
+
+
+def _identity(toleration: Object) -> tuple[str, ...]:
+    """Return the fields by which two tolerations are the same: all but tolerationSeconds."""
+    return tuple(toleration.get(part) or "" for part in ("key", "operator", "effect", "value"))
 
 
 class TaintNodesByCondition(Plugin):

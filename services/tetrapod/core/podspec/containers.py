@@ -79,6 +79,8 @@ def containers(listed: list[Object], pod_context: PodContext, path: str) -> list
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, container in enumerate(listed):
+        if field.end_early(errors):
+            break
         at = f"{path}[{i}]"
         errors += _common(container, pod_context, at)
         name = container.get("name") or ""
@@ -108,6 +110,8 @@ def init_containers(
     errors: list[FieldError] = []
     seen = {c.get("name") or "" for c in regular}
     for i, container in enumerate(listed):
+        if field.end_early(errors):
+            break
         at = f"{path}[{i}]"
         errors += _common(container, pod_context, at)
         if container.get("restartPolicy") is not None:
@@ -146,6 +150,8 @@ def ephemeral_containers(
     others = {c.get("name") or "" for c in (*regular, *init)}
     seen = set(others)
     for i, container in enumerate(listed):
+        if field.end_early(errors):
+            break
         at = f"{path}[{i}]"
         errors += _common(container, pod_context, at)
         errors += image_padding(container, at)

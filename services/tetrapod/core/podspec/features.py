@@ -81,20 +81,24 @@ def _drop_lifecycles(spec: Object, dropped_from: list[Object]) -> None:
 
 def _stop_signals(spec: Object) -> Holders:
     for container in _containers(spec):
-        yield container.get("lifecycle") or {}, "stopSignal"
+        if "lifecycle" in container:
+            yield container["lifecycle"] or {}, "stopSignal"
 
 
 def _http_protocols(spec: Object) -> Holders:
     for container in _containers(spec):
         hooks = container.get("lifecycle") or {}
-        for handler in (*(container.get(probe) for probe in _PROBES), hooks.get("postStart"), hooks.get("preStop")):
-            yield (handler or {}).get("httpGet") or {}, "protocol"
+        probes = (container[probe] for probe in _PROBES if probe in container)
+        for handler in (*probes, hooks.get("postStart"), hooks.get("preStop")):
+            if handler and (action := handler.get("httpGet")):
+                yield action, "protocol"
 
 
 def _grpc_modes(spec: Object) -> Holders:
     for container in _containers(spec):
         for probe in _PROBES:
-            yield (container.get(probe) or {}).get("grpc") or {}, "mode"
+            if probe in container:
+                yield (container[probe] or {}).get("grpc") or {}, "mode"
 
 
 def _volume_users(spec: Object) -> Holders:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from tetrapod.machinery.gvk import Object
@@ -19,8 +21,8 @@ def qos_class(spec: Object) -> str:
     resources = spec.get("resources") or {}
     if any(_is_pod_level_resource(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
         return _of(resources)
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    return _common([_of(container.get("resources") or {}) for container in containers])
+    containers = chain(spec.get("initContainers") or (), spec.get("containers") or ())
+    return _common(_of(container.get("resources") or {}) for container in containers)
 
 
 def _is_pod_level_resource(name: str) -> bool:
@@ -31,13 +33,13 @@ def _is_pod_level_resource(name: str) -> bool:
 def _of(resources: Object) -> str:
     """Return the QoS class of one ResourceRequirements: that of cpu and memory if they agree, else "Burstable"."""
     requests, limits = (resources.get(kind) or {} for kind in ("requests", "limits"))
+    if not requests and not limits:
+        return "BestEffort"
     return _common(
-        [
-            _resource(
-                *(Quantity.of(quantities[name]) if name in quantities else _ZERO for quantities in (requests, limits))
-            )
-            for name in _RESOURCES
-        ]
+        _resource(
+            *(Quantity.of(quantities[name]) if name in quantities else _ZERO for quantities in (requests, limits))
+        )
+        for name in _RESOURCES
     )
 
 
@@ -47,7 +49,7 @@ def _resource(request: Quantity, limit: Quantity) -> str:
     return "Guaranteed" if request == limit else "Burstable"
 
 
-def _common(classes: list[str]) -> str:
-    """Return the class that all elements have, "Burstable" if they differ, or "BestEffort" for an empty list."""
-    distinct = set(classes)
-    return classes[0] if len(distinct) == 1 else "Burstable" if distinct else "BestEffort"
+def _common(classes: Iterator[str]) -> str:
+    """Return the class that all elements have, "Burstable" if they differ, or "BestEffort" for no elements."""
+    first = next(classes, "BestEffort")
+    return first if all(other == first for other in classes) else "Burstable"

@@ -36,7 +36,8 @@ _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not matc
 async def create(store: BaseStore, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
     """Create an object and return its entry, the stored revision with its JSON; `obj` is modified.
 
-    If a generated name is taken, try again with another one. In a dry run, the entry is not stored.
+    If a generated name is taken, try again with another one. A large object is not copied for further attempts: its
+    name is looked up beforehand. In a dry run, the entry is not stored.
 
     Args:
         validate: called with the object after the strategy's validation; it rejects the create by raising. None: no
@@ -48,15 +49,30 @@ async def create(store: BaseStore, ctx: Context, obj: Object, validate: Validate
     meta = obj.get("metadata") or {}
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
+    if ctx.large:
+        await _choose_unused_name(store, ctx, meta)
+        return await _create(store, ctx, obj, validate)
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
-        attempt = await ctx.copy(obj)
-        ctx.discard(attempt)
         try:
-            return await _create(store, ctx, attempt, validate)
+            return await _create(store, ctx, copy_object(obj), validate)
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
     return await _create(store, ctx, obj, validate)
+
+
+async def _choose_unused_name(store: BaseStore, ctx: Context, meta: Object) -> None:
+    """Set a generated name that no stored object has, or a random one if every attempt was taken.
+
+    Copying an object of a million members for each attempt would double the memory of the request.
+
+    Args:
+        meta: the metadata of the object, with generateName; modified.
+    """
+    for _ in range(_MAX_NAME_ATTEMPTS):
+        meta["name"] = store.strategy.generate_name(meta["generateName"])
+        if name_is_path_segment(meta["name"], False) or await store.storage.get(store.key(ctx, meta["name"])) is None:
+            return
 
 
 def _is_revision(text: str) -> bool:

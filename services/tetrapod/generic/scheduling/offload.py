@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import gc
 import sys
+import time
 import traceback
 from collections.abc import Callable, Coroutine
 from functools import cache, partial
@@ -60,7 +61,7 @@ def is_large(body: bytes) -> bool:
 class _LargeWork:
     """A context manager for large work in a thread, which changes settings of the interpreter for its duration.
 
-    Threads switch more often, and full garbage collections are rarer.
+    Threads switch more often, and full garbage collections are off.
 
     The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that
     is 20 ms for a GET, which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is
@@ -68,23 +69,26 @@ class _LargeWork:
 
     The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked
     everything else for 100 to 300 ms. These objects are freed by their reference counts. They live at least until the
-    request is answered, so full collections stay rare until `REST` seconds after the last large work.
+    request is answered, so full collections stay off until `REST` seconds after the last large work. If large work
+    never rests, one happens every `LONGEST` seconds, for garbage in cycles.
     """
 
-    FACTOR: Final = 50
-    """The factor by which full collections become rarer during large work: they then happen after as many new objects
-    as about 40 documents of 3 MB have.
-    """
+    NEVER: Final = 1 << 30
+    """The third threshold of the collector during large work."""
+    LONGEST: Final = 600.0
+    """Seconds of large work, with rests shorter than `REST`, after which a full collection happens."""
     SWITCH_INTERVAL: Final = 0.001
     """Seconds for which a thread keeps the interpreter lock while another waits for it."""
     REST: Final = 2.0
-    """Seconds without such work after which full collections are as frequent as before."""
+    """Seconds without such work after which full collections happen as before."""
 
     def __init__(self) -> None:
         self._entered = 0
         self._interval = sys.getswitchinterval()
         self._thresholds: tuple[int, int, int] | None = None
         """The collector's thresholds before such work; None while they are in effect."""
+        self._uncollected_since = 0.0
+        """When full collections were switched off or the last one happened, by `time.monotonic`."""
         self._restoring: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:
@@ -96,11 +100,15 @@ class _LargeWork:
         if self._restoring is not None:
             self._restoring.cancel()
         if self._thresholds is None:
-            self._thresholds = young, middle, old = gc.get_threshold()
-            gc.set_threshold(young, middle, self.FACTOR * old)
+            self._thresholds = young, middle, _ = gc.get_threshold()
+            gc.set_threshold(young, middle, self.NEVER)
+            self._uncollected_since = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         self._entered -= 1
+        if (now := time.monotonic()) - self._uncollected_since > self.LONGEST:
+            gc.collect()
+            self._uncollected_since = now
         if not self._entered:
             sys.setswitchinterval(self._interval)
             self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
@@ -139,10 +147,13 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
     Context variables are passed on. Exceptions are raised. If the caller is cancelled, a function that already runs
     continues, and one that waits for a thread is not called.
     """
+    # The traceback of an error keeps the frame of `call` and, from it, the variables that its closure refers to. So
+    # `call` takes the arguments out of a list: they can be millions of objects.
+    bound = [partial(work, *args, **kwargs)]
 
     def call() -> _T:
         try:
-            return work(*args, **kwargs)
+            return bound.pop()()
         except BaseException as error:
             # The event loop would free the local variables of these frames, which can be millions of objects, in one
             # step.

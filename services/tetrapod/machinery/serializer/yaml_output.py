@@ -1,22 +1,28 @@
 """Encoding of objects as YAML, as sigs.k8s.io/yaml does it. As with libyaml, lines are folded after 80 columns.
 
-Upstream: go.yaml.in/yaml/v2, encode.go (quoting) and sorter.go (the order of keys).
+libyaml gets one event after the other. PyYAML's own encoder makes an object of each scalar before it writes the first;
+those of a map of 3 MB, deallocated at once, block other threads for 300 ms.
+
+Upstream: go.yaml.in/yaml/v2, encode.go (quoting).
 """
 
 from __future__ import annotations
 
-import functools
+import io
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import yaml
+from yaml import events
 
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.yaml_key_order import sorted_keys
 from tetrapod.machinery.serializer.yaml_scalars import resolve
-from tetrapod.machinery.sorting import sort_large
 
-_STR: Final = "tag:yaml.org,2002:str"
+_PLAIN: Final = (True, True)
+"""Flags of a scalar for which no tag is written, unquoted or quoted."""
 _base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII).fullmatch
 _date = re.compile(
     r"[0-9]{4}-([0-9]{1,2})-([0-9]{1,2})"
@@ -64,108 +70,54 @@ def _days(year: int, month: int) -> int:
     return calendar.monthrange(year, month)[1] if year else 31
 
 
-def _compare(one: str, other: str) -> int:
-    """Return a negative number, zero or a positive number if one key comes before, equals or comes after the other.
-
-    Letters come after other characters, and runs of digits are compared by value (`a9` before `a10`).
-    """
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a == b:
-            continue
-        if a.isalpha() or b.isalpha():
-            return (-1 if a < b else 1) if a.isalpha() and b.isalpha() else -1 if b.isalpha() else 1
-        return _compare_digits(one, other, at)
-    return len(one) - len(other)
-
-
-def _compare_digits(one: str, other: str, at: int) -> int:
-    start = 0
-    if "0" in (one[at], other[at]):  # zeros within a number are significant
-        previous = at - 1
-        while previous >= 0 and one[previous].isdecimal():
-            if one[previous] != "0":
-                start = 1
-                break
-            previous -= 1
-    a, b = _run(one, at), _run(other, at)
-    for left, right in ((_number(start, a), _number(start, b)), (len(a), len(b)), (ord(one[at]), ord(other[at]))):
-        if left != right:
-            return -1 if left < right else 1
-    return 0
-
-
-def _number(start: int, digits: str) -> int:
-    """Return the number with the decimal digits `start` and `digits` as Go's int64, which wraps around on overflow."""
-    number = start
-    for digit in digits:
-        number = number * 10 + int(digit) & 0xFFFF_FFFF_FFFF_FFFF
-    return number - (1 << 64) if number >> 63 else number
-
-
-def _run(text: str, at: int) -> str:
-    end = at
-    while end < len(text) and text[end].isdecimal():
-        end += 1
-    return text[at:end]
-
-
-_LISTS: Final = ("items", "rows")
-"""The fields of lists and Tables that contain the objects."""
-_DOCUMENT_END: Final = "\n...\n"
-"""Follows a document with certain scalars. Such a list is encoded at once."""
-
-_by_go: Final = functools.cmp_to_key(_compare)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """PyYAML's dumper without aliases, which writes scalars unquoted wherever the grammar of YAML allows it.
-
-    `_string` sets the style of strings that must be quoted.
-    """
-
-    yaml_implicit_resolvers: dict[Any, Any] = {}
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _string(dumper: Any, text: str) -> Any:
-    return dumper.represent_scalar(_STR, text, style="|" if "\n" in text else '"' if _quoted(text) else None)
-
-
-def _mapping(dumper: Any, value: Object) -> Any:
-    plain = all(map(str.isalpha, value))
-    return dumper.represent_mapping(
-        "tag:yaml.org,2002:map", [(key, value[key]) for key in sort_large(value, None if plain else _by_go)]
-    )
-
-
-_Dumper.add_representer(str, _string)
-_Dumper.add_representer(dict, _mapping)
-_Dumper.add_representer(bool, lambda dumper, value: dumper.represent_scalar(_STR, "true" if value else "false"))
-_Dumper.add_representer(int, lambda dumper, value: dumper.represent_scalar(_STR, str(value)))
-_Dumper.add_representer(float, lambda dumper, value: dumper.represent_scalar(_STR, go_float(value)))
-_Dumper.add_representer(type(None), lambda dumper, _: dumper.represent_scalar(_STR, "null"))
-
-
 def encode(obj: Object) -> bytes:
-    """Encode an object as block-style YAML, with its keys in go-yaml's order.
+    """Encode an object as block-style YAML, with its keys in go-yaml's order."""
+    stream = io.StringIO()
+    dumper = yaml.CSafeDumper(stream, width=80, allow_unicode=True)
+    try:
+        emit = dumper.emit
+        emit(events.StreamStartEvent())
+        emit(events.DocumentStartEvent(explicit=False))
+        _emit_value(emit, obj)
+        emit(events.DocumentEndEvent(explicit=False))
+        emit(events.StreamEndEvent())
+    finally:
+        dumper.dispose()
+    return stream.getvalue().encode("utf-8", "replace")
 
-    The items of a list, and the rows of a Table, are encoded one by one. PyYAML makes an object of each scalar before
-    it writes the first. Those of a list of 24 MB, deallocated at once, would block other threads for 300 ms.
+
+def _emit_value(emit: Callable[[Any], None], value: Any) -> None:
+    """Emit the events of a value: a scalar, a mapping with its members, or a sequence with its elements.
+
+    Args:
+        emit: passes an event to libyaml, which writes it.
+        value: a JSON value, at most as deep as an object may be.
     """
-    for name in _LISTS:
-        members = obj.get(name) if isinstance(obj, dict) else None
-        if isinstance(members, list) and len(members) > 1:
-            parts = [_dump({**obj, name: []}), *(_dump([member]) for member in members)]
-            if not any(part.endswith(_DOCUMENT_END) for part in parts):
-                head, key, tail = ("\n" + parts[0]).partition(f"\n{name}:")
-                parts[0] = f"{head}{key}\n"[1:]
-                parts.append(tail.removeprefix(" []\n"))
-                return b"".join([part.encode("utf-8", "replace") for part in parts])
-    return _dump(obj).encode("utf-8", "replace")
+    if isinstance(value, str):
+        _emit_string(emit, value)
+    elif isinstance(value, dict):
+        emit(events.MappingStartEvent(None, None, True, flow_style=False))
+        for key in sorted_keys(value):
+            _emit_string(emit, key)
+            _emit_value(emit, value[key])
+        emit(events.MappingEndEvent())
+    elif isinstance(value, list):
+        emit(events.SequenceStartEvent(None, None, True, flow_style=False))
+        for element in value:
+            _emit_value(emit, element)
+        emit(events.SequenceEndEvent())
+    else:
+        emit(events.ScalarEvent(None, None, _PLAIN, _scalar(value)))
 
 
-def _dump(value: Any) -> str:
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
-    return text
+def _emit_string(emit: Callable[[Any], None], text: str) -> None:
+    style = "|" if "\n" in text else '"' if _quoted(text) else None
+    emit(events.ScalarEvent(None, None, _PLAIN, text, style=style))
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return go_float(value) if isinstance(value, float) else str(value)

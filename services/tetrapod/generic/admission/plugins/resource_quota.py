@@ -7,13 +7,14 @@ Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final, Protocol
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
 from tetrapod.generic.admission.quota import Usage, add_usage, limit_error, missing_usage_error
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageConfig, StorageFactory, Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
@@ -93,17 +94,32 @@ class ResourceQuota(Plugin):
         change = await self._evaluator.change(attributes)
         if change is None:
             return
-        concerned = [entry for entry in page.entries if self._concerns(attributes, change, entry.peek())]
-        deltas = {entry.key: delta for entry in concerned if (delta := change.delta(entry.peek()))}
-        if self._limited is not None and (deltas if concerned else change.alone):
-            self._check_limited(attributes, change, self._limited, [entry.peek() for entry in page.entries])
-        for entry in concerned:
-            if entry.key in deltas and (reason := limit_error(entry.peek(), deltas[entry.key])):
-                raise forbidden(attributes, reason)
+        deltas = await offloaded(attributes.large, self._deltas, attributes, change, page.entries)
         if attributes.dry_run:
             return
         for key, delta in deltas.items():
             await self._charge(attributes, key, delta)
+
+    def _deltas(self, attributes: Attributes, change: Change, entries: Sequence[Entry]) -> dict[str, Usage]:
+        """Return the usage that the write adds to each quota, by the quota's key.
+
+        Args:
+            attributes: the request.
+            change: the effect of the write.
+            entries: the quotas of the namespace.
+
+        Raises:
+            StatusError: 403, the write exceeds a quota, lacks a resource that a quota requires, or uses a resource that
+                needs a quota and has none.
+        """
+        concerned = [entry for entry in entries if self._concerns(attributes, change, entry.peek())]
+        deltas = {entry.key: delta for entry in concerned if (delta := change.delta(entry.peek()))}
+        if self._limited is not None and (deltas if concerned else change.alone):
+            self._check_limited(attributes, change, self._limited, [entry.peek() for entry in entries])
+        for entry in concerned:
+            if entry.key in deltas and (reason := limit_error(entry.peek(), deltas[entry.key])):
+                raise forbidden(attributes, reason)
+        return deltas
 
     def _concerns(self, attributes: Attributes, change: Change, quota: Object) -> bool:
         """Return whether the quota limits anything that the object uses.
