@@ -138,9 +138,10 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
 
 
 def _token_requests(requests: TokenRequests) -> _Respond:
-    """Return the function that runs one step of a TokenRequest: `prepare` or `issue`, as the request says.
+    """Return the function that runs one step of a TokenRequest of core; see `TokenRequests`.
 
-    Core runs validating admission between the steps.
+    Its request is {step, namespace, name, object}, with the step "prepare" or "issue", the service account, and the
+    TokenRequest. Its response is {object, warnings, annotations}. Core runs validating admission between the steps.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:

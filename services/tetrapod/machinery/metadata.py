@@ -285,9 +285,10 @@ def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> lis
 
 
 def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
-    """Return the errors of managed fields: operation, fieldsType, and the lengths of manager and subresource.
+    """Return the errors of managed fields.
 
-    The field sets (`fieldsV1`) are not checked.
+    operation is Apply or Update, fieldsType is FieldsV1 or unset, and manager and subresource are not too long. The
+    field sets (`fieldsV1`) are not checked.
 
     Args:
         entries: the entries of managedFields.
