@@ -446,3 +446,19 @@ def test_four_services_serve_enabled_versions(tmp_path: Path) -> None:
         assert listed["apiVersion"] == "resource.k8s.io/v1beta1"
         assert client.call("GET", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions").status == 200
         assert "apis/resource.k8s.io/v1beta1" in client.call("GET", "/openapi/v3").body["paths"]
+
+
+def test_removed_versions_are_served_for_one_more_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, flag = "/apis/networking.k8s.io/v1beta1/servicecidrs", "--runtime-config=networking.k8s.io/v1beta1=true"
+    monkeypatch.setenv("KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE", "true")
+    with running(tmp_path / "served", flag) as server:
+        client = HttpsClient(server.kubeconfig)
+        reply = client.call("GET", path)
+        assert (reply.status, reply.body["apiVersion"]) == (200, "networking.k8s.io/v1beta1")
+        assert [item["metadata"]["name"] for item in reply.body["items"]] == ["kubernetes"]
+        text = "networking.k8s.io/v1beta1 ServiceCIDR is deprecated in v1.34+, unavailable in v1.37+"
+        assert [warning.split('"')[1] for warning in reply.warnings] == [text]
+        counted = 'apiserver_requested_deprecated_apis{group="networking.k8s.io",removed_release="1.37",'
+        assert counted in client.call("GET", "/metrics").body
+    monkeypatch.setenv("KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE", "maybe")
+    assert complaint(tmp_path / "invalid", flag).endswith('strconv.ParseBool: parsing "maybe": invalid syntax')

@@ -6,6 +6,7 @@ pkg/server/storage/resource_config.go; pkg/controlplane/instance.go, DefaultAPIR
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ _PATTERNS: Final[Mapping[str, Callable[[str], object]]] = {
 }
 """The keys that select group-versions by their version, in the order in which they are applied."""
 _CONSIDER: Final = "Consider setting --runtime-config-emulation-forward-compatible=true"
+_SERVE_REMOVED: Final = "KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE"
 _FLOW_CONTROL: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
 _OFF_BY_DEFAULT: Final = {
     "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
@@ -47,7 +49,8 @@ _OFF_BY_DEFAULT: Final = {
 }
 """The group-versions that upstream serves only if they are enabled.
 
-Upstream no longer has resources in some of them, such as networking.k8s.io/v1beta1. Enabling these has no effect.
+Upstream no longer has resources in some of them, such as networking.k8s.io/v1beta1. Enabling these has no effect,
+unless removed ones are served for one more release (`_is_removed`).
 """
 _GATES: Final = {
     ("certificates.k8s.io", "clustertrustbundles"): "ClusterTrustBundle",
@@ -203,7 +206,7 @@ def _unavailable(
                 if not config.enabled(*gvr):
                     continue
                 kind = lifecycle(str(GroupVersion(facts.kind.group, facts.kind.version)), facts.kind.kind)
-                if kind.removed is not None and kind.removed <= release.emulated:
+                if _is_removed(kind, release):
                     unavailable[gvr] = False
                 elif _is_newer(gvr, kind, explicit, release, lower=facts.name in older):
                     unavailable[gvr] = False
@@ -215,6 +218,24 @@ def _unavailable(
                 later = f"all the resources have been introduced after the current version {_release(release.emulated)}"
                 raise RuntimeConfigError(f"cannot enable version {gv} in runtime-config because {later}. {_CONSIDER}")
     return unavailable
+
+
+def _is_removed(kind: Lifecycle, release: EffectiveVersion) -> bool:
+    """Return whether a kind was removed before the emulated release, or in it.
+
+    With KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE in the environment, what was removed in it is still served.
+
+    Raises:
+        RuntimeConfigError: the value of the variable is no bool.
+    """
+    if kind.removed is None or kind.removed > release.emulated:
+        return False
+    value = os.environ.get(_SERVE_REMOVED)
+    try:
+        one_more = value is not None and parse_bool(value)
+    except ValueError as error:
+        raise RuntimeConfigError(str(error)) from None
+    return kind.removed < release.emulated or not one_more
 
 
 def _is_newer(
