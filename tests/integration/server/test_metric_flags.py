@@ -27,6 +27,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
         "--allow-metric-labels=apiserver_request_total,verb=GET,LIST",
         "--allow-metric-labels=apiserver_request_duration_seconds,resource=configmaps",
         "--allow-metric-labels=apiserver_resource_objects,resource=namespaces",
+        "--allow-metric-labels=apiserver_current_inflight_requests,request_kind=mutating",
     )
     with running(tmp_path_factory.mktemp("data"), *flags) as server:
         client = HttpsClient(server.kubeconfig)
@@ -58,6 +59,7 @@ def test_other_values_of_a_histograms_label_are_unexpected(text: str) -> None:
 
 def test_other_values_of_a_gauges_label_are_unexpected(text: str) -> None:
     assert values_of(text, "apiserver_resource_objects", "resource") == {"namespaces", "unexpected"}
+    assert values_of(text, "apiserver_current_inflight_requests", "request_kind") == {"mutating", "unexpected"}
 
 
 def test_unexpected_values_are_counted(client: HttpsClient) -> None:

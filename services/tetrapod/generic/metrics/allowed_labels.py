@@ -15,13 +15,15 @@ _allowed: Final[dict[str, dict[str, frozenset[str]]]] = {}
 
 
 def allow_labels(values: Mapping[tuple[str, str], Sequence[str]]) -> None:
-    """Set the allowed values by (metric, label). Those of an earlier call are forgotten.
-
-    Series that exist already are kept, so the function is called before anything is counted.
-    """
+    """Set the allowed values by (metric, label). Those of an earlier call are forgotten."""
     _allowed.clear()
     for (metric, label), allowed in values.items():
         _allowed.setdefault(metric, {})[label] = frozenset(allowed)
+
+
+def is_constrained(metric: str) -> bool:
+    """Return whether values of a label of the metric are restricted."""
+    return metric in _allowed
 
 
 def constrained(metric: str, names: Sequence[str], values: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Mu
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.metrics.allowed_labels import constrained
+from tetrapod.generic.metrics.allowed_labels import constrained, is_constrained
 from tetrapod.generic.metrics.names import BETA, HIDDEN, STABLE
 from tetrapod.generic.metrics.series import MOST_SERIES, UNEXPECTED, on_change, retired
 
@@ -200,10 +200,20 @@ class Counter(Metric):
         for labels, (count,) in list(self._rows.items()):
             if count or self.shows_zero:
                 values[labels] = values.get(labels, 0) + count
+        if is_constrained(self.name):
+            values = self._allowed(values)
         if not self.labels and not values:
             yield self.name, {}, 0.0
         for labels, value in values.items():
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
+
+    def _allowed(self, values: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
+        """Return values by their allowed labels. Series from before the allowed values were set are added up."""
+        allowed: dict[tuple[str, ...], float] = {}
+        for labels, value in values.items():
+            key = constrained(self.name, self.labels, labels)
+            allowed[key] = allowed.get(key, 0) + value
+        return allowed
 
 
 class Gauge(Counter):
