@@ -23,6 +23,7 @@ from upstream.results import Raw
 from upstream.workspace import ROOT, Workspace
 
 _GRACE: Final = 20  # seconds between the test program's own timeout and its end by force
+_FINISHED: Final = re.compile(rb"(?m)^\x16?(?:PASS|FAIL)\r?$")
 _ROUNDS: Final = 8  # a panic ends a test program: the tests after it run in the next round
 _LOGS: Final = ROOT / ".cache" / "upstream"
 
@@ -104,10 +105,23 @@ def _round(workspace: Workspace, package: Package, output: Path, part: tuple[int
             command, cwd=directory, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(seconds + _GRACE)
+            _wait(process, output, seconds + _GRACE)
         finally:
             _end(process)
+
+
+def _wait(process: subprocess.Popen[bytes], output: Path, seconds: int) -> None:
+    """Wait until the process has ended, or a while after it has written the result of its last test.
+
+    At their end, test programs wait for minutes for goroutines, of which those of the replaced servers never end.
+    """
+    deadline = time.monotonic() + seconds
+    finished = False
+    with output.open("rb") as file:
+        while process.poll() is None and time.monotonic() < deadline:
+            if not finished and _FINISHED.search(file.read()):
+                finished, deadline = True, min(deadline, time.monotonic() + _GRACE)
+            time.sleep(0.2)
 
 
 @contextmanager
