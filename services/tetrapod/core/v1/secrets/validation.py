@@ -26,8 +26,8 @@ _REDACTED: Final = "<secret contents redacted>"
 def validate(obj: Object) -> list[FieldError]:
     """Validate a Secret.
 
-    Keys are valid, and the values have at most 1 MiB in total. The keys that the type requires exist and, for a token, the
-    annotation with the service account's name. Docker configurations are valid JSON.
+    Keys are valid, and the values have at most 1 MiB in total. The keys that the type requires exist and, for a token,
+    the annotation with the service account's name. Docker configurations are valid JSON.
     """
     data = obj.get("data") or {}
     errors: list[FieldError] = []
