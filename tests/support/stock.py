@@ -75,6 +75,13 @@ def stock_components(directory: Path, kubeconfig: Path, keys: Keys) -> Iterator[
 
 
 @contextmanager
+def controller_manager(directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
+    """Run upstream's controller manager with flags of the test only."""
+    with _running(binaries()[NAMES[0]], directory, kubeconfig, *flags) as component:
+        yield component
+
+
+@contextmanager
 def sample_apiserver(directory: Path, kubeconfig: Path, etcd: str) -> Iterator[tuple[Component, int]]:
     """Run upstream's example of an aggregated API server, which trusts only the front proxy.
 

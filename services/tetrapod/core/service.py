@@ -20,6 +20,7 @@ from tetrapod.core.bootstrap.controller import Bootstrap, BootstrapConfig
 from tetrapod.core.controllers.bootstrap_tokens import BootstrapSigner, TokenCleaner
 from tetrapod.core.controllers.certificate_cleaners import PodCertificateRequestCleaner, SigningRequestCleaner
 from tetrapod.core.controllers.certificate_requests import RequestApprover, RequestSigner, SigningKeys
+from tetrapod.core.controllers.coordinated_elections import CANDIDATES, CandidateCleaner, ElectionController
 from tetrapod.core.controllers.garbage_collector import SETTLE, GarbageCollector
 from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller, Shared, selected
@@ -47,7 +48,9 @@ from tetrapod.core.v1.pods.strategy import EphemeralContainersStrategy
 from tetrapod.core.v1.resources import streaming_subresources
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.leaderelection.elector import ElectionConfig, Elector
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
+from tetrapod.generic.client.leaderelection.lock import LeaseLock
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
@@ -82,6 +85,7 @@ class CoreConfig:
         max_connection_bytes_per_second: the limit in each direction of exec, attach, port-forward and other upgraded
             connections; 0 for none.
         dialer: connects to kubelets, pods and services by way of a proxy; None to connect directly.
+        coordination: the Lease of the controller of coordinated leader elections; None to run without this controller.
     """
 
     service_cluster_ip_range: str
@@ -102,6 +106,7 @@ class CoreConfig:
     signing: SigningKeys = field(default_factory=SigningKeys)
     max_connection_bytes_per_second: int = 0
     dialer: Dialer | None = None
+    coordination: ElectionConfig | None = None
 
 
 _RESOURCES_OF_CONTROLLERS: Final = {
@@ -213,8 +218,21 @@ class CoreService:
             for repairing in (address_repair, PortRepair(self._client, self._ports)):
                 lifecycle.background(repairing.name, repairing.run())
 
+        async def coordinate() -> None:
+            assert self._config.coordination is not None
+            lock = LeaseLock(self._client, self._config.coordination.namespace, self._config.coordination.name)
+            lead("coordinated elections", Elector(lock, self._config.coordination), self._coordinated, lifecycle)
+
         lifecycle.on_start("generic-apiserver-start-informers", start)
+        if self._config.coordination is not None:
+            lifecycle.on_start("start-kube-apiserver-coordinated-leader-election-controller", coordinate)
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
+
+    def _coordinated(self) -> list[Controller]:
+        """Create the controllers of coordinated leader elections; none if LeaseCandidates are not served."""
+        if not self.server.resource_config.enabled(*CANDIDATES):
+            return []
+        return [ElectionController(self._client), CandidateCleaner(self._client)]
 
     def _led(self) -> list[Controller]:
         """Create the controllers that run while this replica holds the leadership.

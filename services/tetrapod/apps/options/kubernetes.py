@@ -91,6 +91,25 @@ class WorkloadFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class CoordinationFlags:
+    """The flags of coordinated leader election, which has an effect with its feature gate."""
+
+    lease_duration: float = flag(
+        "coordinated-leadership-lease-duration", 15.0, "The duration of the lease used for Coordinated Leader Election."
+    )
+    renew_deadline: float = flag(
+        "coordinated-leadership-renew-deadline",
+        10.0,
+        "The deadline for renewing a coordinated leader election lease.",
+    )
+    retry_period: float = flag(
+        "coordinated-leadership-retry-period",
+        2.0,
+        "The period for retrying to renew a coordinated leader election lease.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AggregationFlags:
     """The flags of connections to aggregated API servers."""
 

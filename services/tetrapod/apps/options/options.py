@@ -34,6 +34,7 @@ from tetrapod.apps.options.kubernetes import (
     AdmissionFlags,
     AggregationFlags,
     APIEnablementFlags,
+    CoordinationFlags,
     EndpointFlags,
     KubeletFlags,
     WorkloadFlags,
@@ -77,6 +78,7 @@ class Options:
     egress: EgressFlags = group(EgressFlags(), "Egress selector flags")
     admission: AdmissionFlags = group(AdmissionFlags(), "Admission flags")
     workloads: WorkloadFlags = group(WorkloadFlags(), _MISC, programs=CORE)
+    coordination: CoordinationFlags = group(CoordinationFlags(), _MISC, programs=CORE)
     aggregation: AggregationFlags = group(AggregationFlags(), _MISC)
     endpoint: EndpointFlags = group(EndpointFlags(), _MISC)
     kubelet: KubeletFlags = group(KubeletFlags(), _MISC, programs=CORE)

@@ -11,12 +11,15 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import peer_address
 from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.apps.wiring.files import read_file
+from tetrapod.apps.wiring.leader_election import coordination_timing
 from tetrapod.apps.wiring.signing import signing_keys
 from tetrapod.core.admission.plugins import plugin_flag_errors, plugins
+from tetrapod.core.coordination.leases import GATE
 from tetrapod.core.service import CoreConfig
 from tetrapod.core.subresources.locations import KubeletConfig
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.egress.selector import CLUSTER, NO_EGRESS, EgressSelector
 from tetrapod.generic.proxy import ClientTLS
 
@@ -41,8 +44,9 @@ def core_config(
         egress: the egress selector.
 
     Raises:
-        click.ClickException: a file for kubelets or a signer cannot be read, or flags of signers are inconsistent.
+        click.ClickException: a file for kubelets or a signer cannot be read, or flags are inconsistent.
     """
+    timing = coordination_timing(options.coordination)
     return CoreConfig(
         service_cluster_ip_range=options.workloads.service_cluster_ip_range,
         node_ports=options.workloads.service_node_port_range,
@@ -62,6 +66,7 @@ def core_config(
         signing=signing_keys(options.signing),
         max_connection_bytes_per_second=options.workloads.max_connection_bytes_per_sec,
         dialer=egress.lookup(CLUSTER),
+        coordination=timing if feature_gates.enabled(GATE) else None,
     )
 
 

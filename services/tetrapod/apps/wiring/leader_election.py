@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from tetrapod.apps.options.kubernetes import CoordinationFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership
+
+if TYPE_CHECKING:
+    from tetrapod.generic.client.leaderelection.elector import ElectionConfig
+
+
+def coordination_timing(flags: CoordinationFlags) -> ElectionConfig:
+    """Return the Lease and the timing of the controller of coordinated leader elections.
+
+    Upstream: pkg/controlplane/apiserver/options/validation.go, validateCoordinatedLeadershipFlags
+
+    Raises:
+        click.UsageError: the flags contradict each other.
+    """
+    from tetrapod.generic.client.leaderelection.elector import ElectionConfig
+
+    prefix, errors = "--coordinated-leadership-", []
+    if flags.lease_duration <= flags.renew_deadline:
+        errors.append(f"{prefix}lease-duration must be greater than {prefix}renew-deadline")
+    if flags.renew_deadline <= flags.retry_period:
+        errors.append(f"{prefix}renew-deadline must be greater than {prefix}retry-period")
+    if errors:
+        raise click.UsageError("; ".join(errors))
+    try:
+        return ElectionConfig(
+            name="leader-election-controller",
+            lease_duration=flags.lease_duration,
+            renew_deadline=flags.renew_deadline,
+            retry_period=flags.retry_period,
+        )
+    except ValueError as error:
+        raise click.UsageError(f"{prefix}*: {error}") from None
 
 
 def build_leadership(options: Options, service: str, client: Client) -> Leadership:

@@ -19,7 +19,8 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_config_map_key, is_qualified_name
 from tetrapod.machinery.table import Column, TableConvertor
 
-_OLDEST: Final = "OldestEmulationVersion"
+OLDEST: Final = "OldestEmulationVersion"
+"""The strategy that prefers the candidate with the oldest emulation version."""
 _ZERO: Final = versions.Semver((0, 0, 0), ())
 
 
@@ -90,13 +91,23 @@ def _strategy(strategy: str, emulated: versions.Semver) -> list[FieldError]:
     if not strategy:
         return [field.required("spec.strategy")]
     errors: list[FieldError] = []
-    if strategy == _OLDEST and versions.compare(emulated, _ZERO) == 0:
-        text = f"must be specified when `strategy` is '{_OLDEST}'"
+    if strategy == OLDEST and versions.compare(emulated, _ZERO) == 0:
+        text = f"must be specified when `strategy` is '{OLDEST}'"
         errors.append(field.required("spec.emulationVersion", text))
-    path = "spec.strategy.strategy"  # as upstream, which appends the name once more
+    return errors + strategy_errors(strategy, "spec.strategy")
+
+
+def strategy_errors(strategy: str, path: str) -> list[FieldError]:
+    """Validate the strategy of a LeaseCandidate or Lease: a name with a domain, or OldestEmulationVersion.
+
+    Args:
+        strategy: the strategy.
+        path: its field path. Errors append the name once more, as upstream.
+    """
+    path = f"{path}.strategy"
     if "/" in strategy:
-        return errors + errors_from(is_qualified_name, strategy, path)
-    return errors if strategy == _OLDEST else [*errors, field.not_supported(path, strategy, (_OLDEST,))]
+        return errors_from(is_qualified_name, strategy, path)
+    return [] if strategy == OLDEST else [field.not_supported(path, strategy, (OLDEST,))]
 
 
 def _row(obj: Object) -> list[Any]:

@@ -34,6 +34,7 @@ SWITCHABLE: Final = frozenset(
         "ComponentStatusz",
         "CompositePodGroup",
         "ConstrainedImpersonation",
+        "CoordinatedLeaderElection",
         "DRAWorkloadResourceClaims",
         "DeploymentReplicaSetTerminatingReplicas",
         "DetectCacheInconsistency",
