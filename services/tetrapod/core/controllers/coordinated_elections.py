@@ -230,7 +230,7 @@ class CandidateCleaner:
                         CANDIDATES, metadata["namespace"], metadata["name"], {"preconditions": conditions}
                     )
                 except StatusError as error:
-                    if error.code not in (404, 409):  # it is gone, or was renewed meanwhile
+                    if error.code not in (404, 409):  # it is gone, or was renewed after the list
                         log.error("%s: %s/%s: %s", self.name, metadata["namespace"], metadata["name"], error)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.dialing import Dialer, DialError, failure_reason
 from tetrapod.generic.egress.metrics import MeasuredDialer
-from tetrapod.generic.egress.relay import relay
+from tetrapod.generic.egress.relay import StreamConnection, relay
 from tetrapod.generic.proxy.dialing import dial_error_text, server_name
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
@@ -77,7 +77,7 @@ def tcp_dialer(url: str, tls: ClientTLS | None) -> Dialer:
         except BaseException:
             writer.transport.abort()
             raise
-        return relay(reader, writer)
+        return relay(StreamConnection(reader, writer))
 
     return MeasuredDialer((_PROTOCOL, "tcp"), connect, request)
 

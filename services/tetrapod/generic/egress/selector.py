@@ -12,6 +12,7 @@ from typing import Final
 
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.egress.configuration import DIRECT, GRPC, read_configuration, validation_errors
+from tetrapod.generic.egress.grpc import grpc_dialer
 from tetrapod.generic.egress.http_connect import tcp_dialer, unix_dialer
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
 from tetrapod.machinery.field import aggregate
@@ -79,14 +80,14 @@ def _dialer(connection: Object) -> Dialer | None:
     """Return the dialer of a valid connection; None for Direct.
 
     Raises:
-        ValueError: a file for TLS cannot be used, or the protocol is not implemented.
+        ValueError: a file for TLS cannot be used.
     """
     protocol = connection["proxyProtocol"]
     if protocol == DIRECT:
         return None
     transport: Object = connection["transport"]
     if protocol == GRPC:
-        raise ValueError("GRPC is not supported by Tetrapod; use HTTPConnect")
+        return grpc_dialer(transport["uds"]["udsName"])
     if (uds := transport.get("uds")) is not None:
         return unix_dialer(uds["udsName"])
     tcp: Object = transport["tcp"]

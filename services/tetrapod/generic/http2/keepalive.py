@@ -45,7 +45,7 @@ class Keepalive:
             busy: returns whether calls are open.
             lost: called when the keepalive ping was not answered: the connection is dead.
             unresponsive: called when a ping of `check_alive` was not answered.
-            idle: the seconds without received data after which a ping is sent.
+            idle: the seconds without received data after which a ping is sent; infinity for no keepalive.
             timeout: the seconds to wait for data after that ping before `lost` is called.
         """
         self._loop = asyncio.get_running_loop()
@@ -58,8 +58,8 @@ class Keepalive:
         self._response_timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """Start the keepalive timer, because a call is open. Do nothing if it runs."""
-        if self._keepalive_timer is None:
+        """Start the keepalive timer, because a call is open. Do nothing if it runs, or if `idle` is infinite."""
+        if self._keepalive_timer is None and self._idle < math.inf:
             self._keepalive_timer = self._loop.call_later(self._idle, self._check_idle)
 
     def check_alive(self, timeout: float) -> None:

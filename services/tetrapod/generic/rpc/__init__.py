@@ -5,7 +5,8 @@ Upstream: RFC 9113; RFC 7541; gRPC's PROTOCOL-HTTP2.md
 """
 
 from tetrapod.generic.rpc.channel import Channel
+from tetrapod.generic.rpc.connection import ConnectionOptions
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.stream import Call
 
-__all__ = ["Call", "Channel", "Code", "RpcError"]
+__all__ = ["Call", "Channel", "Code", "ConnectionOptions", "RpcError"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tetrapod.generic.dialing import Dialer, connect
 from tetrapod.generic.http.buffered_protocol import Buffered
-from tetrapod.generic.rpc.connection import Http2Connection
+from tetrapod.generic.rpc.connection import ConnectionOptions, Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import request_block
 from tetrapod.generic.rpc.stream import Call
@@ -36,6 +36,7 @@ class Channel:
         response_timeout: float = math.inf,
         on_unresponsive: Callable[[], None] | None = None,
         dialer: Dialer | None = None,
+        options: ConnectionOptions | None = None,
     ) -> None:
         """Create a channel; `connect` opens the connection.
 
@@ -48,6 +49,7 @@ class Channel:
             response_timeout: the seconds after which a server that does not answer counts as unresponsive.
             on_unresponsive: called when the server is unresponsive; None for no callback.
             dialer: connects by way of a proxy; None to connect directly. A Unix socket is always connected directly.
+            options: how the connection is used; None for the options of etcd.
         """
         self._dialer = dialer
         self._host = host
@@ -58,6 +60,7 @@ class Channel:
         self._path = path
         self._response_timeout = response_timeout
         self._on_unresponsive = on_unresponsive
+        self._options = options or ConnectionOptions()
         self._connection: Http2Connection | None = None
         self._closed = False
 
@@ -78,7 +81,7 @@ class Channel:
             return
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
-        connection = Http2Connection(self._response_timeout, self._on_unresponsive)
+        connection = Http2Connection(self._response_timeout, self._on_unresponsive, self._options)
         await self._open_transport(connection)
         try:
             failure = await connection.ready

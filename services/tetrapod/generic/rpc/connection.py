@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.generic.http2 import frames
 from tetrapod.generic.http2.client_connection import ClientConnection
@@ -27,9 +27,24 @@ KEEPALIVE_TIMEOUT: Final = 5.0
 _SETTINGS: Final = {
     frames.HEADER_TABLE_SIZE: 0,
     frames.ENABLE_PUSH: 0,
-    frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW,
     frames.MAX_FRAME_SIZE: 1 << 20,
 }
+
+
+class ConnectionOptions(NamedTuple):
+    """How a connection is used, where it differs from that of etcd.
+
+    Attributes:
+        window: the bytes that the server may send on each call before the caller has received them.
+        pings: whether a ping is sent if nothing was received for ten seconds while calls are open. Servers of grpc-go
+            close connections with such pings unless they are configured otherwise, as etcd is.
+    """
+
+    window: int = frames.LARGEST_WINDOW
+    pings: bool = True
+
+
+_DEFAULT: Final = ConnectionOptions()
 
 
 class Http2Connection(ClientConnection[Call]):
@@ -42,18 +57,25 @@ class Http2Connection(ClientConnection[Call]):
         response_timeout: the seconds after which a server that sends nothing while a call waits counts as unresponsive.
         on_unresponsive: called when the server is unresponsive. The connection then accepts no new calls and ends
             repeatable ones. Other calls keep waiting, because the server may still execute them.
+        options: how the connection is used.
     """
 
-    def __init__(self, response_timeout: float = math.inf, on_unresponsive: Callable[[], None] | None = None) -> None:
-        keepalive = Keepalive(
+    def __init__(
+        self,
+        response_timeout: float = math.inf,
+        on_unresponsive: Callable[[], None] | None = None,
+        options: ConnectionOptions = _DEFAULT,
+    ) -> None:
+        watchdog = Keepalive(
             self.ping,
             lambda: bool(self.streams) and not self.closing,
             self._on_keepalive_lost,
             self._on_unresponsive_server,
-            KEEPALIVE,
+            KEEPALIVE if options.pings else math.inf,
             KEEPALIVE_TIMEOUT,
         )
-        super().__init__(keepalive, LARGEST, _SETTINGS)
+        super().__init__(watchdog, LARGEST, _SETTINGS | {frames.INITIAL_WINDOW_SIZE: options.window})
+        self.receive_window = options.window
         self.ready: asyncio.Future[Failure[RpcError] | None] = self.loop.create_future()
         self.response_timeout = response_timeout
         self._on_unresponsive = on_unresponsive

@@ -21,10 +21,12 @@ class Carrier(Protocol):
     Attributes:
         loop: the event loop.
         response_timeout: the seconds that a call waits before it calls `check_alive`.
+        receive_window: the bytes that the server may send on a call before its caller has received them.
     """
 
     loop: asyncio.AbstractEventLoop
     response_timeout: float
+    receive_window: int
 
     def check_alive(self) -> None:
         """Send a ping if no data has arrived for `response_timeout` seconds, in which a call has waited.
@@ -73,6 +75,7 @@ class Call:
         "_headers",
         "_messages",
         "_received",
+        "_sent",
         "_timer",
         "_waiter",
         "connection",
@@ -99,6 +102,7 @@ class Call:
         self._received = 0
         self._error: Failure[RpcError] | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._sent: asyncio.Future[None] | None = None
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -112,6 +116,15 @@ class Call:
         if not self.ended:
             self.queue(message, last=last)
             self.connection.flush(self)
+
+    async def sent(self) -> None:
+        """Wait until all messages have been sent, as far as flow control is concerned, or the call has ended.
+
+        Only one caller may wait at a time.
+        """
+        while self.pending and not self.ended:
+            self._sent = self.connection.loop.create_future()
+            await self._sent
 
     def queue(self, message: bytes, *, last: bool) -> None:
         """Queue a message without sending it; `last` marks the end of the request."""
@@ -139,6 +152,7 @@ class Call:
         )
         try:
             while not self.ended:
+                self._open_window()
                 await self._wait()
         except asyncio.CancelledError:
             self.cancel()
@@ -165,6 +179,7 @@ class Call:
                 if self._error is not None:
                     raise self._error.error()
                 raise StopAsyncIteration
+            self._open_window()
             await self._wait()
 
     def _check_deadline(self) -> None:
@@ -227,17 +242,17 @@ class Call:
         """
         self._received += size
         if self._received >= _REPLENISH and not last:
-            self.connection.write(frames.window_update(self.id, self._received))
-            self._received = 0
+            self._open_window()
         if data:
             self._chunks.append(data)
         if last:
             self.end(RpcError(Code.INTERNAL, "server closed the stream without sending trailers"))
         elif data:
-            self._wake()
+            _wake(self._waiter)
 
     def on_sent(self) -> None:
-        """Do nothing: callers do not wait until their messages are sent."""
+        """Wake the caller that waits until the messages are sent."""
+        _wake(self._sent)
 
     def on_reset(self, reason: int) -> None:
         """End the call with the error for a reset by the server. `reason` is the HTTP/2 error code."""
@@ -257,12 +272,23 @@ class Call:
         if not self.last_sent and error is None:
             self.connection.write(frames.reset(self.id, frames.NO_ERROR))
         self.connection.forget(self)
-        self._wake()
+        _wake(self._waiter)
+        _wake(self._sent)
 
-    def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+    def _open_window(self) -> None:
+        """Allow the server to send as much as was received, once that is a quarter of the window.
+
+        A caller that waits for a message has received all others, so what was received since is part of the next one.
+        It must be allowed even if the message is larger than the window.
+        """
+        if self._received >= min(_REPLENISH, self.connection.receive_window // 4) and not self.ended:
+            self.connection.write(frames.window_update(self.id, self._received))
+            self._received = 0
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
 
 
 def _with_prefix(message: bytes) -> bytes:
