@@ -7,8 +7,6 @@ Upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_control
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from typing import Final
 
@@ -18,6 +16,7 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import answer_document
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.registry.stored_versions import storage_version_hash
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.version_order import priority_key
 
@@ -155,11 +154,6 @@ def _kind(kind: GroupVersionKind) -> Object:
 
 
 def _storage_version_hash(crd: Crd) -> str:
-    """Return the storageVersionHash of discovery, or "" if the storage version is not served.
-
-    Upstream: discovery.StorageVersionHash.
-    """
-    if not crd.serves(crd.storage_version):
-        return ""
-    text = f"{crd.group}/{crd.storage_version}/{crd.accepted.kind}"
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+    """Return the storageVersionHash of discovery, or "" if the storage version is not served."""
+    version = crd.storage_version
+    return storage_version_hash(crd.group, version, crd.accepted.kind) if crd.serves(version) else ""

@@ -5,6 +5,8 @@ The expected objects and texts are those of a kube-apiserver v1.37.1 with the sa
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -462,3 +464,23 @@ def test_removed_versions_are_served_for_one_more_release(tmp_path: Path, monkey
         assert counted in client.call("GET", "/metrics").body
     monkeypatch.setenv("KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE", "maybe")
     assert complaint(tmp_path / "invalid", flag).endswith('strconv.ParseBool: parsing "maybe": invalid syntax')
+
+
+@pytest.mark.parametrize(("emulated", "version"), [("1.37", "v1"), ("1.36", "v1beta1"), ("1.35", "v1beta1")])
+def test_an_emulated_release_stores_what_the_release_before_it_can_read(
+    tmp_path: Path, emulated: str, version: str
+) -> None:
+    group = "admissionregistration.k8s.io"
+    served = "v1" if emulated != "1.35" else "v1beta1"
+    flags = (f"--emulated-version={emulated}", f"--runtime-config={group}/v1beta1=true")
+    path = f"/apis/{group}/{served}/mutatingadmissionpolicybindings"
+    with running(tmp_path, *flags) as server:
+        client = HttpsClient(server.kubeconfig)
+        made = client.call("POST", path, {"metadata": {"name": "b"}, "spec": {"policyName": "p"}})
+        assert (made.status, made.body["apiVersion"]) == (201, f"{group}/{served}")
+        assert stored(tmp_path, "mutatingadmissionpolicybindings/b")["apiVersion"] == f"{group}/{version}"
+        assert client.call("GET", f"{path}/b").body["apiVersion"] == f"{group}/{served}"
+        resources = client.call("GET", f"/apis/{group}/{served}").body["resources"]
+        hashed = next(r["storageVersionHash"] for r in resources if r["name"] == "mutatingadmissionpolicybindings")
+        text = f"{group}/{version}/MutatingAdmissionPolicyBinding"
+        assert hashed == base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -44,7 +44,6 @@ def definition() -> ResourceDefinition:
         "clustertrustbundles",
         strategy,
         versions=("v1", "v1beta1"),
-        storage_version="v1beta1",
         table=TABLE,
     )
 

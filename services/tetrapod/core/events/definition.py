@@ -34,7 +34,6 @@ def new_events(ttl: int) -> ResourceDefinition:
         "events.k8s.io",
         "events",
         EventStrategy(ttl, new_group=True),
-        storage_version="v1",
         storage_group="",
         table=TABLE,
         convert=convert_event,

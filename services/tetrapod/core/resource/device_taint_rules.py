@@ -37,7 +37,6 @@ def definition() -> ResourceDefinition:
         "devicetaintrules",
         strategy,
         versions=("v1", "v1beta2", "v1alpha3"),
-        storage_version="v1beta2",
         table=TABLE,
         subresources={"status": status},
     )

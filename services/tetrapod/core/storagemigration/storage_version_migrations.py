@@ -38,7 +38,6 @@ def definition() -> ResourceDefinition:
         "storageversionmigrations",
         strategy,
         versions=("v1", "v1beta1"),
-        storage_version="v1beta1",
         table=TABLE,
         subresources={"status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
     )

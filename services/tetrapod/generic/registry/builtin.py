@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from tetrapod.generic.configuration.effective_version import EffectiveVersion, effective_version
 from tetrapod.generic.configuration.version import RELEASE
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.stored_versions import storage_version_hash, stored_version
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -55,7 +57,8 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         resource: the plural name.
         strategy: the rules of the kind.
         versions: the served versions. The facts are those of the first one.
-        storage_version: defaults to the first version.
+        storage_version: the version in which objects are stored and the strategy gets them, if the versions differ in
+            more than apiVersion; it defaults to the first one. Otherwise it is that of `stored_version`.
         storage_prefix: defaults to the plural name, as upstream.
         table: the columns of `kubectl get`; None means Name and Created At.
         subresources: the strategy or handler of each subresource that the facts list.
@@ -83,27 +86,33 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
     ]
     if undeclared:
         raise LookupError(f"{group}/{resource} has no subresources {sorted(undeclared)}")
+    kind = facts.kind.kind
+    stored, hashed = storage_version or versions[0], facts.storage_version_hash
+    if convert is None:
+        stored = stored_version(group, kind, versions, effective_version())
+        if hashed and stored != stored_version(group, kind, versions, EffectiveVersion()):
+            hashed = storage_version_hash(group, stored, kind)
     return ResourceDefinition(
         group=group,
         resource=resource,
-        kind=facts.kind.kind,
+        kind=kind,
         singular=facts.singular,
         namespaced=facts.namespaced,
         versions=versions,
-        storage_version=storage_version or versions[0],
+        storage_version=stored,
         storage_prefix=storage_prefix or resource,
         verbs=facts.verbs,
-        schema=_schema_of(group, facts.kind.kind),
+        schema=_schema_of(group, kind),
         strategy=strategy,
-        list_kind=f"{facts.kind.kind}List",
+        list_kind=f"{kind}List",
         short_names=facts.short_names,
         categories=facts.categories,
         subresources=declared,
         table=table and replace(table, described=f"{resource}.{group}" if group else resource),
         rest=rest,
         convert=convert,
-        storage_version_hash=facts.storage_version_hash,
-        deprecated=_warnings(group, facts.kind.kind, versions),
+        storage_version_hash=hashed,
+        deprecated=_warnings(group, kind, versions),
         storage_group=storage_group,
     )
 
