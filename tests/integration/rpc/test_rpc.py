@@ -284,6 +284,9 @@ async def test_pings_are_answered() -> None:
         peer.send(frames.frame(frames.PING, 0, 0, b"12345678"))
         _, flags, _, payload = await peer.frame(frames.PING)
         assert (flags, payload) == (frames.ACK, b"12345678")
+        many = [b"%08d" % number for number in range(100)]
+        peer.send(b"".join(frames.frame(frames.PING, 0, 0, payload) for payload in many))
+        assert [(await peer.frame(frames.PING))[3] for _ in many] == many
         answered.set()
 
     async with serving(behave) as channel:

@@ -22,6 +22,8 @@ _REPLENISH: Final = 1 << 30
 are.
 """
 _PING: Final = b"tetrapod"
+_MOST_PINGS: Final = 32
+"""PINGs whose replies wait for `ping_delay`. One more, and all are answered at once."""
 _MOST_UNREAD_REPLIES: Final = 256 << 10
 """Bytes of replies that may wait for a server that does not read, before its SETTINGS and PING frames end the
 connection.
@@ -74,6 +76,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         keepalive: detects a server that sends nothing.
         largest_block: the greatest size of a header block of the server.
         settings: the settings that are announced; MAX_FRAME_SIZE is also the limit of received frames.
+        ping_delay: the seconds by which replies to PINGs are delayed.
 
     Attributes:
         loop: the event loop.
@@ -84,7 +87,9 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         greeted: whether the server's settings have arrived.
     """
 
-    def __init__(self, keepalive: Keepalive, largest_block: int, settings: dict[int, int]) -> None:
+    def __init__(
+        self, keepalive: Keepalive, largest_block: int, settings: dict[int, int], ping_delay: float = 0.0
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.transport: Any = None
         self.closing = False
@@ -99,6 +104,8 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
             + frames.window_update(0, frames.LARGEST_WINDOW - frames.DEFAULT_WINDOW)
         )
         self._reader = FrameReader(largest_block, settings.get(frames.MAX_FRAME_SIZE, frames.DEFAULT_FRAME))
+        self._ping_delay = ping_delay
+        self._ping_replies: list[bytes] = []
         self._window = frames.DEFAULT_WINDOW
         self._received = 0
         self._paused = False
@@ -237,6 +244,24 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
         if self._unread_replies > _MOST_UNREAD_REPLIES:
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "the server does not read the replies to its frames")
 
+    def _reply_to_ping(self, payload: bytes) -> None:
+        """Write the reply to a PING, or keep it for `ping_delay`. Raises ProtocolError as `_reply`."""
+        reply = frames.frame(frames.PING, frames.ACK, 0, payload)
+        if not self._ping_delay:
+            self._reply(reply)
+            return
+        if not self._ping_replies:
+            self.loop.call_later(self._ping_delay, self._write_ping_replies)
+        self._ping_replies.append(reply)
+        if len(self._ping_replies) > _MOST_PINGS:
+            replies, self._ping_replies = self._ping_replies, []
+            self._reply(b"".join(replies))
+
+    def _write_ping_replies(self) -> None:
+        if self._ping_replies:
+            replies, self._ping_replies = self._ping_replies, []
+            self.write(b"".join(replies))
+
     def _flush_all(self) -> None:
         for stream in list(self.streams.values()):
             if stream.pending:
@@ -298,7 +323,7 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
             self._settings(flags, payload)
         elif kind == frames.PING:
             if not flags & frames.ACK:
-                self._reply(frames.frame(frames.PING, frames.ACK, 0, payload))
+                self._reply_to_ping(payload)
         elif kind == frames.RST_STREAM:
             if (stream := self.streams.get(number)) is not None:
                 stream.on_reset(frames.read_number(payload))

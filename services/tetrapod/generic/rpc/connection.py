@@ -24,6 +24,12 @@ Upstream's storage uses 30 s, and 10 s for the response; apiserver/pkg/storage/s
 """
 KEEPALIVE_TIMEOUT: Final = 5.0
 """Seconds after which a connection without an answer to its ping is dead."""
+PING_DELAY: Final = 0.05
+"""Seconds by which replies to the server's PINGs are delayed.
+
+gRPC servers in Go send one with each message while none is unanswered, to estimate the bandwidth. Answered at once, it
+costs a read and a write for each call of etcd.
+"""
 _SETTINGS: Final = {
     frames.HEADER_TABLE_SIZE: 0,
     frames.ENABLE_PUSH: 0,
@@ -74,7 +80,8 @@ class Http2Connection(ClientConnection[Call]):
             KEEPALIVE if options.pings else math.inf,
             KEEPALIVE_TIMEOUT,
         )
-        super().__init__(watchdog, LARGEST, _SETTINGS | {frames.INITIAL_WINDOW_SIZE: options.window})
+        settings = _SETTINGS | {frames.INITIAL_WINDOW_SIZE: options.window}
+        super().__init__(watchdog, LARGEST, settings, PING_DELAY)
         self.receive_window = options.window
         self.ready: asyncio.Future[Failure[RpcError] | None] = self.loop.create_future()
         self.response_timeout = response_timeout
