@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from cryptography import x509
@@ -21,10 +21,14 @@ from tetrapod.generic.authentication.interface import REJECTED, Authenticated, R
 from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.tracing import peer_traces
-from tetrapod.machinery.user import UserInfo
+from tetrapod.machinery.boundedcache import BoundedCache, weigh
+from tetrapod.machinery.user import UserInfo, weigh_user
 
 _STANDARD: Final = b"x-remote-"
 """The prefix of the headers that the authentication filter removes in any case."""
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
+_REQUESTS: Final = {AUDIT_REQUEST_HEADER: AUDIT_STATE_KEY, peer_traces.REQUEST_HEADER: peer_traces.STATE_KEY}
+"""The headers of a front proxy's requests for audit data and traces, and the keys of `request.state` for them."""
 _MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
@@ -66,6 +70,14 @@ class RequestHeaderAuthenticator:
         self._allowed = frozenset(allowed_names)
         self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lower, names)
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
+        self._beginnings = (*self._ours, *self._extra_prefixes)
+        self._users: BoundedCache[Headers, UserInfo] = BoundedCache(
+            count=2048,
+            size=4 << 20,
+            largest=64 << 10,
+            weigh_entry=lambda headers, user: weigh(headers) + weigh_user(user),
+        )
+        """The users by their identity headers, from accepted front proxies only."""
         self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
@@ -90,15 +102,23 @@ class RequestHeaderAuthenticator:
                 return None
             if isinstance(trusted, str) or not self._is_allowed(trusted.certificate):
                 return REJECTED
-        name = self._first(request, self._user_headers)
-        if not name:
+        identity = tuple([header for header in request.headers if header[0].startswith(self._beginnings)])
+        user = self._users.recall(identity) or self._users.keep(identity, self._user(identity))
+        if not user.name:
             return None
-        user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
-        if audit_request := self._first(request, (AUDIT_REQUEST_HEADER,)):
-            request.state[AUDIT_STATE_KEY] = audit_request
-        if trace_request := self._first(request, (peer_traces.REQUEST_HEADER,)):
-            request.state[peer_traces.STATE_KEY] = trace_request
+        for name, value in request.headers:
+            if (key := _REQUESTS.get(name)) is not None and value:
+                request.state.setdefault(key, _utf8(value))
         return Authenticated(user)
+
+    def _user(self, headers: Headers) -> UserInfo:
+        """Return the user that identity headers name. Without a user header, the name is empty."""
+        return UserInfo(
+            _first(headers, self._user_headers),
+            _first(headers, self._uid_headers),
+            tuple(_utf8(value) for name in self._group_headers for key, value in headers if key == name),
+            self._extra(headers),
+        )
 
     def _is_allowed(self, certificate: x509.Certificate) -> bool:
         if not self._allowed:
@@ -106,16 +126,10 @@ class RequestHeaderAuthenticator:
         names = [str(a.value) for a in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         return (names[-1] if names else "") in self._allowed
 
-    def _first(self, request: Request, names: tuple[bytes, ...]) -> str:
-        return next((value for name in names if (value := _text(request, name))), "")
-
-    def _groups(self, request: Request) -> tuple[str, ...]:
-        return tuple(_utf8(value) for name in self._group_headers for key, value in request.headers if key == name)
-
-    def _extra(self, request: Request) -> dict[str, tuple[str, ...]]:
+    def _extra(self, headers: Headers) -> dict[str, tuple[str, ...]]:
         extra: dict[str, list[str]] = {}
         for prefix in self._extra_prefixes:
-            for name, value in request.headers:
+            for name, value in headers:
                 if name.startswith(prefix):
                     extra.setdefault(extra_key(_utf8(name[len(prefix) :])), []).append(_utf8(value))
         return {key: tuple(texts) for key, texts in extra.items()}
@@ -137,8 +151,10 @@ def _lower(names: Sequence[str]) -> tuple[bytes, ...]:
     return tuple(name.lower().encode("ascii") for name in names)
 
 
-def _text(request: Request, name: bytes) -> str:
-    return next((_utf8(value) for key, value in request.headers if key == name), "")
+def _first(headers: Headers, names: tuple[bytes, ...]) -> str:
+    """Return the first value of the first of these headers that is not empty; "" without one."""
+    firsts = (next((_utf8(value) for key, value in headers if key == name), "") for name in names)
+    return next(filter(None, firsts), "")
 
 
 def _utf8(raw: bytes) -> str:
