@@ -1,4 +1,4 @@
-"""Random numbers that need not be unpredictable, such as audit IDs.
+"""Random numbers that need not be unpredictable, such as audit IDs and suffixes of names.
 
 Reading random bytes from the kernel for each costs more than generating them.
 """
@@ -14,3 +14,5 @@ os.register_at_fork(after_in_child=_random.seed)  # otherwise the workers of a s
 
 random_bits: Final = _random.getrandbits
 """A function that returns a random integer with the given number of bits."""
+random_choices: Final = _random.choices
+"""A function that returns a list of `k` random items of a sequence."""

@@ -5,11 +5,10 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit_init.go
 
 from __future__ import annotations
 
-from typing import Final
-
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.observability.logs import AUDIT_ID
 from tetrapod.machinery.random_bits import random_bits
+from tetrapod.machinery.uids import uuid_text
 
 
 def with_audit_id(handler: Handler) -> Handler:
@@ -30,8 +29,4 @@ def with_audit_id(handler: Handler) -> Handler:
 
 def new_audit_id() -> str:
     """Return a random UUID (version 4)."""
-    text = f"{random_bits(128):032x}"
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
-
-
-_VARIANTS: Final = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+    return uuid_text(f"{random_bits(128):032x}")

@@ -6,7 +6,6 @@ pkg/registry/rest/create.go, BeforeCreate
 
 from __future__ import annotations
 
-import uuid
 from typing import Final
 
 from tetrapod.generic.registry.base_store import BaseStore
@@ -25,6 +24,7 @@ from tetrapod.machinery.metadata import validate_kube_object_meta, validate_obje
 from tetrapod.machinery.names import name_is_path_segment
 from tetrapod.machinery.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
 from tetrapod.machinery.timestamps import now_rfc3339
+from tetrapod.machinery.uids import new_uid
 
 _MAX_NAME_ATTEMPTS: Final = 8
 """The number of random names to try for a generateName. With a million existing names, eight attempts fail in one of a
@@ -183,7 +183,7 @@ def fill_system_fields(obj: Object) -> Object:
     meta: Object | None = obj.get("metadata")
     if not meta:
         meta = obj["metadata"] = {}
-    meta["uid"] = str(uuid.uuid4())
+    meta["uid"] = new_uid()
     meta["creationTimestamp"] = now_rfc3339()
     return meta
 

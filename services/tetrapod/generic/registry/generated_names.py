@@ -5,8 +5,9 @@ Upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go
 
 from __future__ import annotations
 
-import secrets
 from typing import Final
+
+from tetrapod.machinery.random_bits import random_choices
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels and similar characters, so that no words result (k8s.io/apimachinery/pkg/util/rand)."""
@@ -15,9 +16,8 @@ _MAX_BASE_LENGTH: Final = 63 - _RANDOM_LENGTH
 
 
 def random_suffix(length: int = _RANDOM_LENGTH) -> str:
-    """Return `length` random characters for a generated name."""
-    choice = secrets.choice
-    return "".join([choice(_ALPHABET) for _ in range(length)])
+    """Return `length` random characters for a generated name. As upstream's, they are not unpredictable."""
+    return "".join(random_choices(_ALPHABET, k=length))
 
 
 def generate_name(base: str) -> str:
