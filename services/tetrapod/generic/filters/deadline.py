@@ -123,6 +123,7 @@ class SharedTimeout:
         self._started_at: dict[asyncio.Task[Any], float] = {}
         self._cancelled: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
 
     def begin(self, now: float) -> asyncio.Task[Any] | None:
         """Start the timeout of the current task and return the task, for `timed_out` and `stop`.
@@ -134,7 +135,9 @@ class SharedTimeout:
             None if the task already has a timeout. Then nothing is started, because the outer timeout also covers a
                 request made within another one.
         """
-        task = asyncio.current_task()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task(self._loop)
         if task is None or task in self._started_at:
             return None
         self._started_at[task] = now

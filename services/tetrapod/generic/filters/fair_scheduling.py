@@ -20,7 +20,11 @@ def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
     """Return a handler that starts requests, and writes pieces of long responses, in an order that is fair to users."""
 
     async def fair_scheduling(request: Request) -> Response:
-        user = next((value for name, value in request.headers if name == _USER), b"")
+        user = b""
+        for name, value in request.headers:
+            if name == _USER:
+                user = value
+                break
         if not scheduler.try_start(user):
             await scheduler.wait(user)
         response = await scheduler.run(user, handler(request))

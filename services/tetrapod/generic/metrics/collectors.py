@@ -6,8 +6,8 @@ series.py says how long a series lives.
 
 from __future__ import annotations
 
-import bisect
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import itemgetter
@@ -339,7 +339,7 @@ class Histogram(Metric):
 
     def count(self, row: list[float], value: float) -> None:
         """Count a value in a series. `row` is the list that the method `row` returned for it."""
-        row[bisect.bisect_left(self.buckets, value)] += 1
+        row[bisect_left(self.buckets, value)] += 1
         row[-1] += value
         if self.native is not None:
             self.native.add(row, value)
@@ -351,10 +351,10 @@ class Histogram(Metric):
         is the list that the method `row` returned for the series.
         """
         if times == 1 or most <= least:
-            row[bisect.bisect_left(self.buckets, most)] += times
+            row[bisect_left(self.buckets, most)] += times
         else:
             previous = 0.0
-            for index in range(bisect.bisect_left(self.buckets, least), len(self.buckets) + 1):
+            for index in range(bisect_left(self.buckets, least), len(self.buckets) + 1):
                 bound = self.buckets[index] if index < len(self.buckets) else most
                 reached = times * min((bound - least) / (most - least), 1.0)
                 row[index] += round(reached) - round(previous)

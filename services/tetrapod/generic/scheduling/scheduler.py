@@ -65,6 +65,7 @@ class FairScheduler:
         self._disabled = not config.enabled
         self._clock = clock
         self._now = now
+        self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
         self._waiting: dict[Hashable, _Queue] = {}  # by flow, in the order in which they are served
         self._served: set[Hashable] = set()  # flows that were served in this step
         self._stepping = False
@@ -138,7 +139,7 @@ class FairScheduler:
             started: whether the request has done some of its work already. It then precedes the flow's new requests.
         """
         self._contended_until = self._now() + self._config.contended_for
-        permission: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        permission: asyncio.Future[None] = self._running_loop().create_future()
         queue = self._waiting.get(flow)
         if queue is None:
             queue = self._waiting[flow] = _Queue()
@@ -174,7 +175,12 @@ class FairScheduler:
         """Begin a step. `cpu` is the present reading of the clock, which is a system call of 0.5 to 2 µs."""
         self._step_began = cpu
         self._step_began_at = self._now()
-        asyncio.get_running_loop().call_soon(self._step)
+        self._running_loop().call_soon(self._step)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     def _step(self) -> None:
         """End one step of the loop and begin the next, in which a limited number of waiting requests run.
