@@ -10,8 +10,9 @@ import os
 
 import pytest
 
+from support.waiting import eventually
 from tetrapod.generic.http import loop_monitor
-from tetrapod.generic.http.loop_monitor import LoopMonitor, RunDelay
+from tetrapod.generic.http.loop_monitor import LAG, QUIET_TICKS, LoopMonitor, RunDelay
 from tetrapod.generic.http.request import Request
 
 
@@ -74,3 +75,43 @@ def test_run_delay_grows_only() -> None:
     first = delay.seconds()
     assert delay.seconds() >= first >= 0.0
     delay.close()
+
+
+def _lags() -> float:
+    """Return how often the lag was measured so far."""
+    return sum(LAG.row(())[:-1])
+
+
+async def test_the_lag_is_measured_while_a_client_waits() -> None:
+    monitor, answered = LoopMonitor(), asyncio.Event()
+
+    async def wait() -> None:
+        await answered.wait()
+
+    async def serve() -> None:
+        await monitor.measured(Request("GET", "/"), wait())
+
+    async def is_measured() -> bool:
+        return _lags() >= before + 3 * QUIET_TICKS
+
+    before = _lags()
+    request = asyncio.create_task(serve())
+    await eventually(is_measured)
+    answered.set()
+    await request
+
+
+async def test_the_lag_is_not_measured_for_long_when_no_client_waits() -> None:
+    monitor = LoopMonitor()
+
+    async def answer() -> None:
+        await asyncio.sleep(0)
+
+    async def has_ended() -> bool:
+        return monitor.stale == 0
+
+    before = _lags()
+    await monitor.measured(Request("GET", "/"), answer())
+    assert not await has_ended()
+    await eventually(has_ended)
+    assert _lags() - before <= QUIET_TICKS + 1

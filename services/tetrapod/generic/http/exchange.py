@@ -296,6 +296,8 @@ class Exchange(IncomingBody):
         if not self.head_only and response.status not in (204, 304):
             self.streaming, self.endless = True, response.endless
             asyncio.get_running_loop().call_soon(self._flush_head)
+            monitor = self.protocol.state.monitor
+            monitor.awaited -= response.endless
             try:
                 await response.run(self)
             except asyncio.CancelledError:
@@ -311,6 +313,8 @@ class Exchange(IncomingBody):
                 log.exception("stream of %s %s failed", self.request.method, self.request.raw_path)
                 self.abort()
                 return
+            finally:
+                monitor.awaited += response.endless
         if self.gone:
             return
         if self._remaining > 0 and not self.head_only:
