@@ -1,4 +1,4 @@
-"""Random UUIDs (version 4): the uids of objects, which nobody can predict."""
+"""Random UUIDs (version 4), such as the uids of objects. They cannot be predicted."""
 
 from __future__ import annotations
 
