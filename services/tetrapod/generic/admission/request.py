@@ -65,5 +65,9 @@ def namespace_object(namespace: Object | None) -> Any:
     if namespace is None:
         return None
     metadata = {key: value for key, value in namespace["metadata"].items() if key not in _HIDDEN}
-    shown: Object = {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
-    return shown
+    reduced: Object = {
+        "metadata": metadata,
+        "spec": namespace.get("spec") or {},
+        "status": namespace.get("status") or {},
+    }
+    return reduced

@@ -46,11 +46,11 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
     is_json = data.lstrip()[:1] == b"{"
     decoded = _parse(data, is_json)
     obj, api_version, kind = recognize(decoded.obj)
-    shown = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
     if not kind:
-        raise NotRegistered(f"Object 'Kind' is missing in '{shown}'")
+        raise NotRegistered(f"Object 'Kind' is missing in '{text}'")
     if not api_version:
-        raise NotRegistered(f"Object 'apiVersion' is missing in '{shown}'")
+        raise NotRegistered(f"Object 'apiVersion' is missing in '{text}'")
     shape = kinds.get((api_version, kind))
     if shape is None:
         raise not_registered(kind, api_version)

@@ -106,8 +106,8 @@ def _go_names(tcp: Object) -> Object:
     tls = tcp.get("tlsConfig")
     names = {"CABundle": "caBundle", "ClientKey": "clientKey", "ClientCert": "clientCert"}
     names["TLSServerName"] = "tlsServerName"
-    shown = None if tls is None else {name: tls.get(field) or "" for name, field in names.items()}
-    return {"URL": tcp.get("url") or "", "TLSConfig": shown}
+    tls_config = None if tls is None else {name: tls.get(field) or "" for name, field in names.items()}
+    return {"URL": tcp.get("url") or "", "TLSConfig": tls_config}
 
 
 def _grpc_errors(transport: Object | None) -> list[FieldError]:

@@ -94,9 +94,9 @@ class ApplyPatching(PatchMechanism):
 
     def _inconvertible(self, reason: str) -> StatusError:
         kind, meta = self.scope.kind, self.config.get("metadata") or {}
-        shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
-        subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
-        text = f"unable to convert unstructured object to {shown}: {reason}"
+        kind_text = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+        subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {kind_text}"
+        text = f"unable to convert unstructured object to {kind_text}: {reason}"
         return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")
 
 

@@ -42,13 +42,13 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
         started = time.monotonic()
         context = request.audit = audit.context(request, request.user)
         if context is None:
-            latency.took(time.monotonic() - started)
+            latency.observe(time.monotonic() - started)
             return await handler(request)
         context.add_latency("authentication", request.received)  # nearly all time until here was authentication
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return internal_error(request, "failed to store audit event")
-        latency.took(time.monotonic() - started)
+        latency.observe(time.monotonic() - started)
         return await _serve(handler, request, context)
 
     return audited

@@ -36,7 +36,7 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -
             raise status.unauthorized()
         seconds = time.monotonic() - started
         authenticated(result.user.name, seconds)
-        latency.took(seconds)
+        latency.observe(seconds)
         request.user = result.user
         request.annotations.update(result.annotations)
         request.warnings.extend(result.warnings)

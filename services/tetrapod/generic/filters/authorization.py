@@ -39,7 +39,7 @@ def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
             request.annotations["authorization.k8s.io/decision"] = "forbid"
             request.annotations["authorization.k8s.io/reason"] = answer.reason
             raise forbidden_error(attributes, answer.reason)
-        latency.took(seconds)
+        latency.observe(seconds)
         request.annotations["authorization.k8s.io/decision"] = "allow"
         request.annotations["authorization.k8s.io/reason"] = answer.reason
         return await handler(request)

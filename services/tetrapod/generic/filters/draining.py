@@ -119,7 +119,8 @@ class Draining:
 def with_draining(handler: Handler, draining: Draining) -> Handler:
     """Return a handler that counts requests in `draining`, and rejects them while it is active, except health checks.
 
-    The server's own clients are not rejected either, so that its hooks can finish.
+    The server's own clients are not rejected either, so that its hooks can finish. Long-running requests are not
+    counted; if a grace period for watches is configured, `draining` can end their streams.
     """
 
     async def drain(request: Request) -> Response:

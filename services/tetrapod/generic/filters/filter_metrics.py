@@ -48,20 +48,20 @@ _CONSTRAINED: Final = frozenset({"associated-node", "arbitrary-node", "serviceac
 
 
 class FilterLatency:
-    """The latency metric of one filter. A filter calls `took` or `passed` once for each request.
+    """The latency metric of one filter. A filter calls `observe` or `passed` once for each request.
 
     Args:
         name: the name of the filter, as upstream's label has it.
 
     Attributes:
-        took: counts a request, and is called with the seconds that the filter needed.
+        observe: counts a request, and is called with the seconds that the filter needed.
     """
 
-    __slots__ = ("_row", "took")
+    __slots__ = ("_row", "observe")
 
     def __init__(self, name: str) -> None:
         self._row = _FILTERS.row((name,))
-        self.took: Final[Callable[[float], None]] = partial(_FILTERS.count, self._row)
+        self.observe: Final[Callable[[float], None]] = partial(_FILTERS.count, self._row)
 
     def passed(self) -> None:
         """Count a request for which the filter did nothing, as zero seconds."""

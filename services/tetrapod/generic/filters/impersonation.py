@@ -62,7 +62,7 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
             raise
         seconds = time.monotonic() - started
         count_impersonation(acting.constraint, seconds)
-        latency.took(seconds)
+        latency.observe(seconds)
         if request.audit is not None:
             request.audit.add_latency("impersonation", started)
         request.headers = [

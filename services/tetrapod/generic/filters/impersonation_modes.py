@@ -46,7 +46,7 @@ class Impersonated(NamedTuple):
 
 
 class Mode(Protocol):
-    """A mode of impersonation, which applies to some of the users that can be impersonated."""
+    """A mode of impersonation. Each concerns some users, such as nodes; `check` returns None for all others."""
 
     async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
         """Return the impersonated user, or None if the mode does not apply to `target`.

@@ -35,7 +35,10 @@ class InFlight:
 
 
 def with_max_in_flight(handler: Handler, in_flight: InFlight) -> Handler:
-    """Return a handler that rejects requests beyond the limits of `in_flight` with a 429, and counts all others."""
+    """Return a handler that limits the requests in flight to `in_flight`, and rejects those beyond with a 429.
+
+    Long-running requests and those of system:masters are passed on without being counted.
+    """
     counts, limits = in_flight.counts, in_flight.limits
 
     async def max_in_flight(request: Request) -> Response:

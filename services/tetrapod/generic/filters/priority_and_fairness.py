@@ -33,7 +33,8 @@ _LONGEST_WAIT: Final = 60.0
 def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:  # noqa: C901, PLR0915 - as below
     """Return a handler that executes, queues or rejects requests as API priority and fairness decides.
 
-    Rejections are responses with 429.
+    Rejections are responses with 429. Long-running requests other than watches are passed on without a decision. A
+    request occupies seats until `handler` returns, not while a stream such as a watch is written afterwards.
 
     Args:
         handler: the next handler.
@@ -77,7 +78,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
                 in_flight = limiter.enter(flow.key, weight) or await limiter.wait(flow.key, weight)
             if not flow.exempt and not scheduler.try_start(flow.key):
                 await scheduler.wait(flow.key)
-            latency.took(clock() - ticket.arrival)
+            latency.observe(clock() - ticket.arrival)
             if unregister is not None:
                 access_log.add_duration(request, "apf_init_latency", clock() - ticket.arrival)
             response = await (handler(request) if flow.exempt else scheduler.run(flow.key, handler(request)))

@@ -171,7 +171,7 @@ class Exchange(IncomingBody):
 
     @abstractmethod
     def _write_head(self, head: bytes) -> None:
-        """Write the head of a stream."""
+        """Write `head`, the encoded head of a streamed response, before the first piece of its body."""
 
     @abstractmethod
     def _end_stream(self, trailers: HeaderList) -> None:
@@ -251,9 +251,10 @@ class Exchange(IncomingBody):
     # --- the task
 
     async def run(self, handler: Handler) -> None:
-        """Handle the request and send the response.
+        """Call `handler` with the request and send its response.
 
-        The time of each step of the event loop is measured (loop_monitor.py).
+        A StatusError becomes a response with its Status, and any other exception a 500; neither is raised. The time of
+        each step of the event loop is measured (loop_monitor.py).
         """
         await self.protocol.state.monitor.measured(self.request, self._answer(handler))
 

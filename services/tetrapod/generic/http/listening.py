@@ -21,7 +21,7 @@ class ConnectionSource(Protocol):
         ...
 
     def open(self, accept: Callable[[socket.socket], None], count: Callable[[], int]) -> None:
-        """Start to receive connections.
+        """Begin to receive connections.
 
         Args:
             accept: called with the socket of each connection, which it serves.
@@ -30,7 +30,7 @@ class ConnectionSource(Protocol):
         ...
 
     async def close(self) -> None:
-        """Stop to receive connections. Those that were already sent are passed to `accept` before this returns."""
+        """Stop receiving connections. Those that were already sent are passed to `accept` before this returns."""
         ...
 
 

@@ -200,8 +200,8 @@ class LoopMonitor:
         _longest["cpu"] = max(_longest["cpu"], caused)
         if self.threshold and caused >= self.threshold:
             waiting = (each for each in self._in_flight() if each.info is None or each.info.verb != "watch")
-            shown = islice(waiting, SHOWN_REQUESTS)
-            requests = "; ".join(f"{r.method} {r.raw_path[:SHOWN]} by {r.user.name[:SHOWN]}" for r in shown)
+            listed = islice(waiting, SHOWN_REQUESTS)
+            requests = "; ".join(f"{r.method} {r.raw_path[:SHOWN]} by {r.user.name[:SHOWN]}" for r in listed)
             self._lags.warn(caused, lag=round(lag, 3), requestsInFlight=requests)
 
     def ticks_ended(self) -> None:

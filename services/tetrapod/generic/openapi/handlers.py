@@ -70,7 +70,8 @@ class OpenAPIHandlers:
     async def document(self, request: Request) -> Response:
         """Serve one OpenAPI v3 document, as JSON or protobuf.
 
-        The response is a redirect if `?hash` is outdated, 404 for an unknown document, and 406 for other media types.
+        The response is a redirect if `?hash` is outdated, 404 for an unknown document, and 406 for other media types. A
+        peer service that accepts `transfer.MEDIA_TYPE` gets the parts of the document instead.
         """
         name = request.path.removeprefix("/openapi/v3/")
         if self._behind and request.header(b"accept") == transfer.MEDIA_TYPE:

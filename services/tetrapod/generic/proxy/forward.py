@@ -186,10 +186,10 @@ def _switch(connection: Exchange, rate: int, *, from_peer: bool) -> UpgradeRespo
             headers (RESPONSE_HEADERS) are then set in `headers` of the response, for the filters of this server. The
             client never gets them.
     """
-    shown = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
+    public_headers = [header for header in connection.headers if header[0] not in RESPONSE_HEADERS]
 
     async def run(client: Hijacked) -> None:
-        client.transport.write(render(101, b"", shown, b""))
+        client.transport.write(render(101, b"", public_headers, b""))
         splice = Splice(rate)
         connection.detach(splice.backend)
         client.take_over(splice.client)

@@ -176,7 +176,10 @@ class _Translation:
         del self._session
 
     async def status(self) -> Object:
-        """Wait until the kubelet has ended its streams or a connection has ended, and return the final status."""
+        """Wait until the kubelet has ended its streams or a connection has ended, and return the Status for the client.
+
+        All output has been passed to the client's connection then. The Status is that of the kubelet's error stream.
+        """
         await wait_for_any(self._done, self._client_end.ended, self._kubelet_end.ended)
         await wait_for_delivery(self._client_end, *self._output.values())
         return _status_of(bytes(self._error))

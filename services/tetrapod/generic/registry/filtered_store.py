@@ -37,7 +37,7 @@ class FilteredUpdateStore(Store, ABC):
     def hide(self, obj: Object) -> bool:
         """Remove hidden fields from `obj` in place, and return whether there were any."""
 
-    def shown(self, entry: Entry) -> Entry:
+    def without_hidden(self, entry: Entry) -> Entry:
         """Return the entry without hidden fields; the same entry if it has none. The result is cached in the entry."""
         if not self.may_contain_hidden(entry.item):
             return entry
@@ -54,19 +54,19 @@ class FilteredUpdateStore(Store, ABC):
 
     async def list(self, ctx: Context, query: ListQuery) -> ListPage:
         page = await super().list(ctx, query)
-        return page._replace(entries=list(map(self.shown, page.entries)))
+        return page._replace(entries=list(map(self.without_hidden, page.entries)))
 
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
-        return MappedWatch(await super().watch(ctx, query), self.shown)
+        return MappedWatch(await super().watch(ctx, query), self.without_hidden)
 
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
     ) -> tuple[Entry, bool]:
         entry, removed = await super().delete(ctx, name, options, validate)
-        return self.shown(entry), removed
+        return self.without_hidden(entry), removed
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        return self.shown(entry)
+        return self.without_hidden(entry)
 
 
 class FilteredStore(FilteredUpdateStore):

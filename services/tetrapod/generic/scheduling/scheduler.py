@@ -93,7 +93,7 @@ class FairScheduler:
         return self._now() < self._shared_until
 
     def cpu_scarce(self) -> bool:
-        """Return whether the process had to wait for a CPU in recent steps of the loop."""
+        """Return whether recent steps of the loop got less CPU time than the share `enough_cpu` of their wall time."""
         return self._cpu < self._config.enough_cpu * self._wall
 
     def try_start(self, flow: Hashable) -> bool:

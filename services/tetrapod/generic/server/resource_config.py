@@ -266,11 +266,13 @@ def _is_newer(
     ):
         return False
     if named:
-        shown = f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
+        resource_text = f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
         later = (
             f"it is introduced at {_release(kind.introduced)} after the current version {_release(release.emulated)}"
         )
-        raise RuntimeConfigError(f"cannot enable resource {shown} in runtime-config because {later}. {_CONSIDER}")
+        raise RuntimeConfigError(
+            f"cannot enable resource {resource_text} in runtime-config because {later}. {_CONSIDER}"
+        )
     return True
 
 
@@ -364,5 +366,5 @@ def _check_needed(config: ResourceConfig) -> None:
         if facts.name not in _OPTIONAL_RESOURCES[group.name] and not config.enabled(group.name, version, facts.name)
     ]
     if disabled:
-        shown = ", ".join(disabled[:3]) + (f" and {len(disabled) - 3} more" if len(disabled) > 3 else "")
-        raise RuntimeConfigError(f"--runtime-config: {shown} cannot be disabled, because the server itself needs it")
+        names = ", ".join(disabled[:3]) + (f" and {len(disabled) - 3} more" if len(disabled) > 3 else "")
+        raise RuntimeConfigError(f"--runtime-config: {names} cannot be disabled, because the server itself needs it")

@@ -125,22 +125,22 @@ class WebhookClient:
         return (await self._follow(config, target, limit))[0]
 
     async def _follow(self, config: ClientConfig, target: _Target, limit: int) -> tuple[HttpResponse, float | None]:
-        shown = target.url
+        url_text = target.url
         for redirects in range(_MAX_REDIRECTS):
             try:
                 status, headers, body = await self._ask(config, target, limit)
             except (BackendError, Unresolvable) as error:
                 _CERTIFICATES.count(error)
-                raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
+                raise CallFailed(f"{_verb(target.method)} {go_quote(url_text)}: {error}") from None
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:
                 return HttpResponse(status, header(headers, b"content-type"), body), _retry_after(
                     status, header(headers, b"retry-after")
                 )
-            target, shown = _redirect(target, status, location, shown)
+            target, url_text = _redirect(target, status, location, url_text)
             if redirects == _MAX_REDIRECTS - 1:
                 break
-        raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: stopped after {_MAX_REDIRECTS} redirects")
+        raise CallFailed(f"{_verb(target.method)} {go_quote(url_text)}: stopped after {_MAX_REDIRECTS} redirects")
 
     async def _ask(self, config: ClientConfig, target: _Target, limit: int) -> tuple[int, HeaderList, bytes]:
         endpoint, path, host = await self._endpoint(config, target.url)
@@ -236,14 +236,14 @@ def _verb(method: str) -> str:
     return method.capitalize()
 
 
-def _redirect(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
+def _redirect(target: _Target, status: int, location: str, url_text: str) -> tuple[_Target, str]:
     """Return the next request of a redirect, and the URL as Go's errors show it: a relative location as it was sent.
 
     Args:
         target: the redirected request.
         status: the status code of the redirect.
         location: the value of its Location header.
-        shown: the URL of the redirected request as Go's errors show it.
+        url_text: the URL of the redirected request as Go's errors show it.
 
     Raises:
         CallFailed: the location is not a URL.
@@ -254,7 +254,7 @@ def _redirect(target: _Target, status: int, location: str, shown: str) -> tuple[
     except ValueError:
         text = f"parse {go_quote(location)}: missing ']' in host"
         raise CallFailed(
-            f"{_verb(target.method)} {go_quote(shown)}: failed to parse Location header {go_quote(location)}: {text}"
+            f"{_verb(target.method)} {go_quote(url_text)}: failed to parse Location header {go_quote(location)}: {text}"
         ) from None
     if status in (307, 308):
         return replace(target, url=url), location

@@ -164,14 +164,14 @@ class _Kubeconfig:
             problems.append(f"{both} for {name}. certificate-authority-data will override.")
         return problems + self._unreadable(cluster, name, "certificate-authority", "certificate-authority")
 
-    def _unreadable(self, entry: Object, name: str, key: str, shown: str) -> list[str]:
+    def _unreadable(self, entry: Object, name: str, key: str, field_text: str) -> list[str]:
         """Return the error for the file that `entry` names under `key`, if it cannot be read; otherwise [].
 
         Args:
             entry: the content of a cluster or user.
             name: the name of that cluster or user, for the error text.
             key: the field with the path, such as "client-key".
-            shown: the name of that field in the error text.
+            field_text: the name of that field in the error text.
         """
         if not entry.get(key):
             return []
@@ -179,7 +179,7 @@ class _Kubeconfig:
         try:
             Path(file).open("rb").close()
         except OSError as error:
-            return [f"unable to read {shown} {file} for {name} due to {file_error_text('open', file, error)}"]
+            return [f"unable to read {field_text} {file} for {name} due to {file_error_text('open', file, error)}"]
         return []
 
     def _tls(self, credentials: Credentials) -> ClientTLS:
@@ -196,7 +196,8 @@ def credentials_of(user: Object, directory: Path) -> Credentials:
     """Convert the `user` of an entry of `users`, whose paths are relative to `directory`.
 
     Raises:
-        ValueError: the kind of user is not supported.
+        ValueError: the kind of user is not supported, or inline data is not base64.
+        OSError: inline data cannot be written to a temporary file.
     """
     for plugin in ("exec", "auth-provider"):
         if user.get(plugin):

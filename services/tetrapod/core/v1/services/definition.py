@@ -68,4 +68,4 @@ class ServiceStore(FilteredUpdateStore):
 
         The response to a write of `/status` has the field, because upstream's status store has no decorator.
         """
-        return entry if ctx.subresource == "status" else self.shown(entry)
+        return entry if ctx.subresource == "status" else self.without_hidden(entry)

@@ -61,8 +61,11 @@ class Mutator:
             MatchConditionError: they cannot be evaluated.
             StatusError: 503, an authorization check in an expression could not be decided.
         """
-        shown = {**bindings, "namespaceObject": None}  # upstream's match conditions have no namespaceObject
-        return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizer_variables))
+        # Upstream's match conditions have no namespaceObject.
+        condition_bindings = {**bindings, "namespaceObject": None}
+        return await match_conditions.match(
+            self._conditions, Activation(condition_bindings, self._variables, authorizer_variables)
+        )
 
     async def mutate(
         self,

@@ -115,8 +115,8 @@ class Params:
             async with asyncio.timeout(_SYNC_SECONDS):
                 await informer.synced.wait()
         except TimeoutError:
-            shown = f"&ParamKind{{APIVersion:{kind.api_version},Kind:{kind.kind},}}"
-            raise ConfigurationError(f"paramKind kind `{shown}` not yet synced to use for admission") from None
+            kind_text = f"&ParamKind{{APIVersion:{kind.api_version},Kind:{kind.kind},}}"
+            raise ConfigurationError(f"paramKind kind `{kind_text}` not yet synced to use for admission") from None
 
     async def _get_named(self, mapping: Mapping, informer: Informer, namespace: str, name: str) -> list[Object]:
         known = informer.get(namespace, name)

@@ -41,7 +41,7 @@ class Sender(Protocol):
     pending: deque[memoryview]
     queued: bool
 
-    def took(self, size: int) -> bool:
+    def mark_sent(self, size: int) -> bool:
         """Record that `size` bytes, which the caller has removed from `pending`, are sent.
 
         Returns:
@@ -90,7 +90,11 @@ class Outgoing:
         self._scheduled = False
 
     def write(self, frame: bytes) -> None:
-        """Write a frame without flow control, at the end of this step of the event loop."""
+        """Write a frame without flow control, at the end of this step of the event loop.
+
+        If more than `MOST_CONTROL_BYTES` wait because the client reads nothing, they are dropped and `overflow` is
+        called.
+        """
         self._frames.append(frame)
         self._size += len(frame)
         if self.paused:
@@ -223,7 +227,7 @@ class Outgoing:
             self._frames += (b"", piece[:size])
             at = len(self._frames) - 2
             self._size += size + frames.HEAD_SIZE
-            last = sender.took(size)
+            last = sender.mark_sent(size)
             self._frames[at] = frames.head(frames.DATA, frames.END_STREAM if last else 0, stream, size)
             if sender.pending:
                 if sender.window > 0:

@@ -301,7 +301,7 @@ class Stream(Exchange):
 
     # --- a Sender of outgoing.py
 
-    def took(self, size: int) -> bool:
+    def mark_sent(self, size: int) -> bool:
         self.unsent -= size
         self._progress = True
         if self.pending:

@@ -30,16 +30,16 @@ async def read_history(
         Unavailable: etcd did not answer.
     """
     stream = Stream(endpoints)
-    asking = asyncio.create_task(_ask_progress(stream))
+    progress_requests = asyncio.create_task(_ask_progress(stream))
     try:
         watch = stream.create(*span, first, previous=True)
         while watch.progress < last:
             batch = await anext(watch)
             yield [event for event in batch.events if event.revision <= last]
     finally:
-        asking.cancel()
+        progress_requests.cancel()
         stream.task.cancel()
-        await asyncio.gather(asking, stream.task, return_exceptions=True)
+        await asyncio.gather(progress_requests, stream.task, return_exceptions=True)
 
 
 async def _ask_progress(stream: Stream) -> None:

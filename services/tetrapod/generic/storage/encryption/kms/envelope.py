@@ -42,7 +42,7 @@ class Envelope:
     def __init__(self, probe: KmsProbe) -> None:
         self._probe = probe
         self._ciphers: OrderedDict[bytes, Transformer] = OrderedDict()
-        self._asking: dict[bytes, asyncio.Task[Transformer]] = {}
+        self._fetches: dict[bytes, asyncio.Task[Transformer]] = {}
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
         obj = decoded(data)
@@ -69,11 +69,11 @@ class Envelope:
         cipher = self._ciphers.get(source)
         if cipher is not None:
             return cipher
-        asking = self._asking.get(source)
-        if asking is None:
-            asking = self._asking[source] = asyncio.create_task(self._ask(source, obj))
-            asking.add_done_callback(lambda _: self._asking.pop(source, None))
-        return await result_of(asking)
+        fetch = self._fetches.get(source)
+        if fetch is None:
+            fetch = self._fetches[source] = asyncio.create_task(self._ask(source, obj))
+            fetch.add_done_callback(lambda _: self._fetches.pop(source, None))
+        return await result_of(fetch)
 
     async def _ask(self, source: bytes, obj: pb.EncryptedObject) -> Transformer:
         CACHE_MISSES.add()
