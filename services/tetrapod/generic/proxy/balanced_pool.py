@@ -163,13 +163,7 @@ class BalancedPool(BackendPool):
         Requests in flight, such as watches over a shared HTTP/2 connection, continue. A stopping replica closes idle
         connections soon, and a request that is sent at that moment would be lost.
         """
-        for endpoint, idle in self._idle.items():
-            if (endpoint.host, endpoint.port) == (address.host, address.port):
-                for connection in idle:
-                    if not connection.lost:
-                        connection.transport.close()
-                idle.clear()
-        self._http2.drain(address.host, address.port)
+        self._give_up(lambda endpoint: (endpoint.host, endpoint.port) == (address.host, address.port))
 
 
 @lru_cache(1024)

@@ -47,6 +47,11 @@ class Endpoint:
         object.__setattr__(self, "authority", authority)
 
     @property
+    def certificate(self) -> str:
+        """The path of the client certificate; "" for none."""
+        return "" if self.tls is None else self.tls.certificate
+
+    @property
     def permits_http2(self) -> bool:
         """Whether HTTP/2 may be used: TLS negotiates it, and servers at Unix sockets support it."""
         return self.tls is not None or (self.is_unix and not http2_disabled())

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
+from tetrapod.generic.configuration.watching import Stamp
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
@@ -24,6 +25,7 @@ from tetrapod.generic.proxy.h2.connection import Http2Connection
 from tetrapod.generic.proxy.h2.headers import encode_request
 from tetrapod.generic.proxy.h2.sessions import Http2Sessions
 from tetrapod.generic.proxy.headers import render_request
+from tetrapod.generic.proxy.renewed_certificates import RenewedCertificates
 from tetrapod.generic.proxy.tls import ClientTLS
 
 IDLE_TIMEOUT: Final = 60.0
@@ -55,6 +57,7 @@ class BackendPool:
         self._idle: dict[Endpoint, deque[BackendConnection]] = {}
         self._all: set[BackendConnection] = set()
         self._http2 = Http2Sessions()
+        self._certificates = RenewedCertificates()
         self._sweeper: asyncio.TimerHandle | None = None
 
     # --- exchanges
@@ -215,12 +218,28 @@ class BackendPool:
 
         `shared` is whether an HTTP/2 connection is preferred, which several requests share.
         """
+        certificate = endpoint.certificate
+        if certificate and self._certificates.renewed(certificate, asyncio.get_running_loop().time()):
+            self._give_up(lambda other: other.certificate == certificate)
         if shared and endpoint.permits_http2:
             offered = endpoint.offering_http2()
             connection = self._http2.take(offered)
             if connection is not None or not self._http2.is_only_http1(offered):
                 return connection
         return self._take_idle(endpoint)
+
+    def _give_up(self, chosen: Callable[[Endpoint], bool]) -> None:
+        """Close the idle connections to the chosen endpoints, and begin no more exchanges on their HTTP/2 connections.
+
+        Exchanges in flight continue.
+        """
+        for endpoint, idle in self._idle.items():
+            if chosen(endpoint):
+                for connection in idle:
+                    if not connection.lost:
+                        connection.transport.close()
+                idle.clear()
+        self._http2.drain(chosen)
 
     def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
         """Remove an idle HTTP/1.1 connection to the endpoint from the pool and return it.
@@ -261,9 +280,10 @@ class BackendPool:
         Raises:
             BackendError: connecting failed.
         """
+        certificate = self._certificates.current(key.certificate)
         connection = await dial(
             endpoint,
-            lambda: BackendConnection(lambda idle: self._add_idle(key, idle), self._all.discard),
+            lambda: BackendConnection(lambda idle: self._add_idle(key, idle, certificate), self._all.discard),
             lambda: Http2Connection(lambda lost: self._http2.lost(endpoint, lost)),
             self._dialer,
         )
@@ -273,11 +293,12 @@ class BackendPool:
             self._schedule_sweep()
         return connection
 
-    def _add_idle(self, endpoint: Endpoint, connection: BackendConnection) -> None:
+    def _add_idle(self, endpoint: Endpoint, connection: BackendConnection, certificate: Stamp | None) -> None:
+        """Keep a connection for later requests, unless its client certificate, which is given, was renewed."""
         idle = self._idle.get(endpoint)
         if idle is None:
             idle = self._idle[endpoint] = deque()
-        if len(idle) >= MAX_IDLE:
+        if len(idle) >= MAX_IDLE or certificate != self._certificates.current(endpoint.certificate):
             connection.transport.close()
             return
         idle.append(connection)

@@ -98,10 +98,10 @@ class Http2Sessions:
             if not connections:
                 del self._open[endpoint]
 
-    def drain(self, host: str, port: int) -> None:
-        """Begin no more exchanges on the connections to an address."""
+    def drain(self, chosen: Callable[[Endpoint], bool]) -> None:
+        """Begin no more exchanges on the connections to the chosen endpoints."""
         for endpoint, connections in list(self._open.items()):
-            if (endpoint.host, endpoint.port) == (host, port):
+            if chosen(endpoint):
                 for connection in list(connections):
                     connection.drain()
 

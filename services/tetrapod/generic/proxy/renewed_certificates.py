@@ -1,0 +1,41 @@
+"""Notices that the file of a client certificate was replaced, so that connections with the former one are given up.
+
+Upstream: k8s.io/client-go/transport/cert_rotation.go, which also ends the requests on such connections, every five
+minutes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.configuration.watching import Stamp, stamp
+
+_PERIOD: Final = 1.0
+"""Seconds between two looks at a file."""
+
+
+class RenewedCertificates:
+    """The client certificates of a pool, with the state of their files at the last look."""
+
+    def __init__(self) -> None:
+        self._looked: dict[str, tuple[float, Stamp | None]] = {}
+
+    def current(self, path: str) -> Stamp | None:
+        """Return the state of a file at the last look; None if there was none, or the file is missing."""
+        return self._looked.get(path, (0.0, None))[1]
+
+    def renewed(self, path: str, now: float) -> bool:
+        """Look at a file if the last look was more than a second ago. Return whether it has changed since.
+
+        A missing file has not changed: its directory may be about to be replaced.
+
+        Args:
+            path: the path of a client certificate.
+            now: the time of the event loop.
+        """
+        last, former = self._looked.get(path, (0.0, None))
+        if former is not None and now - last < _PERIOD:
+            return False
+        found = stamp(path) or former
+        self._looked[path] = now, found
+        return former is not None and found != former
