@@ -141,9 +141,9 @@ class _Tunnel:
         raise DialError(text)
 
     async def _response(self, number: int) -> Packet | None:
-        """Return the response to a request to dial, or None if the call has ended.
+        """Return the response to the request to dial with this number; None if the call has ended.
 
-        The response to another request ends the call, as upstream.
+        The result is also None if the next response is to another request: the caller then ends the call, as upstream.
         """
         while (packet := await self._next()) is not None:
             if packet.type in (PacketType.DIAL_RSP, PacketType.DIAL_CLS):
@@ -185,7 +185,10 @@ class _Tunnel:
             await self._end()
 
     async def _next(self) -> Packet | None:
-        """Return the next packet, or None if the call has ended or sends no packets."""
+        """Return the next packet, or None if the call has ended.
+
+        A message that is not a packet cancels the call.
+        """
         try:
             async for message in self._call:
                 packet = packets.decode(message)

@@ -181,7 +181,10 @@ class RequestAdmission:
         raise forbidden(self.attributes("DELETE", None, None, {}), text)
 
     def _authorization(self, verb: str) -> AuthorizationAttributes:
-        """Return the attributes of a permission for the object of the request."""
+        """Return the attributes of an authorization check: may the user use `verb` on the object of the request?
+
+        They have no subresource; the caller sets that of the request where it counts.
+        """
         scope = self._scope
         return AuthorizationAttributes(
             user=self._request.user,

@@ -245,7 +245,13 @@ class ClientConnection(asyncio.Protocol, Generic[S]):
             raise ProtocolError(frames.ENHANCE_YOUR_CALM, "the server does not read the replies to its frames")
 
     def _reply_to_ping(self, payload: bytes) -> None:
-        """Write the reply to a PING, or keep it for `ping_delay`. Raises ProtocolError as `_reply`."""
+        """Write the reply to a PING, or keep it for `ping_delay`.
+
+        If more than `_MOST_PINGS` replies are kept, all are written at once.
+
+        Raises:
+            ProtocolError: more than 256 KiB of replies wait to be written, because the server does not read.
+        """
         reply = frames.frame(frames.PING, frames.ACK, 0, payload)
         if not self._ping_delay:
             self._reply(reply)

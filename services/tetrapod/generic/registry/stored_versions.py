@@ -17,9 +17,10 @@ from tetrapod.machinery.types.lifecycles import lifecycle
 
 
 def stored_version(group: str, kind: str, versions: Sequence[str], release: EffectiveVersion) -> str:
-    """Return the version in which a kind is stored: the best one that the oldest release beside this one knows.
+    """Return the version in which a kind is stored.
 
-    Alpha versions are stored only if that release knows no other, and the emulated release neither.
+    It is the best one that the oldest permitted peer knows (`release.min_compatibility`). An alpha version is only
+    stored if that release knows no other; then it is the best one of the emulated release.
 
     Args:
         group: the API group.

@@ -26,6 +26,8 @@ _begun: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("_begun", d
 class LargeWorkThreads:
     """A pool of threads, which may be used from several event loops.
 
+    Tasks that have called a function in a thread before get the next free one, but at most four of them in a row.
+
     Args:
         count: the number of threads.
     """

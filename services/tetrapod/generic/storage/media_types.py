@@ -57,6 +57,6 @@ ENCODINGS: Final[Mapping[str, StorageEncoding | None]] = {
 
 
 def encoded(media_type: str, value: bytes) -> bytes:
-    """Return the JSON of a stored object in the encoding of a media type."""
+    """Return the JSON of a stored object in the encoding of a media type, which must be a key of `ENCODINGS`."""
     target = ENCODINGS[media_type]
     return value if target is None else target.encode(value)

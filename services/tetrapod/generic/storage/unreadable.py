@@ -104,7 +104,7 @@ class NotReady(Unavailable):
 
 
 class Readable(Exception):
-    """An object is not deleted as an unreadable one, because it can be read."""
+    """The error for an object that was to be deleted because it cannot be read, but can be read."""
 
 
 class UnreadableObjects:
@@ -120,7 +120,8 @@ class UnreadableObjects:
         """Add an object that cannot be read.
 
         Raises:
-            Unreadable: there are as many as an error names.
+            Unreadable: with the gate, the hundredth object was added, and the error names all; without it, at the first
+                call.
         """
         self._found.append(error.first)
         named = feature_gates.enabled(GATE)
