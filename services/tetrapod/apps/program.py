@@ -33,6 +33,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.configuration import effective_version, feature_gates
 from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.filters.storage_versions import Barrier
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
@@ -116,6 +117,7 @@ class Program:
         )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle, self.egress)
         self.worker_metrics = build_worker_metrics(options)
+        self.storage_versions: Barrier | None = None
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
         """Return the objects that admission plugins use. `client` is the server's own client."""
@@ -209,6 +211,7 @@ class Program:
             server_name=name,
             service=service,
             egress=self.egress,
+            storage_versions=self.storage_versions,
         )
         tls = serving_tls(self.options.serving, pair, [*self.clients.files, *self.proxies.files], self.clients.unnamed)
         self.http = build_http_server(director, self.options, config, tls, self.lifecycle)

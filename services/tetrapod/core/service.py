@@ -31,6 +31,7 @@ from tetrapod.core.controllers.resource_quota import ResourceQuotaController
 from tetrapod.core.controllers.root_ca import RootCAPublisher
 from tetrapod.core.controllers.service_accounts import NAMESPACES, ServiceAccountController
 from tetrapod.core.controllers.service_networks import ServiceNetworks
+from tetrapod.core.controllers.storage_version_collector import StorageVersionCollector
 from tetrapod.core.controllers.storage_version_migrator import MIGRATIONS, StorageVersionMigrator
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.trust_bundle import BUNDLES, TrustBundlePublisher
@@ -56,6 +57,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendPool
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.server import storage_versions
 from tetrapod.generic.server.controllers import KNOWN, enabled
 from tetrapod.generic.server.server import GenericAPIServer
 
@@ -116,6 +118,7 @@ _RESOURCES_OF_CONTROLLERS: Final = {
     TrustBundlePublisher.name: BUNDLES,
     PodCertificateRequestCleaner.name: PodCertificateRequestCleaner.gvr,
     PodGroupProtection.name: POD_GROUPS,
+    StorageVersionCollector.name: storage_versions.STORAGE_VERSIONS,
     StorageVersionMigrator.name: MIGRATIONS,
     TTLAfterFinished.name: JOBS,
 }
@@ -284,6 +287,7 @@ class CoreService:
             TTLAfterFinished(client),
             PolicyStatus(client),
             StorageVersionMigrator(client),
+            *((StorageVersionCollector(client),) if storage_versions.enabled() else ()),
             ResourceQuotaController(client),
         ]
 

@@ -11,6 +11,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.egress.selector import CONTROL_PLANE, NO_EGRESS, EgressSelector
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
+from tetrapod.generic.filters.storage_versions import Barrier
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
@@ -38,6 +39,7 @@ class FilterConfig:
         service: "core", "extensions" or "auth" for a process behind the aggregator, which then writes the audit events;
             "" for the process that users connect to.
         egress: the egress selector.
+        storage_versions: the updates of StorageVersions that writes wait for; None to wait for none.
     """
 
     authenticator: RequestAuthenticator
@@ -48,6 +50,7 @@ class FilterConfig:
     server_name: str
     service: str = ""
     egress: EgressSelector = NO_EGRESS
+    storage_versions: Barrier | None = None
 
 
 def build_http_server(
@@ -81,6 +84,7 @@ def build_http_server(
         cors_allowed_origins=options.generic.cors_allowed_origins,
         goaway_chance=_goaway_chance(options),
         strict_transport_security=options.generic.strict_transport_security_directives,
+        storage_versions=config.storage_versions,
         server_name=config.server_name,
     )
     server = HttpServer(

@@ -50,6 +50,7 @@ SWITCHABLE: Final = frozenset(
         "ServiceAccountNodeAudienceRestriction",
         "ShardedListAndWatch",
         "StatefulSetRecreateStrategy",
+        "StorageVersionAPI",
         "StorageVersionHash",
         "StrictIPCIDRValidation",
         "TokenRequestServiceAccountUIDValidation",

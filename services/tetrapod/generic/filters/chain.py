@@ -32,6 +32,7 @@ from tetrapod.generic.filters.max_in_flight import InFlight, with_max_in_flight
 from tetrapod.generic.filters.peer_audit import with_audit_findings
 from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
+from tetrapod.generic.filters.storage_versions import Barrier, with_storage_version_precondition
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
@@ -66,6 +67,7 @@ class ChainConfig:
             data is returned to it.
         cors_allowed_origins: regular expressions; empty to disable CORS.
         strict_transport_security: the directives of the header; empty to omit it.
+        storage_versions: the updates of StorageVersions that writes wait for; None to wait for none.
         goaway_chance: the fraction of HTTP/2 requests whose client is asked to open another connection.
         server_name: the name in metrics and traces.
     """
@@ -85,6 +87,7 @@ class ChainConfig:
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
     goaway_chance: float = 0.0  # fraction of HTTP/2 requests after which the client is asked to connect elsewhere
+    storage_versions: Barrier | None = None
     server_name: str = "tetrapod"
 
     def contended(self) -> bool:
@@ -152,6 +155,8 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         # Before authorization, so that a flood of requests does not cost authorization as well.
         ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
+        # after all rejections for other reasons, as upstream
+        ("storageversions", lambda h: with_storage_version_precondition(h, config.storage_versions)),
         ("compression", with_compression),  # next to the handler, so that it sees the whole body
     ]
 
