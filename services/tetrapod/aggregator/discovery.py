@@ -1,7 +1,8 @@
 """Merged discovery: the groups of all APIServices with their resources.
 
 Local services are queried in memory (`DiscoverySource`). External API servers are queried by their aggregated discovery
-documents, which are cached. The versions of an unavailable server are listed as stale, without resources.
+documents, which are cached. The versions of a server that does not return its document are listed as stale, without
+resources.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (DiscoveryManager) and handler_apis.go.
 """
@@ -182,16 +183,17 @@ class ExternalDiscovery:
     def version(self, obj: Object) -> Object:
         """Return the APIVersionDiscovery object for the group-version of an APIService.
 
-        It has no resources and the freshness Stale if it was not fetched yet or the server is unavailable.
+        It has no resources and the freshness Stale if it was not fetched yet or the last attempt failed. As upstream,
+        the condition Available of the APIService is not considered.
         """
         cached = self._cached.get(obj["metadata"]["name"])
-        return cached.document if cached is not None and is_available(obj) else _stale(group_version(obj))
+        return cached.document if cached is not None else _stale(group_version(obj))
 
     def _changed(self) -> None:
         """Handle a change of the APIServices.
 
         Queue those whose discovery document must be fetched, because their spec changed or their server became
-        available. Drop the documents of deleted ones.
+        available or unavailable. Drop the documents of deleted ones.
         """
         seen: dict[str, tuple[object, bool]] = {}
         for obj in self._records.external.values():
@@ -205,7 +207,7 @@ class ExternalDiscovery:
 
     async def _refresh(self, name: str) -> None:
         obj = self._records.get(name)
-        if obj is None or service_of(obj) is None or not is_available(obj):
+        if obj is None or service_of(obj) is None:
             return
         cached = self._cached.get(name)
         try:

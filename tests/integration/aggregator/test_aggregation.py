@@ -399,6 +399,21 @@ async def test_a_broken_server_is_marked_stale_and_affects_no_other(world: World
     await world.until(back)
 
 
+async def test_discovery_does_not_depend_on_the_availability_check(world: World, external: External) -> None:
+    external.failing[f"/apis/{External.GROUP}/v1"] = Response(500, [], b"only aggregated discovery")
+    await world.client.create(SERVICES, "default", service())
+    await world.client.create(APISERVICES, "", api_service(external.port))
+
+    async def failed() -> bool:
+        return await world.reason(NAME) == "FailedDiscoveryCheck"
+
+    async def discovered() -> bool:
+        return await freshness(world) == "Current"
+
+    await world.until(failed)
+    await world.until(discovered)
+
+
 async def test_an_invalid_ca_bundle_leaves_the_status_unchanged(world: World, external: External) -> None:
     await join(world, external)
     obj = await world.client.get(APISERVICES, "", NAME)
