@@ -209,7 +209,7 @@ async def test_progress_reaches_a_watch_whose_keys_are_quiet(backend: Backend, r
     async with backend.watch(f"{root}/quiet/", f"{root}/quiet0", 0) as watch:
         before = watch.progress
         revision = await put(backend, f"{root}/loud/a", b"x")
-        await backend.request_progress()
+        watch.request_progress()
         if backend.progress_reliable:
             batch = await asyncio.wait_for(anext(watch), 10)
             assert not batch.events
@@ -219,6 +219,21 @@ async def test_progress_reaches_a_watch_whose_keys_are_quiet(backend: Backend, r
             quiet = await put(backend, f"{root}/quiet/a", b"x")
             assert [event.revision for event in await take(watch, 1)] == [quiet]
             assert before < revision
+
+
+async def test_a_watch_of_the_future_keeps_no_other_from_its_progress(backend: Backend, root: str) -> None:
+    """etcd ignores progress requests on a stream with a watch whose start revision the store has not reached."""
+    if not backend.progress_reliable:
+        pytest.skip("not applicable: no progress is reported")
+    async with backend.watch(f"{root}/quiet/", f"{root}/quiet0", 0) as watch:
+        revision = await put(backend, f"{root}/loud/a", b"x")
+        async with backend.watch(f"{root}/later/", f"{root}/later0", revision + 1) as future:
+            watch.request_progress()
+            batch = await asyncio.wait_for(anext(watch), 10)
+            assert not batch.events
+            assert batch.revision >= revision
+            written = await put(backend, f"{root}/later/a", b"x")
+            assert [event.revision for event in await take(future, 1)] == [written]
 
 
 async def test_progress_is_never_ahead_of_what_was_handed_out(backend: Backend, root: str) -> None:

@@ -61,6 +61,9 @@ class _LosingWatch:
         batch = self._inner.next_if_ready()
         return None if batch is None else self._kept(batch)
 
+    def request_progress(self) -> None:
+        self._inner.request_progress()
+
     @property
     def progress(self) -> int:
         return self._inner.progress

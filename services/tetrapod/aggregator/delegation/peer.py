@@ -32,6 +32,10 @@ _ACCEPT: Final = "application/json;" + ";".join(f"{key}={value}" for key, value 
 _SHORT_INTERVAL: Final = 0.5
 """Seconds between refreshes of discovery: of extensions, whose groups change, and after an error."""
 _LONG_INTERVAL: Final = 30.0
+_FIRST_INTERVAL: Final = 0.05
+"""Seconds until the second attempt to read the documents of a service that has not answered yet, doubled for each
+further one up to `_SHORT_INTERVAL`. Services that are started together are ready up to half a second sooner.
+"""
 
 
 class PeerService:
@@ -161,9 +165,10 @@ class PeerService:
     async def follow(self) -> None:
         """Refresh the aggregated discovery documents periodically, until cancelled.
 
-        The interval is 0.5 seconds for extensions and after an error, and 30 seconds for core and auth. Errors are
-        logged.
+        The interval is 0.5 seconds for extensions and after an error, and 30 seconds for core and auth. It is shorter
+        until the service has answered for the first time. Errors are logged.
         """
+        first = _FIRST_INTERVAL
         while True:
             try:
                 for core in (True, False):
@@ -174,7 +179,8 @@ class PeerService:
                 interval = _SHORT_INTERVAL if self.name == "extensions" else _LONG_INTERVAL
             except (BackendError, TimeoutError, ValueError, KeyError) as error:
                 log.debug("discovery of %s: %s", self.name, error)
-                interval = _SHORT_INTERVAL
+                interval = _SHORT_INTERVAL if self.discovered.is_set() else first
+                first = min(2 * first, _SHORT_INTERVAL)
             await asyncio.sleep(interval)
 
     async def _refresh(self, core: bool) -> None:

@@ -32,9 +32,9 @@ Key = tuple[str, str]
 
 OF: Final = ("name", "group", "version", "resource")
 NAME: Final = "kube-apiserver"
-_FIRST_WAIT: Final = 0.1
+_FIRST_WAIT: Final = 0.05
 _LONGEST_WAIT: Final = 10.0
-_LONGEST_FIRST_WAIT: Final = 0.5
+_LONGEST_FIRST_WAIT: Final = 0.25
 """Before the first list the backoff is shorter, because services that start together wait for each other."""
 SKIPPED: Final = Counter(
     "informer_skipped_objects_total", "Number of objects that could not be read, and were skipped.", OF

@@ -145,6 +145,13 @@ class BackendWatch(Protocol):
         """Return and consume the next batch if it is available without waiting, else None. It raises no errors."""
         ...
 
+    def request_progress(self) -> None:
+        """Ask the store for a progress notification (a `WatchBatch` without events) on this watch.
+
+        The store may ignore a request, such as one before the watch has caught up.
+        """
+        ...
+
     @property
     def progress(self) -> int:
         """The revision up to which the iterator has returned every event. Reading it does no I/O."""
@@ -242,10 +249,6 @@ class Backend(Protocol):
         Raises:
             Compacted: `first` is older than the history.
         """
-        ...
-
-    async def request_progress(self) -> None:
-        """Ask the store to send a progress notification (a `WatchBatch` without events) on every open watch."""
         ...
 
     @property

@@ -179,6 +179,9 @@ class _TransformedWatch:
     def next_if_ready(self) -> WatchBatch | None:
         return None
 
+    def request_progress(self) -> None:
+        self._inner.request_progress()
+
     @property
     def progress(self) -> int:
         return self._inner.progress if self._transforming_after is None else self._transforming_after

@@ -22,7 +22,6 @@ class ForwardingBackend:
         self._inner = inner
         self.revision = inner.revision
         self.history = inner.history
-        self.request_progress = inner.request_progress
         self.grant_lease = inner.grant_lease
         self.compact = inner.compact
         self.size = inner.size

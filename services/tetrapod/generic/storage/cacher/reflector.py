@@ -8,7 +8,6 @@ k8s.io/apiserver.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import deque
@@ -139,8 +138,8 @@ class Reflector:
     async def _request_progress(self) -> None:
         try:
             while self._cache.awaited:
-                with contextlib.suppress(Unavailable):
-                    await self._backend.request_progress()
+                if self._stream is not None:
+                    self._stream.request_progress()
                 await asyncio.sleep(PROGRESS_SECONDS)
         finally:
             self._progress_requests = None

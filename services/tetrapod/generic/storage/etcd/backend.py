@@ -21,7 +21,7 @@ from tetrapod.generic.storage.etcd.compactor import Compactor
 from tetrapod.generic.storage.etcd.connection import Connection, Credentials, Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
 from tetrapod.generic.storage.etcd.history import read_history
-from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
+from tetrapod.generic.storage.etcd.watching import EtcdWatch, key_value, open_watch
 from tetrapod.machinery.shared_call import SharedCall
 
 COMPACTION_SECONDS: Final = 300.0
@@ -55,7 +55,6 @@ class EtcdBackend:
     ) -> None:
         self._endpoints = Endpoints(list(endpoints), Credentials(ca, cert, key), dialer)
         self._timeout = timeout
-        self._watches = WatchStream(self._endpoints)
         self._revision = SharedCall(self._read_revision)
         self._compaction_seconds = compaction_seconds
         self._compactor = Compactor(self._txn, self.compact)
@@ -164,13 +163,10 @@ class EtcdBackend:
     def watch(
         self, start: str, end: str, from_revision: int, *, previous: bool = True
     ) -> AbstractAsyncContextManager[EtcdWatch]:
-        return self._watches.watch(start, end, from_revision, previous=previous)
+        return open_watch(self._endpoints, start, end, from_revision, previous=previous)
 
     def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
         return read_history(self._endpoints, (start, end), first, last)
-
-    async def request_progress(self) -> None:
-        self._watches.request_progress()
 
     @property
     def progress_reliable(self) -> bool:
@@ -216,5 +212,4 @@ class EtcdBackend:
         if self._compacting is not None:
             self._compacting.cancel()
             await asyncio.gather(self._compacting, return_exceptions=True)
-        await self._watches.close()
         await self._endpoints.close()

@@ -173,7 +173,7 @@ class Connection:
             return answer
 
     async def watch(self, metadata: tuple[tuple[str, str], ...]) -> Call:
-        """Open a gRPC stream for watches, sending `metadata` as its headers.
+        """Open a gRPC stream for a watch, sending `metadata` as its headers.
 
         Raises:
             RpcError: the endpoint cannot be reached.

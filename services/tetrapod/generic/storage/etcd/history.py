@@ -1,7 +1,6 @@
 """Events of past revisions, read from etcd by a watch that ends at a given revision.
 
-The watch has its own gRPC stream. etcd answers a progress request only when every watch of the stream has caught up
-and has reached its start revision. A watch for future events never reaches it in an idle store.
+etcd answers a progress request when the watch has caught up.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.storage.backend import BackendEvent
 from tetrapod.generic.storage.etcd.connection import Endpoints
-from tetrapod.generic.storage.etcd.watching import Stream
+from tetrapod.generic.storage.etcd.watching import EtcdWatch
 
 ASK_SECONDS: Final = 0.05
 """Seconds between progress requests. They are repeated, because etcd starts to serve a watch of the past only at its
@@ -29,20 +28,19 @@ async def read_history(
         Compacted: `first` is older than the history.
         Unavailable: etcd did not answer.
     """
-    stream = Stream(endpoints)
-    progress_requests = asyncio.create_task(_ask_progress(stream))
+    watch = EtcdWatch(endpoints, *span, first, previous=True)
+    progress_requests = asyncio.create_task(_ask_progress(watch))
     try:
-        watch = stream.create(*span, first, previous=True)
         while watch.progress < last:
             batch = await anext(watch)
             yield [event for event in batch.events if event.revision <= last]
     finally:
         progress_requests.cancel()
-        stream.task.cancel()
-        await asyncio.gather(progress_requests, stream.task, return_exceptions=True)
+        await asyncio.gather(progress_requests, return_exceptions=True)
+        await watch.close()
 
 
-async def _ask_progress(stream: Stream) -> None:
-    while not stream.broken:
+async def _ask_progress(watch: EtcdWatch) -> None:
+    while True:
         await asyncio.sleep(ASK_SECONDS)
-        stream.request_progress()
+        watch.request_progress()

@@ -1,7 +1,10 @@
-"""`WatchStream`: multiplexes all watches of this process over one gRPC stream, with watch IDs that the client assigns.
+"""`EtcdWatch`: a watch on a gRPC stream of its own.
 
-One progress request therefore serves all watches. The stream is opened for the first watch and reopened after an
-error. The watches of a broken stream end with Unavailable, and their owners resume them.
+etcd answers a progress request only when all watches of its stream have caught up and have reached their start
+revision. If the streams were shared, a watch that begins after the last write would keep all others from learning of
+their progress until the next write. kube-apiserver too has a stream for each resource.
+
+A watch whose stream breaks ends with Unavailable, and its owner resumes it.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
-from itertools import count
 from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
@@ -23,7 +25,6 @@ from tetrapod.machinery.failure import Failure
 
 QUEUE: Final = 4096
 CREATE_SECONDS: Final = 5.0
-ALL_WATCHES: Final = -1
 
 
 def key_value(kv: pb.KeyValue) -> KeyValue:
@@ -42,27 +43,33 @@ def _event(event: pb.Event) -> BackendEvent:
 
 
 class EtcdWatch:
-    """The implementation of `BackendWatch` for one watch on a `Stream`.
+    """The implementation of `BackendWatch`. Its task, which runs the stream, starts at once.
 
     `progress` covers only events that were returned to the reader, not queued ones. `created` is completed when etcd
     has confirmed the watch, or when it has failed.
 
     Args:
-        stream: the stream that delivers its events.
-        watch_id: the ID of the watch on that stream.
-        from_revision: the revision at which it starts; 0 means from now on.
+        endpoints: provides the connection.
+        start: the first key of the range.
+        end: the key after the range.
+        from_revision: the first revision to return; 0 means from now on.
+        previous: whether events include the previous value.
     """
 
-    def __init__(self, stream: Stream, watch_id: int, from_revision: int) -> None:
-        self.id = watch_id
+    def __init__(self, endpoints: Endpoints, start: str, end: str, from_revision: int, *, previous: bool) -> None:
         self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._stream = stream
+        self._endpoints = endpoints
+        self._call: Call | None = None
         self._received_revision = max(0, from_revision - 1)
-        self._created_at = 0
-        self._outdated_answers = 0
         self._queue: deque[WatchBatch] = deque()
         self._error: Failure[Exception] | None = None
         self._waiter: asyncio.Future[None] | None = None
+        create = pb.WatchCreateRequest(
+            key=start.encode(), range_end=end.encode(), start_revision=from_revision, prev_kv=previous
+        )
+        self._task = asyncio.create_task(self._run(create), name="etcd watch")
+
+    # --- BackendWatch
 
     @property
     def progress(self) -> int:
@@ -85,18 +92,54 @@ class EtcdWatch:
     def next_if_ready(self) -> WatchBatch | None:
         return self._queue.popleft() if self._queue else None
 
-    def receive(self, response: pb.WatchResponse) -> None:
-        """Process a response of etcd that has this watch's ID: confirmation, events, progress or cancellation."""
+    def request_progress(self) -> None:
+        """Request a progress notification. Do nothing if notifications are unreliable or the stream is not open.
+
+        Unreliable ones may arrive before events that precede them.
+        """
+        if self._call is not None and self._endpoints.progress_reliable:
+            self._call.send(pb.WatchRequest(progress_request=pb.WatchProgressRequest()).SerializeToString())
+
+    # --- the stream
+
+    async def close(self) -> None:
+        """End the stream, and with it the watch in etcd."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self, create: pb.WatchCreateRequest) -> None:
+        error: Exception = Unavailable("etcd: the watch stream ended")
+        try:
+            connection = await self._endpoints.connection()
+            try:
+                # With this header, an etcd member that has no leader rejects watches.
+                self._call = await connection.watch((("hasleader", "true"),))
+                create.progress_notify = self._endpoints.progress_reliable  # known once there is a connection
+                self._call.send(pb.WatchRequest(create_request=create).SerializeToString())
+                async for message in self._call:
+                    self._receive(pb.WatchResponse.FromString(message))
+            except RpcError as failure:
+                if points_elsewhere(failure):
+                    self._endpoints.leave(connection)
+                error = translated(failure)
+        except Unavailable as failure:
+            error = failure.with_traceback(None)
+        finally:
+            if self._call is not None:
+                self._call.cancel()
+                self._call = None
+            self._fail(error)
+
+    def _receive(self, response: pb.WatchResponse) -> None:
+        """Process a response: confirmation, events, progress or cancellation."""
         if response.canceled:
             compacted = response.compact_revision
-            self.fail(
+            self._fail(
                 Compacted(compacted)
                 if compacted
                 else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}")
             )
         elif response.created:
-            self._created_at = response.header.revision
-            self._outdated_answers = self._stream.outstanding
             if not self._received_revision:
                 self._received_revision = response.header.revision
             if not self.created.done():
@@ -106,25 +149,8 @@ class EtcdWatch:
             # revisions count.
             events = [_event(event) for event in response.events]
             self._put(WatchBatch(events, events[-1].revision))
-        elif self._stream.reliable:
-            self._advance(response.header.revision)
-
-    def progress_of_all(self, revision: int) -> None:
-        """Process the answer to a progress request, which covers all watches of the stream up to `revision`.
-
-        An answer to a request from before this watch existed is ignored: it does not cover past events that the watch
-        has yet to receive.
-        """
-        if not self.created.done() or self.created.cancelled():
-            return
-        if self._outdated_answers > 0 and revision <= self._created_at:
-            self._outdated_answers -= 1
-            return
-        self._advance(revision)
-
-    def _advance(self, revision: int) -> None:
-        if revision >= self._received_revision:
-            self._put(WatchBatch((), revision))
+        elif self._endpoints.progress_reliable and response.header.revision >= self._received_revision:
+            self._put(WatchBatch((), response.header.revision))
 
     def _put(self, batch: WatchBatch) -> None:
         self._received_revision = max(self._received_revision, batch.revision)
@@ -132,10 +158,10 @@ class EtcdWatch:
         if len(self._queue) > QUEUE:
             self._queue.clear()
             self._received_revision = 0  # the reader has to start again, so its progress is unknown
-            self.fail(Unavailable("etcd: a watch was not read fast enough"))
+            self._fail(Unavailable("etcd: a watch was not read fast enough"))
         self._wake()
 
-    def fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception) -> None:
         """End the watch with an error, which the reader gets after the queued batches. Only the first error counts."""
         if self._error is None:
             self._error = Failure(error)
@@ -148,157 +174,29 @@ class EtcdWatch:
             self._waiter.set_result(None)
 
 
-class Stream:
-    """One gRPC stream and its watches, run by a task that starts at once.
-
-    `watches` are the watches by ID, and `task` is the task, which the owner cancels. `outstanding` is the number of
-    unanswered progress requests. `broken` is True once the stream has ended.
+@contextlib.asynccontextmanager
+async def open_watch(
+    endpoints: Endpoints, start: str, end: str, from_revision: int, *, previous: bool
+) -> AsyncIterator[EtcdWatch]:
+    """Open a watch for the duration of the context.
 
     Args:
         endpoints: provides the connection.
+        start: the first key of the range.
+        end: the key after the range.
+        from_revision: the first revision to return; 0 means from now on.
+        previous: whether events include the previous value.
+
+    Raises:
+        Unavailable: etcd did not confirm the watch in time.
     """
-
-    def __init__(self, endpoints: Endpoints) -> None:
-        self._endpoints = endpoints
-        self._ids = count(1)
-        self._call: Call | None = None
-        self._waiting: list[pb.WatchRequest] = []  # requests to send once the stream is open
-        self.watches: dict[int, EtcdWatch] = {}
-        self.outstanding = 0
-        self.broken = False
-        self.task = asyncio.create_task(self._run(), name="etcd watch stream")
-
-    def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
-        """Request a watch on this stream and return it at once; `EtcdWatch.created` is its confirmation.
-
-        The caller ends the watch by `cancel`.
-
-        Args:
-            start: the first key of the range.
-            end: the key after the range.
-            from_revision: the first revision to return; 0 means from now on.
-            previous: whether events include the previous value.
-        """
-        watch = EtcdWatch(self, next(self._ids), from_revision)
-        self.watches[watch.id] = watch
-        create = pb.WatchCreateRequest(
-            key=start.encode(),
-            range_end=end.encode(),
-            start_revision=from_revision,
-            progress_notify=self.reliable,
-            prev_kv=previous,
-            watch_id=watch.id,
-        )
-        self._send(pb.WatchRequest(create_request=create))
-        return watch
-
-    def cancel(self, watch: EtcdWatch) -> None:
-        """Remove a watch from the stream and cancel it in etcd. Do nothing if it has been removed."""
-        if self.watches.pop(watch.id, None) is not None and not self.broken:
-            self._send(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
-
-    @property
-    def reliable(self) -> bool:
-        """Whether etcd's progress notifications are reliable, and are therefore used.
-
-        Unreliable ones may arrive before events that precede them.
-        """
-        return self._endpoints.progress_reliable
-
-    def request_progress(self) -> None:
-        """Request a progress notification for all watches of the stream. Do nothing if notifications are unreliable."""
-        if not self.reliable:
-            return
-        self.outstanding += 1
-        self._send(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
-
-    def _send(self, request: pb.WatchRequest) -> None:
-        if self._call is None:
-            self._waiting.append(request)
-        else:
-            self._call.send(request.SerializeToString())
-
-    async def _run(self) -> None:
-        error: Exception = Unavailable("etcd: the watch stream ended")
+    watch = EtcdWatch(endpoints, start, end, from_revision, previous=previous)
+    try:
         try:
-            connection = await self._endpoints.connection()
-            try:
-                # With this header, an etcd member that has no leader rejects watches.
-                self._call = await connection.watch((("hasleader", "true"),))
-                for request in self._waiting:
-                    self._send(request)
-                self._waiting.clear()
-                async for message in self._call:
-                    self._dispatch(pb.WatchResponse.FromString(message))
-            except RpcError as failure:
-                if points_elsewhere(failure):
-                    self._endpoints.leave(connection)
-                error = translated(failure)
-        except Unavailable as failure:
-            error = failure.with_traceback(None)
-        finally:
-            self.broken = True
-            if self._call is not None:
-                self._call.cancel()
-            for watch in list(self.watches.values()):
-                watch.fail(error)
-
-    def _dispatch(self, response: pb.WatchResponse) -> None:
-        if response.watch_id == ALL_WATCHES and not response.canceled:
-            if not self.reliable:
-                return
-            self.outstanding = max(0, self.outstanding - 1)
-            for watch in self.watches.values():
-                watch.progress_of_all(response.header.revision)
-        elif (concerned := self.watches.get(response.watch_id)) is not None:
-            concerned.receive(response)
-
-
-class WatchStream:
-    """Opens watches on a gRPC stream that they share, and opens a new stream when the last one has broken.
-
-    Args:
-        endpoints: provides the connections.
-    """
-
-    def __init__(self, endpoints: Endpoints) -> None:
-        self._endpoints = endpoints
-        self._stream: Stream | None = None
-
-    @contextlib.asynccontextmanager
-    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool) -> AsyncIterator[EtcdWatch]:
-        """Open a watch on the shared stream for the duration of the context.
-
-        Args:
-            start: the first key of the range.
-            end: the key after the range.
-            from_revision: the first revision to return; 0 means from now on.
-            previous: whether events include the previous value.
-
-        Raises:
-            Unavailable: etcd did not confirm the watch in time.
-        """
-        if self._stream is None or self._stream.broken:
-            self._stream = Stream(self._endpoints)
-        stream = self._stream
-        watch = stream.create(start, end, from_revision, previous)
-        try:
-            try:
-                async with asyncio.timeout(CREATE_SECONDS):
-                    await watch.created
-            except TimeoutError:
-                raise Unavailable("etcd: a watch was not created in time") from None
-            yield watch
-        finally:
-            stream.cancel(watch)
-
-    def request_progress(self) -> None:
-        """Request a progress notification for all watches. Do nothing if no stream is open."""
-        if self._stream is not None and not self._stream.broken:
-            self._stream.request_progress()
-
-    async def close(self) -> None:
-        """Close the stream, which ends its watches with Unavailable."""
-        if self._stream is not None:
-            self._stream.task.cancel()
-            await asyncio.gather(self._stream.task, return_exceptions=True)
+            async with asyncio.timeout(CREATE_SECONDS):
+                await watch.created
+        except TimeoutError:
+            raise Unavailable("etcd: a watch was not created in time") from None
+        yield watch
+    finally:
+        await watch.close()

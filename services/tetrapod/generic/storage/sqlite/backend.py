@@ -261,10 +261,6 @@ class SqliteBackend:
         finally:
             self._hub.remove(watch)
 
-    async def request_progress(self) -> None:
-        self._use()
-        self._hub.request_progress()
-
     @property
     def progress_reliable(self) -> bool:
         return True

@@ -100,7 +100,7 @@ class SqliteWatch:
             self._next = event.revision + 1
         self.wake()
 
-    def request_progress_batch(self) -> None:
+    def request_progress(self) -> None:
         """Make the iterator return a batch without events, once all events have been returned."""
         self._progress_requested = True
         self.wake()
@@ -183,11 +183,6 @@ class WatchHub:
     def wants_previous(self, key: str) -> bool:
         """Return whether any watch of the key asked for previous values."""
         return self._want_previous > 0 and any(watch.previous for watch in self._watching(key))
-
-    def request_progress(self) -> None:
-        """Make every watch return a batch without events, once it has returned all events."""
-        for watch in self._all():
-            watch.request_progress_batch()
 
     def close(self) -> None:
         """End every watch: their iterators raise Unavailable."""
