@@ -165,22 +165,31 @@ class ExternalOpenAPI(SinglePartSource):
         """Read the index of a server, and return the entries of its group-version and its group, by document name.
 
         If the server responds with 404, as it has no OpenAPI v3, the only entry is its Swagger 2.0 document under the
-        name of the group-version, as upstream. The result is empty if it has neither.
+        name of the group-version, as upstream. The same entry is added if the index lacks the group-version, because
+        upstream reads the Swagger document for /openapi/v2 in any case. The result is empty if there is neither.
 
         Upstream: kube-aggregator/pkg/controllers/openapiv3/aggregator/aggregator.go, updateAPIServiceSpecLocked
 
         Raises:
             _Unreadable: the server cannot be reached, responds with another error or sends a malformed index.
         """
+        answer = await self._get_unless_failed(obj, "/openapi/v3")
+        entries = {} if answer is None else self._listed(obj, answer)
+        name = gv_name(group_version(obj))
+        if name not in entries and (answer := await self._get_unless_failed(obj, _SWAGGER)) is not None:
+            digest = hash_of(obj["metadata"].get("uid", ""), hashlib.sha256(answer.body).hexdigest())
+            entries[name] = _Entry(digest, _SWAGGER, swagger=True)
+        return entries
+
+    @staticmethod
+    def _listed(obj: Object, answer: Document) -> dict[str, _Entry]:
+        """Return the entries of an index for the group-version and the group of an APIService, by document name.
+
+        Raises:
+            _Unreadable: the index is malformed.
+        """
         gv = group_version(obj)
         entries: dict[str, _Entry] = {}
-        answer = await self._get_unless_failed(obj, "/openapi/v3")
-        if answer is None:
-            answer = await self._get_unless_failed(obj, _SWAGGER)
-            if answer is not None:
-                digest = hash_of(obj["metadata"].get("uid", ""), hashlib.sha256(answer.body).hexdigest())
-                entries[gv_name(gv)] = _Entry(digest, _SWAGGER, swagger=True)
-            return entries
         try:
             paths = orjson.loads(answer.body)["paths"]
         except (ValueError, KeyError, TypeError) as error:

@@ -368,6 +368,17 @@ async def test_the_swagger_document_of_an_old_server_is_converted_to_openapi_v3(
     assert merged["definitions"]["old.Spec"] == SWAGGER["definitions"]["old.Spec"]
 
 
+async def test_a_swagger_document_is_used_if_the_index_lacks_the_group_version(
+    world: World, external: External
+) -> None:
+    path = f"/apis/{External.GROUP}/v1/"
+    answer = Response(200, [(b"content-type", b"application/json")], json.dumps({"paths": {path: {}}}).encode())
+    external.failing |= {"/openapi/v3": answer, "/openapi/v2": answer}
+    await join(world, external)
+    source = world.service.external_openapi
+    assert json.loads(b"".join(await swagger(source, JsonForm())))["paths"] == {path: {}}
+
+
 @pytest.mark.parametrize("broken", ["nope", "[]", "{}", '{"info": {}, "paths": 1}', '{"info": {}, "definitions": [1]}'])
 async def test_an_invalid_swagger_document_does_not_affect_others(
     world: World, external: External, broken: str

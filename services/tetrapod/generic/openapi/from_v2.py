@@ -23,7 +23,7 @@ _PARAMETER: Final = ("name", "description", "in", "required", "allowEmptyValue")
 
 
 def v3_of(document: Object) -> Object:
-    """Return a Swagger 2.0 document as a new OpenAPI v3 document.
+    """Return a Swagger 2.0 document as a new OpenAPI v3 document. Without `info` it must at least have `paths`.
 
     Raises:
         AttributeError, KeyError, RecursionError, TypeError: it is malformed.
@@ -32,7 +32,7 @@ def v3_of(document: Object) -> Object:
     paths = document.get("paths") or {}
     converted: Object = {
         "openapi": "3.0.0",
-        "info": document["info"],
+        "info": document.get("info", {}) if "paths" in document else document["info"],
         "paths": {path: _path_item(item, shared) for path, item in paths.items() if path.startswith("/")},
     }
     components: Object = {}
