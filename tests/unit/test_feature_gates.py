@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.configuration.feature_gates import SWITCHABLE, FeatureGateError, configure, enabled, known_gates
+from tetrapod.generic.configuration.feature_gates import (
+    INTERNAL,
+    SWITCHABLE,
+    FeatureGateError,
+    configure,
+    enabled,
+    known_gates,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -66,18 +75,18 @@ def test_all_dependencies_of_all_alpha_are_reported() -> None:
 
 
 def test_gates_without_their_effect_keep_their_default() -> None:
-    configure(["APIServingWithRoutine=false", "MutatingAdmissionPolicy=true"])
-    with pytest.raises(FeatureGateError, match="only the default behaviour of APIServingWithRoutine"):
-        configure(["APIServingWithRoutine=true"])
+    configure(["PodLogsQuerySplitStreams=false", "MutatingAdmissionPolicy=true"])
+    with pytest.raises(FeatureGateError, match="only the default behaviour of PodLogsQuerySplitStreams"):
+        configure(["PodLogsQuerySplitStreams=true"])
 
 
 def test_all_alpha_and_all_beta_set_gates_without_their_effect_too(caplog: pytest.LogCaptureFixture) -> None:
     configure(["AllAlpha=true", "AllBeta=true"])
-    assert enabled("APIServingWithRoutine") and enabled("CBORServingAndStorage")
+    assert enabled("PodLogsQuerySplitStreams") and enabled("CBORServingAndStorage")
     assert "AllAlpha=true and AllBeta=true: Tetrapod has only the default behaviour of " in caplog.text
-    assert "APIServingWithRoutine" in caplog.text and "CBORServingAndStorage" not in caplog.text
-    with pytest.raises(FeatureGateError, match="only the default behaviour of APIServingWithRoutine "):
-        configure(["AllAlpha=true", "AllBeta=true", "APIServingWithRoutine=true"])
+    assert "PodLogsQuerySplitStreams" in caplog.text and "CBORServingAndStorage" not in caplog.text
+    with pytest.raises(FeatureGateError, match="only the default behaviour of PodLogsQuerySplitStreams "):
+        configure(["AllAlpha=true", "AllBeta=true", "PodLogsQuerySplitStreams=true"])
 
 
 def test_gates_of_other_components_are_accepted() -> None:
@@ -100,3 +109,14 @@ def test_an_invalid_setting_leaves_the_gates_unchanged() -> None:
     with pytest.raises(FeatureGateError):
         configure(["Foo=true"])
     assert not enabled("WatchList")
+
+
+def test_the_document_names_the_gates_that_can_be_set() -> None:
+    text = (Path(__file__).parents[2] / "docs/reference/flags.md").read_text()
+    effective, other = (
+        text.split("- These have their effect: ")[1]
+        .split("- Gates that kube-apiserver does not")[0]
+        .split("- These are accepted with any value")
+    )
+    assert set(re.findall(r"`(\w+)`", effective)) == SWITCHABLE - {"AllAlpha", "AllBeta"}
+    assert set(re.findall(r"`(\w+)`", other)) == INTERNAL

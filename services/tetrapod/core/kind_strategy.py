@@ -8,6 +8,7 @@ from typing import Any
 
 from tetrapod.core.podspec.features import drop_disabled_of_template
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.strategy import MetadataRules, Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -55,6 +56,7 @@ class KindStrategy(Strategy):
     return_deleted_object: bool = False
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
+    gated_fields: FieldGates = NO_GATES
 
     def __post_init__(self) -> None:
         self.field_labels = tuple(self.fields)

@@ -211,8 +211,8 @@ def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
 
 
 def test_gates_without_effect_prevent_the_start(tmp_path: Path) -> None:
-    text = "Tetrapod has only the default behaviour of APIServingWithRoutine"
-    assert text in complaint(tmp_path, "--feature-gates=APIServingWithRoutine=true")
+    text = "Tetrapod has only the default behaviour of PodLogsQuerySplitStreams"
+    assert text in complaint(tmp_path, "--feature-gates=PodLogsQuerySplitStreams=true")
 
 
 def test_all_alpha_and_all_beta_are_accepted_and_shown(tmp_path: Path) -> None:

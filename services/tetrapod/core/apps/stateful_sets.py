@@ -30,6 +30,7 @@ from tetrapod.core.validation.names import dns_label, known, not_negative
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
@@ -41,6 +42,7 @@ _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagem
 _OVERWRITTEN: Final = ("hostname", "subdomain")
 """Fields of the pod template that the controller overwrites."""
 
+_MAX_UNAVAILABLE: Final = "MaxUnavailableStatefulSet"
 _RECREATE: Final = "StatefulSetRecreateStrategy"
 _HISTORY: Final = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
@@ -59,6 +61,7 @@ def definition() -> ResourceDefinition:
         initial_status={"replicas": 0, "availableReplicas": 0},
         generation=("spec",),
         name_validator=name_is_dns_label,
+        gated_fields=FieldGates(GatedFields(_MAX_UNAVAILABLE, ("spec.updateStrategy.rollingUpdate.maxUnavailable",))),
     )
     status = StatusStrategy(strategy, validate=validate_status)
     return builtin("apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
@@ -79,7 +82,9 @@ def set_defaults(obj: Object) -> None:
         set_missing(strategy, rollingUpdate={})
         set_missing(strategy["rollingUpdate"], partition=0)
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        set_missing(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
+        set_missing(strategy["rollingUpdate"], partition=0)
+        if feature_gates.enabled(_MAX_UNAVAILABLE):
+            set_missing(strategy["rollingUpdate"], maxUnavailable=1)
     set_missing(spec, persistentVolumeClaimRetentionPolicy={})
     policy = spec["persistentVolumeClaimRetentionPolicy"]
     for key in ("whenDeleted", "whenScaled"):

@@ -10,7 +10,9 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import IMMUTABLE, errors_from
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
@@ -28,9 +30,24 @@ TABLE: Final = TableConvertor(
 )
 
 
+class ServiceCIDRStrategy(KindStrategy):
+    """The strategy of ServiceCIDRs. Without the gate ServiceCIDRStatusFieldWiping, requests may set the status."""
+
+    @property
+    def has_status(self) -> bool:
+        return feature_gates.enabled("ServiceCIDRStatusFieldWiping")
+
+    @has_status.setter
+    def has_status(self, value: bool) -> None:
+        """Ignore the value, because the gate decides."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        obj.setdefault("status", {})
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of ServiceCIDRs: versions, strategy, subresources and columns."""
-    strategy = KindStrategy(validator=validate, whole_update_validator=validate_update, has_status=True)
+    strategy = ServiceCIDRStrategy(validator=validate, whole_update_validator=validate_update, initial_status={})
     status = StatusStrategy(strategy, keep_metadata=ALL_METADATA)
     return builtin(
         "networking.k8s.io",

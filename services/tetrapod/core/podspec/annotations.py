@@ -11,6 +11,7 @@ from typing import Final
 from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.podspec.security import all_containers, app_armor
 from tetrapod.core.validation.paths import descending
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_syntax import explain
@@ -51,7 +52,8 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
         )
     if annotations.get(TOLERATIONS):
         errors += _tolerations(annotations[TOLERATIONS], path)
-    if DELETION_COST in annotations and not _is_int32(annotations[DELETION_COST]):
+    checked = feature_gates.enabled("PodDeletionCost") and DELETION_COST in annotations
+    if checked and not _is_int32(annotations[DELETION_COST]):
         errors.append(field.invalid(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
     if _SECCOMP_POD in annotations:
         errors += _seccomp_profile(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")

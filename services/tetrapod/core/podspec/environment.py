@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from tetrapod.core.podspec.downward import ENV_FIELDS, field_ref, resource_ref
 from tetrapod.core.validation.names import dns_label, dns_subdomain, errors_from
 from tetrapod.core.validation.paths import no_backsteps
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -53,7 +54,9 @@ def _value_from(source: Object, value: str, path: str) -> list[FieldError]:
         count += 1
         errors += _file_key_ref(ref, f"{path}.fileKeyRef")
     if not count:
-        text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        files = feature_gates.enabled("EnvFiles")
+        others = "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`" if files else "`configMapKeyRef` or `secretKeyRef`"
+        text = f"must specify one of: `fieldRef`, `resourceFieldRef`, {others}"
         errors.append(field.invalid(path, "", text))
     elif value:
         errors.append(field.invalid(path, "", "may not be specified when `value` is not empty"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation.names import errors_from, known, qualified_name
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -22,6 +23,7 @@ _ACTIONS: Final = frozenset({"DoNotSchedule", "ScheduleAnyway"})
 _INCLUSION: Final = frozenset({"Honor", "Ignore"})
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_MERGING_GATES: Final = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
 _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
@@ -267,8 +269,26 @@ def _spread(constraint: Object, path: str, *, is_repeated: bool) -> list[FieldEr
         if (policy := constraint.get(name)) is not None:
             errors += known(policy, _INCLUSION, f"{path}.{name}")
     selector = constraint.get("labelSelector")
-    errors += _label_keys(constraint, selector, path)
+    errors += (_label_keys if merges_keys() else _separate_label_keys)(constraint, selector, path)
     return errors + validate_label_selector(selector, f"{path}.labelSelector")
+
+
+def merges_keys() -> bool:
+    """Return whether matchLabelKeys of topology spread constraints become a part of their labelSelector."""
+    return all(map(feature_gates.enabled, _MERGING_GATES))
+
+
+def _separate_label_keys(constraint: Object, selector: Object | None, path: str) -> list[FieldError]:
+    """Validate matchLabelKeys that do not become a part of the selector, which must not contain them."""
+    keys, path = constraint.get("matchLabelKeys") or [], f"{path}.matchLabelKeys"
+    errors = [field.forbidden(path, _NO_SELECTOR)] if keys and selector is None else []
+    in_selector = set((selector or {}).get("matchLabels") or ())
+    in_selector |= {expression.get("key") or "" for expression in (selector or {}).get("matchExpressions") or ()}
+    for i, key in enumerate(keys):
+        errors += validate_label_name(key, f"{path}[{i}]")
+        if key in in_selector:
+            errors.append(field.invalid(f"{path}[{i}]", key, _BOTH))
+    return errors
 
 
 def _positive(value: int, path: str) -> list[FieldError]:

@@ -14,6 +14,7 @@ from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.endpoints.scale import ScalePaths
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -22,7 +23,9 @@ from tetrapod.machinery.metadata import validate_annotations
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
-TERMINATING_REPLICAS: Final = {"terminatingReplicas": "DeploymentReplicaSetTerminatingReplicas"}
+TERMINATING_REPLICAS: Final = FieldGates(
+    GatedFields("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",))
+)
 """The field of the status of Deployments and ReplicaSets that is behind a feature gate."""
 
 

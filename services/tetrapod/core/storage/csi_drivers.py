@@ -10,9 +10,11 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, NONE, UNSET, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import immutable, known
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -24,6 +26,7 @@ _LEAST_EXPIRATION: Final = 600
 _LONGEST_EXPIRATION: Final = 1 << 32
 _SHORTEST_PERIOD: Final = 10
 _FLAGS: Final = ("attachRequired", "podInfoOnMount", "storageCapacity")
+_VOLUME_LIMITS: Final = "VolumeLimitScaling"
 _UNSET: Final = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
 
 
@@ -34,6 +37,7 @@ class CSIDriverStrategy(KindStrategy):
     """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        self.gated_fields.drop(new, old)
         if new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
@@ -47,6 +51,7 @@ def definition() -> ResourceDefinition:
         warnings=warnings,
         allow_unconditional_update=False,
         return_deleted_object=True,
+        gated_fields=FieldGates(GatedFields(_VOLUME_LIMITS, ("spec.preventPodSchedulingIfMissing",))),
     )
     return builtin("storage.k8s.io", "csidrivers", strategy, table=TABLE)
 
@@ -65,7 +70,7 @@ def set_defaults(obj: Object) -> None:
         ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
         ("requiresRepublish", False),
         ("seLinuxMount", False),
-        ("preventPodSchedulingIfMissing", False),
+        *((("preventPodSchedulingIfMissing", False),) if feature_gates.enabled(_VOLUME_LIMITS) else ()),
     ):
         if spec.get(key) is None:
             spec[key] = value

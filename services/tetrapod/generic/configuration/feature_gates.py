@@ -22,14 +22,13 @@ log = logging.getLogger(__name__)
 SWITCHABLE: Final = frozenset(
     {
         "APIResponseCompression",
+        "APIServerIdentity",
         "AllAlpha",
         "AllBeta",
-        "AllowUnsafeMalformedObjectDeletion",
         "AllowParsingUserUIDFromCertAuth",
+        "AllowUnsafeMalformedObjectDeletion",
         "AuthorizePodWebsocketUpgradeCreatePermission",
         "CBORServingAndStorage",
-        "ClientsAllowCBOR",
-        "ClientsPreferCBOR",
         "ComponentFlagz",
         "ComponentStatusz",
         "CompositePodGroup",
@@ -38,16 +37,28 @@ SWITCHABLE: Final = frozenset(
         "DRAWorkloadResourceClaims",
         "DeploymentReplicaSetTerminatingReplicas",
         "DetectCacheInconsistency",
+        "EnvFiles",
         "EvictionRequestAPI",
         "ExcludeAdmissionWebhookVirtualResources",
         "ExternalServiceAccountTokenSigner",
         "GenericWorkload",
+        "HPAGeneration",
         "HPAScaleToZero",
         "KMSv1",
+        "ListFromCacheSnapshot",
         "ManifestBasedAdmissionControlConfig",
+        "MatchLabelKeysInPodTopologySpread",
+        "MatchLabelKeysInPodTopologySpreadSelectorMerge",
+        "MaxUnavailableStatefulSet",
+        "MutablePodResourcesForSuspendedJobs",
+        "MutableSchedulingDirectivesForSuspendedJobs",
+        "PodDeletionCost",
         "PodGroupPreemptionPolicy",
         "PodTopologyLabelsAdmission",
+        "ResourceHealthStatus",
+        "ResourceHealthStatusMessage",
         "ServiceAccountNodeAudienceRestriction",
+        "ServiceCIDRStatusFieldWiping",
         "ShardedListAndWatch",
         "StatefulSetRecreateStrategy",
         "StorageVersionAPI",
@@ -56,12 +67,32 @@ SWITCHABLE: Final = frozenset(
         "TokenRequestServiceAccountUIDValidation",
         "TopologyAwareWorkloadScheduling",
         "UnknownVersionInteroperabilityProxy",
+        "VolumeLimitScaling",
         "WatchList",
         "WatchListCompression",
         "WorkloadWithJob",
     }
 )
-"""The gates that have their effect here. Those of clients (`Clients…`) have none in a server, as upstream."""
+"""The gates that have their effect here."""
+INTERNAL: Final = frozenset(
+    {
+        "APIServingWithRoutine",
+        "AtomicFIFO",
+        "CRDObservedGenerationTracking",
+        "ClientsAllowCBOR",
+        "ClientsPreferCBOR",
+        "ConcurrentWatchObjectDecode",
+        "ContextualLogging",
+        "EtcdRangeStream",
+        "WatchListClient",
+        "WebhookRoundTripLoadBalancing",
+    }
+)
+"""The gates whose values make no difference to clients of a kube-apiserver. Most choose between implementations of
+the server or of its Go client; CRDObservedGenerationTracking concerns fields that its strategy resets anyway.
+"""
+_FREE: Final = SWITCHABLE | INTERNAL
+"""The gates that can be set to any value."""
 _ALL: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _COMPONENT: Final = "kube"
 _PRE_ALPHA: Final = "PREALPHA"
@@ -158,7 +189,7 @@ def configure(settings: Sequence[str]) -> None:
     fixed = [
         name
         for name, value in sorted(values.items())
-        if gates[name].read and name not in SWITCHABLE and value != present[name].default
+        if gates[name].read and name not in _FREE and value != present[name].default
     ]
     if rejected := [name for name in fixed if name in named]:
         text = f"Tetrapod has only the default behaviour of {', '.join(rejected)} (docs/reference/flags.md)"
@@ -186,7 +217,7 @@ def _other_defaults() -> list[str]:
     return [
         name
         for name, gate in _gates_of(RELEASE).items()
-        if gate.read and name not in SWITCHABLE and gate.default != (name in gates and gates[name].default)
+        if gate.read and name not in _FREE and gate.default != (name in gates and gates[name].default)
     ]
 
 

@@ -218,6 +218,7 @@ def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
     if strategy.generation is not None:
         meta["generation"] = 1
     strategy.prepare_for_create(ctx, obj)
+    strategy.gated_fields.drop(obj, {})
     with limited():
         errors = _creation_errors(store, strategy, ctx, obj)
     if errors:

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
-from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
@@ -60,8 +59,7 @@ class StatusStrategy(Strategy):
         keep_metadata: the metadata fields that a status update does not change ("labels" for Deployment).
         validate: returns the errors of an update, called with (new, old); None accepts all.
         revalidates_generate_name: see `Strategy.revalidates_generate_name`.
-        gated: the feature gate of each status field that has one, by the name of the field. A field whose gate is
-            disabled is dropped, unless the stored status has it.
+        gated: the fields that belong to feature gates.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class StatusStrategy(Strategy):
         keep_metadata: tuple[str, ...] = (),
         validate: ValidateStatus | None = None,
         revalidates_generate_name: bool = False,
-        gated: Mapping[str, str] = MappingProxyType({}),
+        gated: FieldGates = NO_GATES,
     ) -> None:
         self.main = main
         self.namespaced = main.namespaced
@@ -79,7 +77,7 @@ class StatusStrategy(Strategy):
         self.revalidates_generate_name = revalidates_generate_name
         self._keep_metadata = keep_metadata
         self._validate = validate
-        self._gated = gated
+        self.gated_fields = gated
 
     def default(self, obj: Object, version: str) -> None:
         self.main.default(obj, version)
@@ -97,10 +95,6 @@ class StatusStrategy(Strategy):
             new["metadata"].pop(key, None)
             if key in old["metadata"]:
                 new["metadata"][key] = copy_value(old["metadata"][key])
-        status = new.get("status")
-        for key, gate in self._gated.items():
-            if status and (old.get("status") or {}).get(key) is None and not feature_gates.enabled(gate):
-                status.pop(key, None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return self._validate(new, old) if self._validate else []

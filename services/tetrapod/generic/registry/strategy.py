@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.generated_names import generate_name
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -56,6 +57,8 @@ class Strategy:
             ValidateUpdate upstream repeats the whole validation.
         repeats_errors: whether errors of an update are repeated as often as they occur (custom resources) instead of
             being reported once.
+        gated_fields: the fields that belong to feature gates. They are dropped after `prepare_for_create` and
+            `prepare_for_update`.
         unsafe_deletion: whether objects that cannot be read may be deleted. Upstream does not support that for some
             kinds.
     """
@@ -75,6 +78,7 @@ class Strategy:
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
     repeats_errors: bool = False
+    gated_fields: FieldGates = NO_GATES
     unsafe_deletion: bool = True
 
     def default(self, obj: Object, version: str) -> None:

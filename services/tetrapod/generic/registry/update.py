@@ -253,6 +253,7 @@ def before_update(store: BaseStore, strategy: Strategy, ctx: Context, new: Objec
     if strategy.has_status:
         _restore(new, old, "status")
     strategy.prepare_for_update(ctx, new, old)
+    strategy.gated_fields.drop(new, old)
     if strategy.generation is not None and _begins_generation(store, strategy, new, old):
         meta["generation"] = (old_meta.get("generation") or 0) + 1
     _restore_system_fields(meta, old_meta)

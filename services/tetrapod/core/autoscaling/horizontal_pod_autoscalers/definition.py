@@ -11,6 +11,7 @@ from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import (
 )
 from tetrapod.core.autoscaling.horizontal_pod_autoscalers.defaults import default_autoscaler_v2, default_behavior
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
@@ -18,7 +19,18 @@ from tetrapod.machinery.gvk import Object
 
 
 class AutoscalerStrategy(KindStrategy):
-    """The strategy of HorizontalPodAutoscalers, which sets the defaults of scaling rules after validation."""
+    """The strategy of HorizontalPodAutoscalers, which sets the defaults of scaling rules after validation.
+
+    Without the gate HPAGeneration, metadata.generation is that of a create request and does not change.
+    """
+
+    @property
+    def generation(self) -> tuple[str, ...] | None:
+        return ("spec",) if feature_gates.enabled("HPAGeneration") else None
+
+    @generation.setter
+    def generation(self, value: tuple[str, ...] | None) -> None:
+        """Ignore the value, because the gate decides."""
 
     def canonicalize(self, obj: Object) -> None:
         """Set the defaults of spec.behavior in place, after validation and before the object is stored.

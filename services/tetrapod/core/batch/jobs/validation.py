@@ -12,6 +12,7 @@ from tetrapod.core.podspec.workloads import pod_template_spec, validate_template
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.names import known, not_negative
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.equality import same
@@ -257,19 +258,38 @@ def _template_kept(spec: Object, existing: Object, status: Object) -> list[Field
         status: the stored status.
     """
     template, old = spec.get("template") or {}, existing.get("template") or {}
-    if not _may_reschedule(existing, status):
+    directives, resources = _mutable_parts(existing, status)
+    if not directives and not resources:
         return differences.immutable(template, old, "spec.template", pod_template(template))
     pod_spec, expected = template.get("spec") or {}, dict(old.get("spec") or {})
-    for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        expected[name] = pod_spec.get(name)
-    expected["affinity"] = _affinity(pod_spec.get("affinity"), expected.get("affinity"))
-    for kind in ("containers", "initContainers"):
-        expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
+    if directives:
+        for name in ("nodeSelector", "tolerations", "schedulingGates"):
+            expected[name] = pod_spec.get(name)
+        expected["affinity"] = _affinity(pod_spec.get("affinity"), expected.get("affinity"))
+    if resources:
+        for kind in ("containers", "initContainers"):
+            expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
     return (
         []
         if same(pod_spec, expected)
         else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
     )
+
+
+def _mutable_parts(existing: Object, status: Object) -> tuple[bool, bool]:
+    """Return whether an update may change the scheduling directives and the resources of the pod template.
+
+    Args:
+        existing: the stored Job spec.
+        status: the stored status.
+
+    Upstream: pkg/registry/batch/job/strategy.go, validationOptionsForJob
+    """
+    mutable = _may_reschedule(existing, status)
+    directives = bool(existing.get("suspend")) and not status.get("startTime")
+    if feature_gates.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
+        directives = mutable
+    return directives, mutable and feature_gates.enabled("MutablePodResourcesForSuspendedJobs")
 
 
 def _may_reschedule(existing: Object, status: Object) -> bool:

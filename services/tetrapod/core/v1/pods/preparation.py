@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tetrapod.core.podspec.annotations import APP_ARMOR, app_armor_field
+from tetrapod.core.podspec.scheduling import merges_keys
 from tetrapod.core.podspec.security import all_containers
 from tetrapod.machinery.gvk import Object
 
@@ -20,7 +21,8 @@ def merge_label_keys(pod: Object) -> None:
     """
     labels = pod["metadata"].get("labels") or {}
     spec = pod["spec"]
-    for term in (*_affinity_terms(spec.get("affinity") or {}), *(spec.get("topologySpreadConstraints") or ())):
+    constraints = spec.get("topologySpreadConstraints") if merges_keys() else None
+    for term in (*_affinity_terms(spec.get("affinity") or {}), *(constraints or ())):
         selector = term.get("labelSelector")
         if selector is None:  # a nil selector matches nothing and stays nil
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tetrapod.core.podspec.features import drop_disabled, drop_init_container_annotations
@@ -12,6 +12,7 @@ from tetrapod.core.v1.pods import status_validation, validation
 from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
 from tetrapod.core.v1.pods.preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.addresses import ip_warnings
@@ -39,9 +40,15 @@ _GATED: Final = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
-_GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
-"""Status fields behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is
-ImageVolumeWithDigest.
+_STATUSES: Final = "initContainerStatuses|containerStatuses|ephemeralContainerStatuses[]"
+_STATUS_FIELDS: Final = FieldGates(
+    GatedFields("ResourceHealthStatus", (f"status.{_STATUSES}.allocatedResourcesStatus",)),
+    GatedFields("ResourceHealthStatusMessage", (f"status.{_STATUSES}.allocatedResourcesStatus[].resources[].message",)),
+    GatedFields("", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),  # ImageVolumeWithDigest
+    GatedFields("", ("status.nodeAllocatableResourceClaimStatuses",)),  # DRANodeAllocatableResources
+    GatedFields("", ("status.volumeHealth",)),  # CSIVolumeHealth
+)
+"""The status fields that belong to feature gates.
 
 Upstream: dropDisabledPodStatusFields.
 """
@@ -145,7 +152,13 @@ class PodStatusStrategy(StatusStrategy):
     """The strategy of `pods/status`, which also ignores changes of ownerReferences and deletionTimestamp.
 
     Status fields that older kubelets do not know are kept from the stored status if an update leaves them unset.
+
+    Args:
+        main: the strategy of pods.
     """
+
+    def __init__(self, main: Strategy) -> None:
+        super().__init__(main, gated=_STATUS_FIELDS)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
@@ -160,12 +173,6 @@ class PodStatusStrategy(StatusStrategy):
             if not status.get(key) and not (key in _CLEARED_BY_EMPTY and status.get(key) == []) and old_status.get(key):
                 status[key] = old_status[key]
         _keep_observed_generations(status.get("conditions") or [], old_status.get("conditions") or [])
-        for key in _GATED_STATUS:
-            if not old_status.get(key):
-                status.pop(key, None)
-        if not any(mount.get("volumeStatus") is not None for mount in _mounts(old_status)):
-            for mount in _mounts(status):
-                mount.pop("volumeStatus", None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return status_validation.validate_status(new, old)
@@ -180,13 +187,6 @@ class PodStatusStrategy(StatusStrategy):
             for i, entry in enumerate(status.get(key) or ()):
                 out += ip_warnings(f"status.{key}[{i}].ip", entry.get("ip") or "")
         return out
-
-
-def _mounts(status: Object) -> Iterator[Object]:
-    """Yield the volume mount statuses in the statuses of all containers."""
-    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        for container in status.get(kind) or ():
-            yield from container.get("volumeMounts") or ()
 
 
 def _keep_observed_generations(conditions: list[Object], old_conditions: list[Object]) -> None:

@@ -31,6 +31,7 @@ SERVER: Final = "kube-apiserver"
 PEER_ADDRESS: Final = "kubernetes.io/peer-advertise-address"
 """The annotation with the host:port at which peers reach a server."""
 DURATION: Final = 3600
+_GATE: Final = "APIServerIdentity"
 RENEW_EVERY: Final = 10.0
 COLLECT_EVERY: Final = 3600.0
 
@@ -71,7 +72,12 @@ class IdentityLease:
         self._held = asyncio.Event()
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hooks that maintain the Lease and delete expired ones."""
+        """Register the post-start hooks that maintain the Lease and delete expired ones.
+
+        The gate `APIServerIdentity` enables them.
+        """
+        if not feature_gates.enabled(_GATE):
+            return
         keep = periodic_hook(
             lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready
         )
@@ -102,7 +108,8 @@ class IdentityLease:
 
         It is for services without a post-start hook for the Lease.
         """
-        await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
+        if feature_gates.enabled(_GATE):
+            await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
 
     async def renew(self) -> None:
         """Create the Lease, or set its renewTime to now.

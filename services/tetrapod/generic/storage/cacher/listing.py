@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -161,7 +162,8 @@ class Lister:
             TooOldResourceVersion: the revision has been compacted.
             TooLargeResourceVersion: the revision was not reached in time.
         """
-        if not self._cached or not self._cache.consistent or not await self._loaded():
+        from_cache = self._cached and self._cache.consistent and feature_gates.enabled("ListFromCacheSnapshot")
+        if not from_cache or not await self._loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
         is_reached = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
