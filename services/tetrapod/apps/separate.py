@@ -211,7 +211,7 @@ class SeparateService(Program):
         await self.pool.close()
 
     def describe(self) -> list[str]:
-        """Return the line that `tetrapod serve` prints when the server is ready."""
+        """Return the lines that `tetrapod serve` prints when the server is ready: the service and its port."""
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]
 
 

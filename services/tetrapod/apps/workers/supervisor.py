@@ -104,7 +104,8 @@ class Supervisor:
         options: the options.
         make: creates the server of a worker.
         listeners: the bound sockets: that of the port, and perhaps a Unix socket.
-        directory: the `Worker.directory` of all workers; the caller removes it.
+        directory: an empty directory that only this user may enter, for what the workers share: the sockets by which
+            they read each other's metrics, and the locks of the audit log. The caller creates and removes it.
     """
 
     def __init__(

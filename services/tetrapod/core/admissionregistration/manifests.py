@@ -183,7 +183,9 @@ def _default_and_validate(obj: Object, kind: str) -> None:
 
 
 def _constraint_errors(obj: Object, kind: str, name: str, file: str) -> Iterator[str]:
-    """Yield errors for features that need the API: parameters, services of webhooks, and policies that are not static.
+    """Yield errors for features that need the API, which manifest files cannot use.
+
+    These are parameters, Services of webhooks, and policies that are not from manifest files themselves (static).
 
     Args:
         obj: the object.

@@ -145,7 +145,8 @@ class NamingController(CrdController):
 
         `sync` counts the new names as accepted before it writes them. They stay counted until this process observes the
         written revision. If it has observed a later revision, or if nothing was written, they are replaced by the names
-        in the observed revision. All definitions of the group whose names are not accepted are queued again.
+        in the observed revision. In each case, the definitions of the group whose names are not accepted are queued
+        again.
 
         Args:
             name: the name of the definition.
@@ -199,7 +200,8 @@ def _settle_one(names: Object, requested: Object, key: str, taken: Container[str
         names: the names that are accepted so far, changed in place unless there is a conflict.
         requested: spec.names.
         key: the field, such as "plural".
-        taken: the accepted names of the group.
+        taken: the accepted names of all definitions of the group. They include those of this definition, so a name
+            that is in `names` already is not a conflict.
 
     Returns:
         None if the name is accepted.

@@ -27,7 +27,8 @@ class PluginDependencies:
         client: the server's own client, which has all permissions.
         background: starts a coroutine that runs until the server stops.
         webhooks: calls external webhooks.
-        break_glass: whether the flag of that name is set (break_glass.py).
+        break_glass: whether --break-glass is set, by which system:masters bypass webhooks and policies. Upstream has no
+            such flag. Plugins ask `break_glass.bypasses`.
         toleration_seconds: --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds.
         configuration: the plugins' configurations of --admission-control-config-file.
         load_manifests: reads the manifest files that a plugin's configuration names; None if no plugin is configured.

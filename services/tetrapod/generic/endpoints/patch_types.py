@@ -57,7 +57,10 @@ class PatchMechanism:
 
     @property
     def document(self) -> Any:
-        """The decoded request body, which the caller discards after the request (see `Context.discard`)."""
+        """The decoded body, or None if it could not be parsed, which `revise` reports.
+
+        The caller passes it to `Context.discard` after the request, which frees a large one in a thread.
+        """
         raise NotImplementedError
 
     @property

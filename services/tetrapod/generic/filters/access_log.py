@@ -41,7 +41,8 @@ def add_flow(request: Request, flow: Flow, work: Estimate) -> None:
 def add_duration(request: Request, name: str, seconds: float) -> None:
     """Add the field `name` with a duration to the request's access log line.
 
-    Do nothing if `add_flow` was not called before.
+    Do nothing without `add_flow`. The filter of API priority and fairness calls it if access log lines are written, for
+    all requests except long-running ones that are not watches.
 
     Args:
         request: the request.

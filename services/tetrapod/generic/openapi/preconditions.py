@@ -39,7 +39,9 @@ class BadRange(ValueError):
 
 
 def outcome(request: Request, etag: str, modified: datetime) -> Outcome:
-    """Return how the conditional headers of a request (If-Match, If-Modified-Since and so on) decide.
+    """Return whether the conditional headers of a request let the document be sent (200), or decide for 304 or 412.
+
+    The headers are If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since. Range is not considered.
 
     Args:
         request: the request.

@@ -205,6 +205,8 @@ class Lister:
         """Return the snapshot `present` as it was at an earlier revision.
 
         Args:
+            query: the list; changes of keys outside its prefix are ignored. Its selectors are not applied.
+            present: the entries of one page of that list, at the revision of the cache.
             start: the first key of the page; changes of lesser keys are ignored.
             undo: for each key that has changed since, the former entry, or None if the key did not exist
                 (`Window.undo`).
