@@ -400,6 +400,14 @@ async def test_cached_keys_are_used_while_the_issuer_is_unavailable(provider: Is
     assert text == "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: 503 busy"
 
 
+async def test_discovery_is_repeated_after_a_redirect_to_an_invalid_url(provider: Issuer) -> None:
+    answers = iter([Answer(302, b"", {"location": "http://[::1"})])
+    document = lambda _: next(answers, None) or provider.discovery  # noqa: E731
+    provider.server.on("/.well-known/openid-configuration", document)
+    async with authenticator(provider) as made:
+        assert (await user_of(made, provider.token())).name == "oidc:jane"
+
+
 async def test_discovery_url_may_differ_from_the_issuer(provider: Issuer) -> None:
     provider.discovery["issuer"] = "https://issuer.example"
     about = {"url": "https://issuer.example", "discoveryURL": f"{provider.url}/.well-known/openid-configuration"}

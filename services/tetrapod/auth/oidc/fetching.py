@@ -80,6 +80,11 @@ class Fetcher:
             location = decoded_headers.get("location")
             if status not in _REDIRECTS or not location:
                 return Fetched(status, decoded_headers, body)
-            url = urljoin(target, location)
+            try:
+                url = urljoin(target, location)
+            except ValueError as error:
+                raise FetchError(
+                    f"Get {go_quote(first)}: failed to parse Location header {go_quote(location)}: {error}"
+                ) from None
             headers = {}
         raise FetchError(f"Get {go_quote(url)}: stopped after {_MAX_REDIRECTS} redirects")
