@@ -85,6 +85,9 @@ class EscalationGuard:
     async def check_binding(self, ctx: Context, resource: str, binding: Object, old: Object | None) -> None:
         """Check that the user holds all rights of the role that a new or changed binding refers to, or may bind it.
 
+        The role is read only for users who are neither in system:masters nor may bind it. Others may bind a role that
+        does not exist.
+
         Args:
             resource: "rolebindings" or "clusterrolebindings".
             binding: the object to write.

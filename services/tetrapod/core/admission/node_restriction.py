@@ -1,5 +1,6 @@
-"""NodeRestriction: a kubelet may change only its own node and the objects of the pods that are bound to it.
+"""NodeRestriction: limits what a kubelet writes to its own node, the pods bound to it, and objects that belong to them.
 
+The resources are those in `_CHECKS`. Writes of other resources are left to the authorizers.
 Off by default, as upstream. Nodes are users `system:node:NAME` of the group `system:nodes`.
 Upstream: plugin/pkg/admission/noderestriction/admission.go.
 """

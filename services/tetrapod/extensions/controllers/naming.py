@@ -145,8 +145,8 @@ class NamingController(CrdController):
 
         `sync` counts the new names as accepted before it writes them. They stay counted until this process observes the
         written revision. If it has observed a later revision, or if nothing was written, they are replaced by the names
-        in the observed revision. In each case, the definitions of the group whose names are not accepted are queued
-        again.
+        in the observed revision. In each case, the other definitions of the group whose names are not accepted are
+        queued again.
 
         Args:
             name: the name of the definition.

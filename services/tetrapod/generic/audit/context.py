@@ -265,8 +265,9 @@ class AuditContext:
         )
 
     def peer_data(self) -> Object:
-        """Return the audit data that only this process has, as JSON values, for the aggregator's `add_peer_data`.
+        """Return the audit data that only this process has, for the aggregator's `add_peer_data`.
 
+        orjson can encode the result. The request object is an `orjson.Fragment`, and other values are not copies.
         Call it on a peer service: the aggregator writes the audit events of requests that it proxies there.
         """
         data: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}

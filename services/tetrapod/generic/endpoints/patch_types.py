@@ -245,10 +245,12 @@ class DocumentPatching(Patching):
     def _apply_patch(self, document: Any) -> Any:
         """Return the patched document, which may share parts with `document` and the patch.
 
-        Values that the patch inserts keep their order of members and duplicates.
+        Values that the patch inserts keep the order of their members, and those of a JSON patch also their duplicates.
+        A merge patch drops members that are null.
 
         Raises:
-            StatusError: the patch does not fit the document (400 or 422) or makes it too large (413).
+            StatusError: 400, the patch does not fit the document. For a JSON patch also 422, an operation failed; 413,
+                the document becomes too large.
         """
         raise NotImplementedError
 

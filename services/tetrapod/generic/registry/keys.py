@@ -22,7 +22,8 @@ def object_key(namespaced: bool, namespace: str, name: str, prefix: str = "") ->
         prefix: the storage prefix of the resource, for error texts.
 
     Raises:
-        StatusError: 400, name or namespace is missing or cannot be part of a path.
+        StatusError: 400, the name or a necessary namespace is missing, the namespace is "." or "..", or the name is one
+            of these or has a slash or a percent sign.
     """
     if namespaced and not namespace:
         raise bad_request("Namespace parameter required.")
@@ -42,7 +43,7 @@ def root_key(namespaced: bool, namespace: str, prefix: str = "") -> str:
         prefix: the storage prefix of the resource, for error texts.
 
     Raises:
-        StatusError: 400, the namespace cannot be part of a path.
+        StatusError: 400, the namespace is "." or ".."; its form is not validated otherwise.
     """
     if namespace in _DOTS:
         raise _bad_key(f"/{prefix}/{namespace}")

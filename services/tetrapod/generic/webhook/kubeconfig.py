@@ -195,8 +195,10 @@ class _Kubeconfig:
 def credentials_of(user: Object, directory: Path) -> Credentials:
     """Convert the `user` of an entry of `users`, whose paths are relative to `directory`.
 
+    Inline data must be valid base64, as `read_config` ensures.
+
     Raises:
-        ValueError: the kind of user is not supported, or inline data is not base64.
+        ValueError: the kind of user is not supported.
         OSError: inline data cannot be written to a temporary file.
     """
     for plugin in ("exec", "auth-provider"):

@@ -135,7 +135,7 @@ def _rejected(value: str, why: str) -> EndingError:
 
 
 def _quote(text: str) -> str:
-    """Quote a string like `time.quote` in Go: bytes outside of printable ASCII are written in hexadecimal."""
+    """Quote a string like `time.quote` in Go: bytes below 0x20 and from 0x80 on are written in hexadecimal."""
     parts = (
         "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace")) if char >= "\x80" or char < " " else char
         for char in text.replace("\\", "\\\\").replace('"', '\\"')

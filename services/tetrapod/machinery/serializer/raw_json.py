@@ -21,7 +21,8 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 class Verbatim(dict[str, Any]):
     """A decoded object that keeps its JSON text (`text`), because Go's encoder would produce another text.
 
-    The text does not follow changes of the object.
+    The text does not follow changes of the object. `==` compares only the contents. Copies are plain dictionaries;
+    `carry` gives them the text again.
     """
 
     text = ""

@@ -27,7 +27,7 @@ _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
 
 class ClauseError(ValueError):
-    """The error for an argument of a type that its clause does not accept."""
+    """The error for an argument that its clause does not accept: of another type, or bytes that are not UTF-8."""
 
 
 class BadFormat(ValueError):
@@ -130,7 +130,7 @@ def as_string(value: Any) -> str:
     """Return a value as `%s` formats it.
 
     Raises:
-        ClauseError: `%s` does not accept values of this type.
+        ClauseError: `%s` does not accept values of this type, or bytes that are not UTF-8.
     """
     if value is None:
         return "null"
@@ -179,7 +179,7 @@ def _quoted(value: Any) -> str:
     """Return a value as `%s` formats it within a list or map: strings, bytes and times as literals.
 
     Raises:
-        ClauseError: `%s` does not accept values of this type.
+        ClauseError: `%s` does not accept values of this type, or bytes that are not UTF-8.
     """
     if isinstance(value, str):
         return go_quote(value)
