@@ -24,7 +24,7 @@ from tetrapod.generic.storage.encryption.kms import probe
 from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.generic.storage.interface import Entry, ListQuery, Updated
-from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable
+from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, Unreadable
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -43,7 +43,7 @@ def kms(plugin: KmsPlugin, name: str = "plugin") -> str:
     return f"  - kms: {{apiVersion: v2, name: {name}, endpoint: {plugin.endpoint}, timeout: 1s}}\n"
 
 
-UNREADABLE = (NotReady, NotTransformable)
+UNREADABLE = (NotReady, Unreadable)
 IDENTITY = "  - identity: {}\n"
 
 

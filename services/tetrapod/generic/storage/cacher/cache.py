@@ -36,6 +36,7 @@ class Cache:
     Attributes:
         consistent: whether the last comparison with the store found no difference (`ConsistencyChecker`). Otherwise
             lists at former revisions are read from the store.
+        forgotten: whether the cache was filled before, and a change that cannot be read made it unusable.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Cache:
         self.counters = counters
         self._window_size = window
         self.compressed = compressed
-        self.filled = False
+        self.filled = self.forgotten = False
         self.consistent = True
         self.revision = 0
         self.entries = Entries()
@@ -61,13 +62,13 @@ class Cache:
         former, self.entries = self.entries, entries
         former.release()
         self.window = Window(revision, most=self._window_size, counters=self.counters)
-        self.filled = True
+        self.filled, self.forgotten = True, False
         self.fanout.close()
         self.advance(revision)
 
     def forget(self) -> None:
         """Mark the cache as not filled and end open watches, because it can neither be updated nor reloaded for now."""
-        self.filled = False
+        self.filled, self.forgotten = False, self.filled or self.forgotten
         self.fanout.close()
 
     def apply(self, events: Sequence[BackendEvent]) -> None:

@@ -146,7 +146,8 @@ class Lister:
                 self._cache.counters.consistent += 1
                 return await self._from_cache(query, start, limit=query.limit)
         except NotReady:
-            if not _has_only_a_limit(query):
+            # A cache that was filled before cannot catch up, in which case upstream reads the store.
+            if not self._cache.forgotten and not _has_only_a_limit(query):
                 raise
             return await self._from_backend(query, start, 0)
         self._cache.counters.fallbacks += self._backend.progress_reliable
