@@ -214,6 +214,7 @@ class FairScheduler:
         longest = config.shared_step if self.shared() else config.step
         if cpu_seconds > longest:
             self._most = max(1, self._most - 1 - self._most // 4)
-        elif self._starts >= self._most and cpu_seconds < longest / 2:
+        elif self._starts >= self._most and cpu_seconds * (self._starts + 1) < longest * self._starts:
+            # one more would have fitted
             self._most = min(self._most + 1, config.most_starts)
         self._most_spare = self._most + config.spare_starts
