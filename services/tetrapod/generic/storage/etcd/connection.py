@@ -302,8 +302,13 @@ class Endpoints:
     @property
     def progress_reliable(self) -> bool:
         """Whether every member contacted so far has reliable progress notifications; False if none was contacted."""
-        versions = [connection.version for connection in self._connections.values() if connection.version]
-        return bool(versions) and all(map(progress_reliable, versions))
+        contacted = False
+        for connection in self._connections.values():  # a loop, because each consistent read comes here
+            if connection.version:
+                if not progress_reliable(connection.version):
+                    return False
+                contacted = True
+        return contacted
 
     async def close(self) -> None:
         """Close all channels."""
