@@ -132,7 +132,8 @@ class Updater:
         applied_fields = self._filtered(version, field_set(config, value_type))
         time = last_entry.time if last_entry is not None else None
         managed[manager] = new_entry(manager, applied_fields, version, applied=True, time=time)
-        merged = self._pruned(merged, version, managed, last_entry)
+        if last_entry is not None and not _applies_all_of(managed[manager], last_entry):
+            merged = self._pruned(merged, version, managed, last_entry)
         managed, changes = self._take(live, merged, version, managed, manager, force=force)
         discarded: list[Any] = [*changes]
         del changes
@@ -236,7 +237,7 @@ class Updater:
             raise SchemaMismatch(f"{prefix}{join(errors)}")
         return converted
 
-    def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
+    def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry) -> Object:
         """Return `merged` without the fields that the manager no longer applies.
 
         These are fields that it applied last time and does not apply now, and that no other manager owns.
@@ -245,10 +246,8 @@ class Updater:
             merged: the merged object in `version`.
             version: its `apiVersion`.
             managed: the managed fields, including the new entry of the manager.
-            last: the entry of the manager before this apply, or None.
+            last: the entry of the manager before this apply.
         """
-        if last is None or not last.fields:
-            return merged
         try:
             value_type = self._type_for(last.api_version)
             in_last_version = self._convert(merged, last.api_version)
@@ -319,3 +318,8 @@ def _without(entry: Entry, *removed: FieldSet) -> Entry:
         if gone:
             fields = fieldset.difference(fields, gone)
     return entry if fields is entry.fields else entry.owning(fields)
+
+
+def _applies_all_of(new: Entry, last: Entry) -> bool:
+    """Return whether an entry has all fields of the one before it, so that an apply removes none. Most applies do."""
+    return not last.fields or (new.api_version == last.api_version and not fieldset.difference(last.fields, new.fields))
