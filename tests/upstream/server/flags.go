@@ -32,16 +32,17 @@ func Read(sets cliflag.NamedFlagSets) Values {
 	return values
 }
 
-// rendered returns a flag's value as the arguments of a command line.
+// rendered returns a flag's value as the arguments of a command line. A list that another value wraps (cliflag.Tracker) is only
+// known by its type, and prints itself in brackets like a map.
 func rendered(f *pflag.Flag) []string {
-	if f.Value.Type() == "stringToString" {
-		return []string{strings.TrimSuffix(strings.TrimPrefix(f.Value.String(), "["), "]")}
-	}
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		if f.Value.Type() == "stringArray" {
 			return slices.Clone(list.GetSlice())
 		}
 		return []string{strings.Join(list.GetSlice(), ",")}
+	}
+	if kind := f.Value.Type(); kind == "stringToString" || strings.HasSuffix(kind, "Slice") {
+		return []string{strings.TrimSuffix(strings.TrimPrefix(f.Value.String(), "["), "]")}
 	}
 	if f.Name == "tls-sni-cert-key" {
 		var pairs []string
