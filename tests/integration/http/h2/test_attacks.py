@@ -196,6 +196,26 @@ async def test_a_flood_of_frames_ends_the_connection(
     await served_meanwhile(server, connect)
 
 
+async def test_a_flood_of_requests_is_begun_in_steps_between_which_others_are_served(
+    serve2: Serve2, connect: Connect
+) -> None:
+    order: list[str] = []
+
+    async def handler(request: Request) -> Response:
+        order.append(request.path)
+        return Response(200, [], b"ok")
+
+    server = await serve2(handler, 1000)
+    flooding, other = await connect(server), await connect(server)
+    await flooding.ping()
+    await other.ping()
+    streams = [flooding.request("/flood") for _ in range(1000)]
+    other.request("/other")
+    assert (await flooding.answer(streams[-1])).status == 200
+    assert len(order) == 1001
+    assert order.index("/other") < 30  # with steps of 5 ms it was the 54th
+
+
 async def test_streams_beyond_the_limit_are_refused(serve2: Serve2, connect: Connect) -> None:
     handler = Handler()
     client = await connect(await serve2(handler, STREAMS))
