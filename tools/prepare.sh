@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Python packages, on Debian; does nothing where it is there.
-#   tools/prepare.sh             kubectl, etcd, redis-server, wrk, helm, openssl, curl, Node, h2spec
+#   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
 #   tools/prepare.sh containers  the above, and Docker with compose, running, with a base image for our own
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
 # What cannot be had is said in a line; the tests that need it are skipped, and say so.
@@ -32,7 +32,7 @@ tool() { # NAME COMMAND…: builds a tool, or says why not
     if ! "$@" >/dev/null; then echo "prepare: no $name; the tests that need it are skipped" >&2; fi
 }
 
-install redis-server:redis-server wrk:wrk openssl:openssl curl:curl node:nodejs
+install redis-server:redis-server wrk:wrk h2load:nghttp2-client openssl:openssl curl:curl node:nodejs
 tool kubectl "$here/kubectl.sh"
 tool etcd "$here/etcd.sh"
 tool helm "$here/helm.sh"

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench import asgi, wrk
+from bench import asgi, h2load, wrk
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
 from bench.report import missed, render
@@ -47,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
     parser.add_argument("--http2", action="store_true", help="send the works over HTTP/2; prints, writes nothing")
+    parser.add_argument("--h2load", action="store_true", help="as --http2, with h2load for works without a body")
     parser.add_argument(
         "--unix-sockets", action="store_true", help="measure four services with Unix sockets between them too"
     )
@@ -71,11 +72,16 @@ def main() -> int:
     if not wrk.available():
         print("bench needs wrk: apt-get install wrk", file=sys.stderr)
         return 2
+    if arguments.h2load and not h2load.available():
+        print("bench needs h2load: apt-get install nghttp2-client", file=sys.stderr)
+        return 2
     begun = time.monotonic()
     # Compile all modules, as the image build does: without bytecode each start would compile 700 files.
     compileall.compile_dir(str(SERVICES), quiet=1)
     only = frozenset(filter(None, arguments.only.split(",")))
-    plan = Plan(only=only, pairs=max(2, arguments.pairs), http2=arguments.http2)
+    plan = Plan(
+        only=only, pairs=max(2, arguments.pairs), http2=arguments.http2 or arguments.h2load, h2load=arguments.h2load
+    )
     if plan.http2:
         wrk.http2load()
     if arguments.quick:

@@ -8,13 +8,15 @@ import contextlib
 import socket
 import ssl
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bench import wrk
+from bench import h2load, wrk
 from bench.client import Client, Refused
 from bench.objects import NAMESPACE, config_map, namespace, pod, service_account
 from bench.targets import FLOODING, QUIET, USERS
@@ -39,6 +41,8 @@ FLOODS: Final = {
     ),
 }
 """Floods by the quantity of the results table that each measures."""
+STREAMS: Final = "flood-streams"
+"""The flood of GETs that are streams of one HTTP/2 connection."""
 
 
 async def prepare(client: Client) -> None:
@@ -53,15 +57,26 @@ async def prepare(client: Client) -> None:
 
 
 def measure(
-    url: str, directory: Path, rounds: int, put: Callable[[str, float], None], say: Callable[[str], None]
+    url: str,
+    directory: Path,
+    rounds: int,
+    wants: Callable[[str], bool],
+    put: Callable[[str, float], None],
+    say: Callable[[str], None],
 ) -> None:
-    """Measure each flood and a quiet period just before it. The round with the median ratio is reported."""
+    """Measure each flood that `wants` selects and a quiet period just before it.
+
+    The round with the median ratio is reported.
+    """
     quiet: list[float] = []
-    for key, load in FLOODS.items():
+    floods = {**FLOODS, STREAMS: FLOODS["flood-get"]} if h2load.available() else FLOODS
+    for key, load in floods.items():
+        if not wants(key):
+            continue
         ratios = []
         for _ in range(rounds):
             alone = _p99(url)
-            with _flood(url, load, directory) as flood:
+            with _flood(url, load, directory, http2=key == STREAMS) as flood:
                 crowded = _p99(url)
                 figures = flood()
             say(
@@ -76,15 +91,24 @@ def measure(
 
 
 @contextlib.contextmanager
-def _flood(url: str, load: Load, directory: Path) -> Iterator[Callable[[], wrk.Figures]]:
+def _flood(url: str, load: Load, directory: Path, *, http2: bool) -> Iterator[Callable[[], wrk.Figures]]:
     seconds = REQUESTS * PACE * 2
-    process = wrk.begin(url, FLOODING, load, seconds, directory, start=int(time.time()), connections=CONNECTIONS)
+    if http2:
+        run = h2load.begin(url, FLOODING, load, seconds, directory, streams=h2load.STREAMS)
+        process, figures = run.process, run.figures
+    else:
+        process = _wrk(url, load, seconds, directory)
+        figures = partial(wrk.figures, process)
     try:
         time.sleep(0.7)
-        yield lambda: wrk.figures(process)
+        yield figures
     finally:
         process.kill()
         process.wait()
+
+
+def _wrk(url: str, load: Load, seconds: float, directory: Path) -> subprocess.Popen[str]:
+    return wrk.begin(url, FLOODING, load, seconds, directory, start=int(time.time()), connections=CONNECTIONS)
 
 
 def _p99(url: str) -> float:

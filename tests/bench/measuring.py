@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from bench import flood, objects, processes, watchers, wrk
+from bench import flood, h2load, objects, processes, watchers, wrk
 from bench.asgi import Asgi
 from bench.client import Client, Refused
 from bench.definitions import CRDS, Definitions
@@ -83,6 +83,8 @@ class Plan:
     """The number of pairs of measurements when two servers are compared."""
     http2: bool = False
     """Whether the works are sent over HTTP/2, all on one connection."""
+    h2load: bool = False
+    """Whether h2load sends those without a body."""
 
     def wants(self, *keys: str) -> bool:
         return not self.only or any(key.split("-")[0] in self.only or key in self.only for key in keys)
@@ -121,7 +123,7 @@ class Measuring:
             for work in WORKS:
                 if self.plan.wants(work.key):
                     self._guarded(work.key, partial(self._work, work))
-            if self.plan.wants("flood"):
+            if self.plan.wants("flood", *flood.FLOODS, flood.STREAMS):
                 self._guarded("flood", self._flood)
             self.target.stop()
             if self.plan.wants("crd"):
@@ -217,7 +219,7 @@ class Measuring:
 
     def _flood(self) -> None:
         asyncio.run(flood.prepare(self.client))
-        flood.measure(self.target.url, self._directory, self.plan.rounds + 2, self._put, _say)
+        flood.measure(self.target.url, self._directory, self.plan.rounds + 2, self.plan.wants, self._put, _say)
 
     def _crds(self) -> None:
         """Measured on a separate server: memory freed by other work would hide it."""
@@ -259,11 +261,13 @@ class Measuring:
         return partial(self._load, work.load, self.plan.seconds * (3 if work.heavy else 1), size)
 
     def _load(self, load: wrk.Load, seconds: float, size: int) -> Rate:
-        """Measure a work with wrk, or with http2load over HTTP/2.
+        """Measure a work with wrk, or over HTTP/2 with h2load if the plan says so, and else with http2load.
 
         Requests are counted by received bytes if `size` gives the bytes of one response.
         """
         run = wrk.run_http2 if self.plan.http2 else wrk.run
+        if self.plan.h2load and not load.body:
+            run = h2load.run
         cpu = processes.cpu_of(self.target.pids)
         figures = run(self.target.url, TOKEN, load, seconds, self._directory, start=next(self._numbers))
         cpu = processes.cpu_of(self.target.pids) - cpu

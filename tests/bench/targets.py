@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from bench.h2load import STREAMS
 from support import kube_apiserver
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment, free_port
@@ -23,6 +24,7 @@ USERS = "bench:users"
 QUIET, FLOODING = "quiet-0123456789abcdef", "flooding-0123456789abcdef"
 """The tokens of two users."""
 _CONTEXT = ssl._create_unverified_context()
+_STREAMS = f"--http2-max-streams-per-connection={STREAMS}"
 
 
 class NotStarted(Exception):
@@ -141,6 +143,7 @@ class Embedded(Target):
             "127.0.0.1",
             "--secure-port",
             str(self._port),
+            _STREAMS,
         ]
         self._spawn("tetrapod", command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
         self._wait_ready("tetrapod", self._port)
@@ -221,6 +224,8 @@ class Four(OverEtcd):
             for peer in peers[name]:
                 flags += [f"--{peer}-url", urls[peer]]
             flags += self._further(name)
+            if name == "aggregator":
+                flags.append(_STREAMS)
             if name == "auth":
                 flags += ["--token-auth-file", str(self._data / "tokens.csv")]
             self._spawn(name, command("serve", name, *flags))
@@ -277,6 +282,6 @@ class Real(OverEtcd):
         argv = kube_apiserver.arguments(
             os.environ["KUBE_APISERVER"], self._etcd_url, self._port, self._data / "pki", self._data
         )
-        self._spawn("kube-apiserver", argv)
+        self._spawn("kube-apiserver", [*argv, _STREAMS])
         self._wait_ready("kube-apiserver", self._port)
         return time.monotonic() - begun

@@ -183,6 +183,13 @@ _FLOODS: Final = (
         7.8,
         {"embedded": 2, "four": 2},
     ),
+    Quantity(
+        "flood-streams",
+        "p99 during another user's flood of GETs (1,000 streams of one HTTP/2 connection), as a multiple",
+        "×",
+        0,
+        {"embedded": 2, "four": 2},
+    ),
 )
 _DEFINITIONS: Final = (
     Quantity("crd", "memory of each of 2,000 idle CRDs (24 kB schema)", "MB", 2.36, {"embedded": 0.1, "four": 0.1}),

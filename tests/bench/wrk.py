@@ -1,5 +1,6 @@
 """Run wrk: one thread, 16 connections, over TLS with a bearer token. scripts/report.lua prints its figures in one
-line. Over HTTP/2 a Go client sends the same requests instead (http2load): 16 at once on one connection.
+line. Over HTTP/2 a Go client sends the same requests instead (http2load): 16 at once on one connection. h2load.py has
+another generator for HTTP/2.
 """
 
 from __future__ import annotations
