@@ -195,11 +195,13 @@ async def test_a_public_key_is_not_accepted_as_an_hmac_secret(provider: Issuer) 
                 assert "unsupported algorithm" in await refusal(made, token)
 
 
-async def test_symmetric_keys_in_the_key_set_are_ignored(provider: Issuer) -> None:
+async def test_symmetric_and_malformed_keys_in_the_key_set_are_ignored(provider: Issuer) -> None:
     jwks = {
         "keys": [
             {"kty": "oct", "kid": "one", "k": _b64(b"secret")},
             {"kty": "OKP", "crv": "Ed25519", "x": "a"},
+            {"kty": ["RSA"], "kid": "list"},
+            {"kty": {"RSA": True}, "kid": "object"},
             provider.jwk("one"),
         ]
     }
@@ -450,4 +452,7 @@ async def test_distributed_claims_are_fetched(provider: Issuer) -> None:
         assert "verify distributed claim token" in await refusal(made, token)
         assert "source does not exist" in await refusal(
             made, provider.token(_claim_names={"groups": "x"}, _claim_sources={})
+        )
+        assert "cannot unmarshal array into Go struct field idToken._claim_names of type string" in await refusal(
+            made, provider.token(_claim_names={"groups": ["src1"]}, _claim_sources={"src1": place})
         )

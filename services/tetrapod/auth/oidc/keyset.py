@@ -171,7 +171,7 @@ def parse_keys(body: bytes) -> list[Key]:
 
 def _key(jwk: Object) -> Key | None:
     kind = jwk.get("kty")
-    if kind not in _TYPES:
+    if not isinstance(kind, str) or kind not in _TYPES:
         return None
     # drop private members
     public = {name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")}

@@ -139,7 +139,8 @@ def _check_sources(claims: Object) -> None:
     names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
     if not isinstance(names, dict) or not isinstance(sources, dict):
         raise BadClaim("json: cannot unmarshal into Go struct field idToken._claim_names of type map[string]string")
-    for source in names.values():
+    for name in names.values():
+        source = string_of(name, "struct field idToken._claim_names")
         if not source:
             raise BadToken("oidc: failed to obtain source from claim name")
         if source not in sources:
