@@ -116,3 +116,33 @@ async def test_an_applied_scale_without_metadata_is_rejected(cluster: Cluster) -
         500,
         "failed to convert new object (/; autoscaling/v1, Kind=Scale)"[:60],
     )
+
+
+async def test_a_malformed_embedded_resource_that_only_one_version_declares_is_an_error(cluster: Cluster) -> None:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    plain, embedding = (
+        {"type": "object", "properties": {"spec": {"type": "object", "properties": {"template": template}}}}
+        for template in (anything, {**anything, "x-kubernetes-embedded-resource": True})
+    )
+
+    def declared(stored: str) -> list[Any]:
+        return [
+            version("v1", storage=stored == "v1", schema=plain),
+            version("v2", storage=stored == "v2", schema=embedding),
+        ]
+
+    await cluster.define(definition("Widget", *declared("v1")))
+    malformed = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}}}
+    await cluster.create(V1, widget("v1", template=malformed))
+    assert (await cluster.get(f"{V1}/w")).json["spec"]["template"] == malformed
+    for target, status in ((f"{V2}/w", 500), (V2, 429)):
+        read = await cluster.get(target)
+        assert read.status == status
+        assert "spec.template.metadata: Invalid value" in read.json["message"]
+
+    patch = {"spec": {"versions": declared("v2")}}
+    assert (await cluster.call("PATCH", CRD, patch, content_type=MERGE)).status == 200
+    written = await cluster.call("POST", V1, widget("v1", "other", template=malformed))
+    assert written.status == 500
+    assert written.json["message"].startswith("spec.template.metadata: Invalid value")
+    assert (await cluster.get(f"{V1}/other")).status == 404

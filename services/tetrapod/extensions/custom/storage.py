@@ -7,7 +7,8 @@ without a uid, which was written past the API. All others pass through unchanged
 on every read.
 
 An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until
-the definition has the version again.
+the definition has the version again. The same applies to an object with a malformed embedded resource
+(x-kubernetes-embedded-resource) that only the requested version declares, since upstream does not repair that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.unreadable import NotDecodable, not_ready
 from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
 from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.schema.decode import DecodeError
+from tetrapod.machinery.schema.objectmeta import CoerceError
+from tetrapod.machinery.status import StatusError
 
 _AT_ONCE: Final = 100
 _NO_PRECONDITIONS: Final = Preconditions()
@@ -86,7 +90,8 @@ class CurrentStorage(ForwardingStorage):
         The converted entry is cached together with the stored one.
 
         Raises:
-            NotDecodable: the object is in a version that no longer exists.
+            NotDecodable: the object is in a version that no longer exists, or an embedded resource that only this
+                version declares is malformed.
         """
         current_from = self.currency.current_from
         if (
@@ -102,15 +107,26 @@ class CurrentStorage(ForwardingStorage):
             obj = entry.object()
             try:
                 self._codec.decode_for_request(obj)
-            except UnknownStoredVersion as lost:
+            except (UnknownStoredVersion, CoerceError, DecodeError) as error:
                 raise NotDecodable(
-                    str(lost),
+                    str(error),
                     entry.revision,
                     f"{KEY_ROOT}/{self._resource.group}/{self._resource.resource}/{entry.key}",
                 ) from None
             fresh = Unstored(entry.key, obj, entry.revision)
             converted = entry.representations[self] = entry if fresh.raw == entry.raw else fresh
         return converted
+
+    def _encoded(self, obj: Object) -> Object:
+        """Return the object to store: itself, or a copy in the storage version.
+
+        Raises:
+            StatusError: 500, an embedded resource that only the storage version declares is malformed.
+        """
+        try:
+            return self._codec.encode(obj)
+        except (CoerceError, DecodeError) as error:
+            raise StatusError(500, "", str(error)) from None
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
@@ -161,10 +177,13 @@ class CurrentStorage(ForwardingStorage):
         """Return the entry as it would be read back if it were stored, for a dry run. Nothing is stored.
 
         Implements `DryRunStorage.dry_run`.
+
+        Raises:
+            StatusError: 500, an embedded resource is malformed for the storage version.
         """
         if not self._codec.versions_differ:
             return entry
-        obj = self._codec.encode(entry.object())
+        obj = self._encoded(entry.object())
         self._codec.decode_for_request(obj)
         return Unstored(entry.key, obj, entry.revision)
 
@@ -181,7 +200,7 @@ class CurrentStorage(ForwardingStorage):
         await self._inner.delete_unreadable(key, dry_run=dry_run, readable=is_current)
 
     async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
-        return self.current(await self._inner.create(key, self._codec.encode(obj), ttl, large=large))
+        return self.current(await self._inner.create(key, self._encoded(obj), ttl, large=large))
 
     async def guaranteed_update(
         self,
@@ -201,7 +220,7 @@ class CurrentStorage(ForwardingStorage):
                 if converted is None or converted is entry
                 else try_update(converted.object(), converted)
             )
-            return None if updated is None else updated._replace(object=self._codec.encode(updated.object))
+            return None if updated is None else updated._replace(object=self._encoded(updated.object))
 
         return self.current(
             await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent)

@@ -91,6 +91,9 @@ class VersionCodec:
 
         Raises:
             UnknownStoredVersion: the definition no longer has the version in which the object was stored.
+            DecodeError: the metadata is malformed.
+            CoerceError: the metadata of an embedded resource that only the version of the requests declares is
+                malformed.
         """
         self.decode(obj)
         if obj.get("apiVersion") != self._api_version:
