@@ -21,7 +21,7 @@ type Flag struct{ Name, Value string }
 type Values map[string][]string
 
 // unsent are flags that the harness sets itself, and flags that only describe kube-apiserver's own process.
-var unsent = []string{"bind-address", "secure-port", "cert-dir", "feature-gates", "emulated-version", "logging-format", "v"}
+var unsent = []string{"bind-address", "secure-port", "cert-dir", "feature-gates", "emulated-version", "logging-format"}
 
 // Read returns the present values of all flags of a server's options.
 func Read(sets cliflag.NamedFlagSets) Values {
