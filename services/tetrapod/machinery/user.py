@@ -43,3 +43,8 @@ SERVICES_GROUP: Final = "system:tetrapod:services"
 ANONYMOUS: Final = UserInfo("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
 LOOPBACK: Final = UserInfo("system:apiserver", groups=(SYSTEM_MASTERS, ALL_AUTHENTICATED))
 """The identity of the server's own controllers."""
+
+
+def is_service(name: str) -> bool:
+    """Return whether a user name is that of a server's own controllers or of one of the four services."""
+    return name == LOOPBACK.name or name.startswith("system:tetrapod:")

@@ -8,10 +8,11 @@ header unverified: a client that forges it only gets a queue of its own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.http.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.scheduler import FairScheduler
+from tetrapod.machinery.user import is_service
 
 _USER: Final = b"x-remote-user"
 
@@ -33,6 +34,11 @@ def with_fair_scheduling(handler: Handler, scheduler: FairScheduler) -> Handler:
         return response
 
     return fair_scheduling
+
+
+def is_of_service(flow: Any) -> bool:
+    """Return whether a flow of `with_fair_scheduling` is that of a service, by the user name, which is not verified."""
+    return is_service(flow.decode("latin-1"))
 
 
 def scheduled_stream(

@@ -32,7 +32,7 @@ from tetrapod.generic.scheduling.scheduler import FairScheduler
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
-from tetrapod.machinery.user import UserInfo
+from tetrapod.machinery.user import UserInfo, is_service
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class FlowControl:
         self.limit = limit
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
-        self.scheduler = FairScheduler(scheduling)
+        self.scheduler = FairScheduler(scheduling, is_background=_is_of_service)
         self.limiter = FlowLimiter(self.scheduler.shared, self.scheduler.cpu_scarce, scheduling)
         self.weight_of = forwarded_weight if forwards else local_weight
         self.stats: Stats = stats or _unknown
@@ -322,6 +322,11 @@ class FlowControl:
             if any(level.quiescing and level.queues.idle for level in self.levels.values()):
                 self._reconfigure()
             self._lend(self.levels)
+
+
+def _is_of_service(key: Any) -> bool:
+    """Return whether `Flow.key` is that of a service's requests."""
+    return is_service(key[1])
 
 
 def _update_series(label: str, former: Collection[str], current: Collection[str]) -> None:

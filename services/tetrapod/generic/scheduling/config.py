@@ -30,9 +30,7 @@ class FairScheduling:
         enough_cpu: CPUs count as scarce when the steps of the loop got less than this share of their wall time on a
             CPU.
         kept: the fraction of the measured CPU and wall time that is carried over from step to step (exponential decay).
-        shared_from: the number of changes between flows within `shared_for` from which on several count as active. A
-            request of another flow makes two.
-        shared_for: the time for which several flows count as active after the last such change.
+        shared_for: the time for which two flows count as active together after one was served behind the other.
         contended_for: the time for which the loop counts as contended after a request had to wait.
         in_flight: the limit of the sum of the weights of one flow's recent requests. Eight keep a pipeline to another
             process busy.
@@ -54,7 +52,6 @@ class FairScheduling:
     spare_starts: int = 8
     enough_cpu: float = 0.87
     kept: float = 0.98
-    shared_from: int = 32
     shared_for: float = 1.0
     contended_for: float = 0.1
 

@@ -53,6 +53,7 @@ class FairScheduler:
         config: FairScheduling = DEFAULT,
         clock: Callable[[], float] = time.thread_time,
         now: Callable[[], float] = time.monotonic,
+        is_background: Callable[[Hashable], bool] = lambda _: False,
     ) -> None:
         """Create a scheduler for the running loop.
 
@@ -60,9 +61,12 @@ class FairScheduler:
             config: the settings; `enabled=False` lets every request start at once.
             clock: returns the CPU time of this thread in seconds, with which the cost of a step is measured.
             now: returns the wall time in seconds.
+            is_background: returns whether a flow is that of a service. Such flows send a few requests a second, and
+                must not shorten the steps of a lone user. They are served fairly, like all others.
         """
         self._config = config
         self._disabled = not config.enabled
+        self._is_background = is_background
         self._clock = clock
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
@@ -76,7 +80,6 @@ class FairScheduler:
         self._most_spare = self._most + config.spare_starts
         self._cpu = self._wall = 0.0  # seconds of past steps, decaying
         self._last: Hashable = None  # the flow that started last, or asked to
-        self._changes: deque[float] = deque(maxlen=config.shared_from)  # when the last of them were by another flow
         self._shared_until = 0.0
         self._contended_until = 0.0
 
@@ -87,8 +90,8 @@ class FairScheduler:
     def shared(self) -> bool:
         """Return whether several flows are active.
 
-        They are if requests of different flows followed one another `shared_from` times within a second. A flow with a
-        few requests a second, such as another service's, does not shorten the steps of a busy one.
+        They are if requests of two flows came one after the other within the last second. Background flows do not
+        count.
         """
         return self._now() < self._shared_until
 
@@ -103,9 +106,9 @@ class FairScheduler:
         """
         if self._disabled:
             return True
-        if flow != self._last:
+        if flow != self._last and not self._is_background(flow):
             self._last = flow
-            self._note_change()
+            self._shared_until = self._now() + self._config.shared_for
         if self._starts >= self._most or self._waiting:
             if flow in self._waiting or flow in self._served or self._starts >= self._most_spare:
                 return False
@@ -117,13 +120,6 @@ class FairScheduler:
             self._stepping = True
             self._next_step(self._clock())
         return True
-
-    def _note_change(self) -> None:
-        """Record that a request of another flow than the last one's arrived."""
-        changes, now = self._changes, self._now()
-        changes.append(now)
-        if len(changes) == changes.maxlen and now - changes[0] < self._config.shared_for:
-            self._shared_until = now + self._config.shared_for
 
     def wait(self, flow: Hashable, *, started: bool = False) -> asyncio.Future[None]:
         """Return a future that completes when a request of `flow` may run.
