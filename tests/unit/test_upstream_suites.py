@@ -15,7 +15,7 @@ OUTPUT = """I1123 10:00:00 1 etcd.go:197] "etcd output"
     apply_test.go:10: conflict
 I1123 10:00:01 1 log.go:1] unrelated
     apply_test.go:12: failed to
-        update
+        \0\x1bupdate
     klog.go:5: I1123 10:00:01.1] Updated
 \x16=== RUN   TestApply/create
 written without an end of line\x16    --- PASS: TestApply/create (0.01s)

@@ -53,9 +53,10 @@ def parse(text: str) -> dict[str, Outcome]:
 
 
 def _short(state: str, message: str) -> str:
-    """Return a message on one line; of a server that ended by itself the error with which it did."""
+    """Return a message on one line, without unprintable characters; of a server that ended by itself its error."""
     if state == "passed":
         return ""
     if _ENDED in message:
         message = f"{_ENDED}: {message[max(message.rfind('Error: '), message.index(_ENDED) + len(_ENDED) + 2) :]}"
-    return " ".join(message.split())[:_LENGTH]
+    printable = "".join(character if character.isprintable() else " " for character in message)
+    return " ".join(printable.split())[:_LENGTH]
