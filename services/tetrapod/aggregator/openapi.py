@@ -197,9 +197,11 @@ class ExternalOpenAPI(SinglePartSource):
         for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
             try:
                 url = str(paths[name]["serverRelativeURL"])
+                server_hash = parse_qs(urlsplit(url).query).get("hash", [""])[0]
             except (KeyError, TypeError):
                 continue
-            server_hash = parse_qs(urlsplit(url).query).get("hash", [""])[0]
+            except ValueError as error:
+                raise _Unreadable(f"the index has an invalid URL: {error}") from error
             entries[name] = _Entry(server_hash or hash_of(obj["metadata"].get("uid", ""), url), url)
         return entries
 

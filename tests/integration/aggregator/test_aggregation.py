@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from typing import Final
 
 import orjson
 import pytest
@@ -221,14 +222,18 @@ async def test_discovery_and_openapi_include_the_external_server(world: World, e
     assert await document_of(world.service.external_openapi, name) == orjson.loads(external.openapi)
 
 
+_INVALID_URL: Final = {"paths": {f"apis/{External.GROUP}/v1": {"serverRelativeURL": "//[?hash=1"}}}
+
+
 @pytest.mark.parametrize(
     "failing",
     [
         {"/openapi/v3": Response(503, [])},
         {"/openapi/v3": Response(200, [], b"nope")},
+        {"/openapi/v3": Response(200, [], json.dumps(_INVALID_URL).encode())},
         {"/openapi/v3": Response(404, []), "/openapi/v2": Response(503, [])},
     ],
-    ids=["error", "malformed", "swagger-error"],
+    ids=["error", "malformed", "invalid-url", "swagger-error"],
 )
 async def test_an_index_that_cannot_be_read_is_fetched_again_with_backoff(
     world: World, external: External, failing: dict[str, Response]
