@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from stall.case import Case
-from stall.cases import admission, bodies, connections, custom, heads, lists, objects, patches, reviews, workloads
+from stall.cases import (
+    admission,
+    bodies,
+    connections,
+    custom,
+    heads,
+    lists,
+    objects,
+    patches,
+    restricted,
+    reviews,
+    unusual,
+    workloads,
+)
 
 CASES: Final[list[Case]] = [
     *heads.CASES,
@@ -17,5 +30,7 @@ CASES: Final[list[Case]] = [
     *lists.CASES,
     *custom.CASES,
     *workloads.CASES,
+    *restricted.CASES,
+    *unusual.CASES,
     *admission.CASES,
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from tetrapod.core.certificates.certificate_signing_requests import validation a
 from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
 from tetrapod.core.podspec import scheduling
+from tetrapod.core.podspec.resources import container_resources
 from tetrapod.core.resource import device_rules as devices
 from tetrapod.core.resource.resource_claims import status_validation as claim_status
 from tetrapod.core.resource.resource_slices import devices as slice_devices
@@ -160,3 +161,38 @@ def test_many_controllers_among_owner_references_need_linear_time() -> None:
 def test_repeated_values_are_found() -> None:
     assert repeated(["a", "b", "a", "a"]) == {2, 3}
     assert repeated([{"a": 1, "b": [1]}, {"b": [1], "a": 1}, {"a": 1}]) == {1}
+
+
+def test_claims_of_a_container_are_compared_in_linear_time() -> None:
+    compared = listed = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def startswith(self, *arguments: Any) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().startswith(*arguments)
+
+    class Known(set[str]):
+        def __iter__(self) -> Iterator[str]:
+            nonlocal listed
+            listed += 1
+            return super().__iter__()
+
+    many = 2_000
+    claims = [{"name": Name(f"c{i}")} for i in range(many)]
+    errors = container_resources({"claims": claims}, Known({"a"}), "resources")
+    assert [error.type for error in errors] == ["FieldValueNotFound"] * many
+    assert compared == 0
+    assert listed <= 1
+
+
+def test_a_claim_and_its_requests_are_duplicates_of_each_other() -> None:
+    claims = [{"name": "a", "request": "x"}, {"name": "a", "request": "y"}, {"name": "a"}, {"name": "a"}]
+    errors = container_resources({"claims": claims}, {"a"}, "resources")
+    assert [(error.type, error.field) for error in errors] == [
+        ("FieldValueDuplicate", "resources.claims[2]"),
+        ("FieldValueDuplicate", "resources.claims[2]"),
+        ("FieldValueDuplicate", "resources.claims[3]"),
+    ]

@@ -11,6 +11,7 @@ import weakref
 
 import pytest
 
+from support.waiting import eventually
 from tetrapod.generic.scheduling import offload
 from tetrapod.generic.scheduling.offload import in_thread, restore_collector
 
@@ -101,3 +102,35 @@ async def test_a_failure_in_a_thread_does_not_keep_the_arguments() -> None:
     assert failed.value.__traceback__ is not None
     traceback.clear_frames(failed.value.__traceback__.tb_next)  # as large_objects.free does
     assert kept() is None
+
+
+async def test_work_whose_caller_was_cancelled_is_large_work_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offload._LargeWork, "REST", 0.0)
+    before = sys.getswitchinterval(), gc.get_threshold()
+    running, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    kept: list[weakref.ref[_Tracked]] = []
+
+    def work(_: dict[str, _Tracked]) -> None:
+        loop.call_soon_threadsafe(running.set)
+        assert go_on.wait(30)
+
+    def start() -> asyncio.Task[None]:
+        argument = {"a": _Tracked()}
+        kept.append(weakref.ref(argument["a"]))
+        return asyncio.create_task(in_thread(work, argument))
+
+    task = start()
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.05)
+    assert (sys.getswitchinterval(), gc.get_threshold()) != before
+    go_on.set()
+
+    async def state() -> object:
+        gc.collect()  # the frames of the cancelled task refer to the argument
+        return (sys.getswitchinterval(), gc.get_threshold()), kept[0]()
+
+    await eventually(state, lambda found: found == (before, None))

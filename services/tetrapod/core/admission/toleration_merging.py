@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery.freeing import free_large, free_members
 from tetrapod.machinery.gvk import Object
 
 _EVERY_KEY: Final = ""
@@ -36,6 +37,8 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
         if not redundant and not earlier.covers(toleration):
             kept.append(toleration)
             earlier.add(toleration)
+    later.free()
+    earlier.free()
     return kept
 
 
@@ -83,6 +86,13 @@ class _Coverage:
             for wide in self._longest.get(kind, ())
             if not except_equal or wide != toleration
         )
+
+    def free(self) -> None:
+        """Deallocate the set part by part, so that other threads can run in between."""
+        longest: list[Any] = [self._longest]
+        self._longest = {}
+        free_large(longest)
+        free_members(self._equal)
 
 
 def _wider(toleration: Object) -> Iterator[_Class]:

@@ -5,6 +5,7 @@ Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from tetrapod.core.podspec.pod_resources import aggregate
@@ -12,6 +13,7 @@ from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.quantities import NameCheck, container_resource_name, pod_resource_name, quantity
 from tetrapod.machinery import field
+from tetrapod.machinery.error_limits import join
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
@@ -93,7 +95,11 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
     """
     errors: list[FieldError] = []
     seen: set[str] = set()
+    requests_of: Counter[str] = Counter()
+    not_found = ""
     for i, claim in enumerate(claims):
+        if field.end_early(errors):
+            break
         at, name, request = f"{path}[{i}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
             errors.append(field.required(at))
@@ -105,14 +111,21 @@ def _claims(claims: list[Object], known: Collection[str], path: str) -> list[Fie
             errors += dns_label(request, f"{at}.request") if request else []
             if key in seen:
                 errors.append(field.duplicate(at, key))
-            elif not request:
-                errors += [field.duplicate(at, name) for other in seen if other.startswith(f"{name}/")]
-            seen.add(key)
+            else:
+                if request:
+                    requests_of[name] += 1
+                else:
+                    errors += [field.duplicate(at, name)] * requests_of[name]
+                seen.add(key)
         if name not in known:
-            listed = ": " + ", ".join(sorted(set(known))) if known else " which is empty"
-            text = f"must be one of the names in pod.spec.resourceClaims{listed}"
-            errors.append(FieldError("FieldValueNotFound", at, text, name))
+            not_found = not_found or _not_found_text(known)
+            errors.append(FieldError("FieldValueNotFound", at, not_found, name))
     return errors
+
+
+def _not_found_text(known: Collection[str]) -> str:
+    listed = ": " + join(sorted(set(known)), noun="name") if known else " which is empty"
+    return f"must be one of the names in pod.spec.resourceClaims{listed}"
 
 
 def pod_resources(spec: Object, path: str) -> list[FieldError]:
@@ -133,7 +146,7 @@ def pod_resources(spec: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if resources.get("claims") is not None:
         errors.append(field.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    claims = [claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")]
+    claims = {claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")}
     errors += requirements(resources, pod_resource_name, claims, path)
     requests = {name: quantity(v) for name, v in (resources.get("requests") or {}).items()}
     for name, total in aggregate(spec, "requests").items():

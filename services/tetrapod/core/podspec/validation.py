@@ -55,7 +55,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     claims = get("resourceClaims") or []
     if claims:
         errors += _claims(claims, f"{path}.resourceClaims")
-    names = [c["name"] for c in claims if c.get("name")]
+    names = {c["name"] for c in claims if c.get("name")}
     pod_context = PodContext(
         volumes_by_name,
         names,

@@ -23,6 +23,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
@@ -100,8 +101,33 @@ def _success(scope: Scope, name: str, uid: str) -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-async def _decode_cbor(body: bytes) -> Object:
-    """Return the DeleteOptions in a CBOR body, decoded in a thread if the body is large.
+def _decode_options(body: bytes, media_type: str) -> Object:
+    """Return the DeleteOptions in a body, without unknown fields.
+
+    Raises:
+        StatusError: 400, the body cannot be decoded, or has a value of a wrong type.
+    """
+    try:
+        if media_type == PROTOBUF:
+            decoded = protobuf.decode(body, _DELETE_OPTIONS)
+        elif media_type == CBOR:
+            decoded = _decode_cbor(body)
+        else:
+            decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
+    except DecodeError as error:
+        raise bad_request(syntax_text(error) if media_type == JSON else str(error)) from None
+    decoded_values = [decoded]
+    try:
+        return delete_options_from_body(recognize(decoded)[0])
+    except DecodeError as error:
+        raise bad_request(str(error)) from None
+    finally:
+        del decoded
+        free_large(decoded_values)  # the unknown fields of a large body
+
+
+def _decode_cbor(body: bytes) -> Object:
+    """Return the object in a CBOR body.
 
     Raises:
         DecodeError: the body is not a CBOR map.
@@ -110,7 +136,7 @@ async def _decode_cbor(body: bytes) -> Object:
     from tetrapod.generic.endpoints.cbor_bodies import UnfitBodyError, decode_object
 
     try:
-        return await offloaded(is_large(body), decode_object, body, _DELETE_OPTIONS)
+        return decode_object(body, _DELETE_OPTIONS)
     except UnfitBodyError as error:
         raise bad_request(str(error)) from None
 
@@ -118,7 +144,7 @@ async def _decode_cbor(body: bytes) -> Object:
 async def read_delete_options(scope: Scope, request: Request) -> Object:
     """Return the DeleteOptions of the body, or of the query if the body is empty.
 
-    They are decoded but not validated; an option that is not set is absent.
+    They are decoded, in a thread if the body is large, but not validated; an option that is not set is absent.
 
     Raises:
         StatusError: 400, the body or the query cannot be decoded; 413, the body is too large; 415, its media type is
@@ -127,23 +153,10 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
     body = await read_body(request)
     if not body:
         return delete_options_from_query(request.query())
-    media_type = body_media_type(request, scope.offer)
-    try:
-        if media_type == PROTOBUF:
-            decoded = protobuf.decode(body, _DELETE_OPTIONS)
-        elif media_type == CBOR:
-            decoded = await _decode_cbor(body)
-        else:
-            decoded = (json_serializer if media_type == JSON else yaml_serializer).decode(body).obj
-    except DecodeError as error:
-        raise bad_request(syntax_text(error) if media_type == JSON else str(error)) from None
-    try:
-        obj, _, _ = recognize(decoded)
-    except DecodeError as error:
-        raise bad_request(str(error)) from None
-    options = delete_options_from_body(obj)
+    large = is_large(body)
+    options = await offloaded(large, _decode_options, body, body_media_type(request, scope.offer))
     if request.audit is not None:
         # as in upstream's audit events
         audited = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
-        request.audit.request_object(audited, scope.gvr, scope.subresource)
+        await offloaded(large, request.audit.request_object, audited, scope.gvr, scope.subresource, large)
     return options

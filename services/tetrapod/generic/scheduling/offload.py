@@ -11,14 +11,17 @@ import asyncio
 import contextvars
 import gc
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import cache, partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from tetrapod.generic.scheduling.large_work_threads import LargeWorkThreads
 from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.freeing import free_large
 from tetrapod.machinery.gvk import Object
 
 LARGE: Final = 32 * 1024
@@ -141,6 +144,42 @@ def _threads() -> LargeWorkThreads:
     return LargeWorkThreads(_THREADS)
 
 
+class _ThreadCall:
+    """A call in a thread. `_LARGE_WORK` is entered until the function has ended, even if the caller is cancelled.
+
+    Create it on the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._participants = 1
+        _LARGE_WORK.__enter__()
+
+    def begin(self) -> None:
+        """Record, in the thread, that the function begins."""
+        with self._lock:
+            self._participants += 1
+
+    def end(self) -> bool:
+        """Record, in the thread, that the function has ended. Return whether its caller was cancelled before."""
+        if not self._leave():
+            return False
+        with suppress(RuntimeError):  # the event loop may have been closed
+            self._loop.call_soon_threadsafe(_LARGE_WORK.__exit__)
+        return True
+
+    def leave(self) -> None:
+        """Record, on the event loop, that the caller has the result or was cancelled."""
+        if self._leave():
+            _LARGE_WORK.__exit__()
+
+    def _leave(self) -> bool:
+        with self._lock:
+            self._participants -= 1
+            return not self._participants
+
+
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call `work(*args, **kwargs)` in one of two threads for CPU-bound work, and return its result.
 
@@ -149,20 +188,34 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
     """
     # The traceback of an error keeps the frame of `call` and, from it, the variables that its closure refers to. So
     # `call` takes the arguments out of a list: they can be millions of objects.
-    bound = [partial(work, *args, **kwargs)]
+    bound = [(partial(work, **kwargs), args)]
+    thread_call = _ThreadCall()
 
     def call() -> _T:
+        thread_call.begin()
+        function, arguments = bound.pop()
+        result: list[Any] = []
         try:
-            return bound.pop()()
+            result.append(function(*arguments))
         except BaseException as error:
             # The event loop would free the local variables of these frames, which can be millions of objects, in one
             # step.
             if error.__traceback__ is not None:
                 traceback.clear_frames(error.__traceback__.tb_next)
             raise
+        finally:
+            if thread_call.end():
+                # Nothing else refers to them any more: they would be freed at once when this function returns.
+                result.extend(arguments)
+                del arguments
+                free_large(result)
+                result.append(None)
+        return cast(_T, result.pop())
 
-    with _LARGE_WORK:
+    try:
         return await _threads().call(partial(contextvars.copy_context().run, call))
+    finally:
+        thread_call.leave()
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
