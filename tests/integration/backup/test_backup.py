@@ -17,7 +17,7 @@ from tetrapod.generic.storage.backend import Compacted, prefix_end
 from tetrapod.generic.storage.backup import archive
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.backup.reading import read_etcd, read_sqlite
-from tetrapod.generic.storage.backup.writing import write_etcd
+from tetrapod.generic.storage.backup.writing import write_etcd, write_sqlite
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.sqlite import SqliteBackend
 
@@ -152,7 +152,7 @@ def test_a_database_is_backed_up_while_it_is_written(tmp_path: Path, tetrapod: C
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "shortened", "foreign", "newer", "missing"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "shortened", "foreign", "newer", "missing", "mistyped"])
 def test_an_incomplete_file_is_rejected(tmp_path: Path, tetrapod: Command, damage: str) -> None:
     file = tmp_path / "backup"
     archive.write(file, Contents("embedded", 9, [Item(f"pods/a/{n}", b'{"n":%d}' % n, n + 2, n + 2) for n in range(5)]))
@@ -165,6 +165,7 @@ def test_an_incomplete_file_is_rejected(tmp_path: Path, tetrapod: Command, damag
         "foreign": b"nothing of ours",
         "newer": gzip.compress(b"".join(lines).replace(b'"version":1', b'"version":2')),
         "missing": gzip.compress(b"".join(lines[:3] + lines[4:])),
+        "mistyped": gzip.compress(b"".join(lines).replace(b'"{\\"n\\":3}"', b"3")),
     }[damage]
     assert damaged != data
     file.write_bytes(damaged)
@@ -244,3 +245,22 @@ async def test_the_revision_of_etcd_is_raised_to_that_of_the_source(etcd: Etcd, 
             await write_etcd(backend, f"{prefix}x", Contents("embedded", 1 << 50, []))
     finally:
         await backend.close()
+
+
+async def test_an_object_that_etcd_does_not_accept_is_named(etcd: Etcd, prefix: str) -> None:
+    backend = EtcdBackend([etcd.url])
+    try:
+        with pytest.raises(BackupError, match="pods/a/large is larger"):
+            await write_etcd(backend, prefix, Contents("embedded", 1, [Item("pods/a/large", b"x" * (2 << 20), 1, 1)]))
+    finally:
+        await backend.close()
+
+
+def test_a_database_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
+    """SQLite opens no file whose path has more than 512 characters."""
+    database = tmp_path.joinpath(*["d" * 200] * 3, "tetrapod.db")
+    with pytest.raises(BackupError, match="cannot be written: unable to open"):
+        write_sqlite(database, "/registry", Contents("embedded", 1, []))
+    database.write_bytes(b"")
+    with pytest.raises(BackupError, match="cannot be read: unable to open"):
+        read_sqlite(database, "/registry", "embedded")

@@ -78,6 +78,13 @@ def test_protobuf_is_converted_to_json_and_unknown_kinds_are_rejected() -> None:
     for value, said in ((unknown, "Thing"), (b"\x00\x01", neither), (b"k8s\x00\xff", "things/a")):
         with pytest.raises(BackupError, match=said):
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
+    definition = "apiextensions.k8s.io/customresourcedefinitions/a.example.com"
+    for value in (
+        b'{"apiVersion":"apiextensions.k8s.io/v1beta1"',
+        b'{"apiVersion":"apiextensions.k8s.io/v1beta1","spec":1}',
+    ):
+        with pytest.raises(BackupError, match=definition):
+            converted(Contents("etcd", 9, [Item(definition, value, 5, 5)]), keep_encrypted=False)
 
 
 def test_encrypted_values_are_migrated_only_with_the_option(tmp_path: Path, tetrapod: Command) -> None:

@@ -105,7 +105,7 @@ def read(path: Path) -> tuple[Contents, Summary]:
             return _read(path, file)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise BackupError(f"{path} is damaged or no backup: {error}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BackupError(f"{path} is damaged: {error}") from None
 
 

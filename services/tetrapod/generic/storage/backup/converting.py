@@ -41,12 +41,9 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         if item.value.startswith(ENCRYPTED):
             encrypted.append(item.key)
             items.append(item)
-        elif item.value.lstrip()[:1] == b"{":
-            is_definition = item.key.startswith(_DEFINITIONS)
-            items.append(item._replace(value=definitions.current(item.value)) if is_definition else item)
         else:
             try:
-                items.append(item._replace(value=as_json(item.value)))
+                items.append(item._replace(value=_converted_value(item)))
             except (ValueError, AttributeError, TypeError) as error:
                 reason = "neither JSON, protobuf, CBOR nor YAML" if is_yaml(item.value) else error
                 errors.append(f"{item.key}: {reason}")
@@ -60,3 +57,14 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
             "--keep-encrypted: then the server needs the same --encryption-provider-config"
         )
     return contents.with_items(items)
+
+
+def _converted_value(item: Item) -> bytes:
+    """Return the value of a key as JSON, a CustomResourceDefinition in v1. Other values in JSON are not changed.
+
+    Raises:
+        ValueError, AttributeError, TypeError: the value cannot be decoded, or is not a CustomResourceDefinition.
+    """
+    if item.value.lstrip()[:1] != b"{":
+        return as_json(item.value)
+    return definitions.current(item.value) if item.key.startswith(_DEFINITIONS) else item.value

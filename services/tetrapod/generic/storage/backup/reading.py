@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -76,26 +77,30 @@ def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
     if not database.is_file():
         raise BackupError(f"no such database: {database}; has `tetrapod up` run with this data directory?")
     start = prefix.rstrip("/") + "/"
-    connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
-        if is_new(connection, database):
-            raise BackupError(f"{database} is empty")
-        connection.execute("BEGIN")
-        snapshot = snapshots.take(connection, time.time())
-        remaining = snapshot.leases
-        items = [
-            Item(
-                key[len(start) :],
-                stored.value,
-                stored.revision,
-                stored.created,
-                remaining[stored.lease] if stored.lease else None,
-            )
-            for key, stored in sorted(snapshot.entries.items())
-            if key.startswith(start) and remaining.get(stored.lease, 1.0) > 0
-        ]
-        return Contents(source, snapshot.revision, items)
+        with closing(
+            sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        ) as connection:
+            return _contents(connection, database, start, source)
     except sqlite3.Error as error:
         raise BackupError(f"{database} cannot be read: {error}") from None
-    finally:
-        connection.close()
+
+
+def _contents(connection: sqlite3.Connection, database: Path, start: str, source: str) -> Contents:
+    if is_new(connection, database):
+        raise BackupError(f"{database} is empty")
+    connection.execute("BEGIN")
+    snapshot = snapshots.take(connection, time.time())
+    remaining = snapshot.leases
+    items = [
+        Item(
+            key[len(start) :],
+            stored.value,
+            stored.revision,
+            stored.created,
+            remaining[stored.lease] if stored.lease else None,
+        )
+        for key, stored in sorted(snapshot.entries.items())
+        if key.startswith(start) and remaining.get(stored.lease, 1.0) > 0
+    ]
+    return Contents(source, snapshot.revision, items)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.storage.backend import Compacted, prefix_end
+from tetrapod.generic.storage.backend import Compacted, RequestTooLarge, prefix_end
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
@@ -44,6 +44,7 @@ def write_sqlite(database: Path, prefix: str, contents: Contents, bump: int = BU
     Raises:
         BackupError: the database exists or cannot be written.
         DatabaseInUse: a server has the database open.
+        OSError: the directory or the lock file cannot be created.
     """
     database.parent.mkdir(parents=True, exist_ok=True)
     lock = DatabaseLock(database)
@@ -64,39 +65,41 @@ def write_sqlite(database: Path, prefix: str, contents: Contents, bump: int = BU
 
 
 def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
-    connection = open_connection(str(path))
     try:
-        prepare(connection, path)
-        connection.execute("BEGIN IMMEDIATE")
-        last = contents.revision + bump
-        used: set[int] = set()
-        now = time.time()
-        for item in contents.items:
-            revision = item.revision
-            if revision in used:  # an etcd transaction may write several keys at one revision; a row here needs its own
-                last += 1
-                revision = last
-            used.add(revision)
-            lease = 0
-            if item.ttl is not None:
-                lease = connection.execute("INSERT INTO leases (expires) VALUES (?)", (now + item.ttl,)).lastrowid or 0
-            key, created = start + item.key, min(item.created, revision)
-            connection.execute(
-                "INSERT INTO revisions VALUES (?, ?, ?, ?, 0, ?)", (revision, key, item.value, created, lease)
-            )
-            connection.execute("INSERT INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
-        last += 1
-        # The row of a deletion raises the store's revision to `last`.
-        connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))
-        connection.execute("UPDATE compaction SET revision = ?", (last,))
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
-        return last
+        with contextlib.closing(open_connection(str(path))) as connection:
+            return _insert(connection, path, start, contents, bump)
     except sqlite3.Error as error:
         raise BackupError(f"{path} cannot be written: {error}") from None
-    finally:
-        connection.close()
+
+
+def _insert(connection: sqlite3.Connection, path: Path, start: str, contents: Contents, bump: int) -> int:
+    prepare(connection, path)
+    connection.execute("BEGIN IMMEDIATE")
+    last = contents.revision + bump
+    used: set[int] = set()
+    now = time.time()
+    for item in contents.items:
+        revision = item.revision
+        if revision in used:  # an etcd transaction may write several keys at one revision; a row here needs its own
+            last += 1
+            revision = last
+        used.add(revision)
+        lease = 0
+        if item.ttl is not None:
+            lease = connection.execute("INSERT INTO leases (expires) VALUES (?)", (now + item.ttl,)).lastrowid or 0
+        key, created = start + item.key, min(item.created, revision)
+        connection.execute(
+            "INSERT INTO revisions VALUES (?, ?, ?, ?, 0, ?)", (revision, key, item.value, created, lease)
+        )
+        connection.execute("INSERT INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
+    last += 1
+    # The row of a deletion raises the store's revision to `last`.
+    connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))
+    connection.execute("UPDATE compaction SET revision = ?", (last,))
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("PRAGMA journal_mode = DELETE")
+    return last
 
 
 async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> int:
@@ -105,7 +108,8 @@ async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> i
     Objects get new resource versions, all above those of the source. The history of etcd is compacted.
 
     Raises:
-        BackupError: there are keys below the prefix, another client writes there, or etcd's revision is too far behind.
+        BackupError: there are keys below the prefix, another client writes there, an object is larger than etcd
+            accepts, or etcd's revision is too far behind.
         Unavailable: etcd does not answer.
     """
     start = prefix.rstrip("/") + "/"
@@ -126,7 +130,13 @@ async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> i
 
 async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
     lease = await backend.grant_lease(max(1, round(item.ttl))) if item.ttl is not None else 0
-    result = await backend.put_if(start + item.key, item.value, 0, lease=lease)
+    try:
+        result = await backend.put_if(start + item.key, item.value, 0, lease=lease)
+    except RequestTooLarge:
+        raise BackupError(
+            f"{start}{item.key} is larger ({len(item.value)} bytes) than this etcd accepts; start it with a higher "
+            "--max-request-bytes"
+        ) from None
     if not result.succeeded:
         raise BackupError(
             f"another client wrote {start}{item.key} during the restoration; stop everything that uses this etcd"
