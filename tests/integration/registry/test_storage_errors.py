@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from integration.registry.conftest import MakeStore
+from integration.registry.kinds import ConfigMaps, define, new
 from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated, TranslatedRead
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.storage.backend import Backend, KeyValue
+from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.interface import (
     KeyExists,
     KeyNotFound,
     PreconditionFailed,
+    StorageConfig,
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )
+from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.storage.wrappers import ForwardingBackend
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -63,3 +72,36 @@ def test_rejections_pass_and_faults_stay_faults() -> None:
     assert raised.value is refusal
     with pytest.raises(ValueError, match="a bug"), Translated(PODS, "p", "create"):
         raise ValueError("a bug")
+
+
+class Outage(ForwardingBackend):
+    """A store that accepts writes, but whose reads of single keys get no answer."""
+
+    def __init__(self, inner: Backend) -> None:
+        super().__init__(inner)
+        self.range, self.put_if, self.delete_if, self.watch = inner.range, inner.put_if, inner.delete_if, inner.watch
+
+    async def close(self) -> None:
+        """The fixture closes the inner backend."""
+
+    async def get(self, key: str) -> KeyValue | None:
+        raise Unavailable("no leader")
+
+
+@pytest.mark.parametrize("existing", [False, True])
+async def test_an_outage_while_a_name_is_looked_up_is_a_status(
+    backend: SqliteBackend, make_store: MakeStore, existing: bool
+) -> None:
+    """A create looks up a generated name of a large object, and an existing name that it could not use."""
+    obj = new("ConfigMap", "a") if existing else new("ConfigMap", generateName="a-")
+    if existing:
+        await make_store("ConfigMap", "configmaps", ConfigMaps()).create(Context(namespace="ns"), new("ConfigMap", "a"))
+    factory = CachingStorageFactory(Outage(backend))
+    definition = define("ConfigMap", "configmaps", ConfigMaps())
+    store = Store(definition, factory.resource(StorageConfig(definition.storage_prefix, "v1", "ConfigMap")))
+    try:
+        with pytest.raises(StatusError) as rejection:
+            await store.create(Context(namespace="ns", large=True), obj)
+    finally:
+        await factory.close()
+    assert rejection.value.reason == ("AlreadyExists" if existing else "ServerTimeout")

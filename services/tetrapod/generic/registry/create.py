@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import unstored
@@ -68,11 +69,28 @@ async def _choose_unused_name(store: BaseStore, ctx: Context, meta: Object) -> N
 
     Args:
         meta: the metadata of the object, with generateName; modified.
+
+    Raises:
+        StatusError: the store fails.
     """
     for _ in range(_MAX_NAME_ATTEMPTS):
         meta["name"] = store.strategy.generate_name(meta["generateName"])
-        if name_is_path_segment(meta["name"], False) or await store.storage.get(store.key(ctx, meta["name"])) is None:
+        if name_is_path_segment(meta["name"], False) or not await _is_taken(store, ctx, meta["name"]):
             return
+
+
+async def _is_taken(store: BaseStore, ctx: Context, name: str) -> bool:
+    """Return whether a stored object, readable or not, has this name.
+
+    Raises:
+        StatusError: the store fails.
+    """
+    key = store.key(ctx, name)
+    with Translated(store.resource, name, "create", store.path(key)):
+        try:
+            return await store.storage.get(key) is not None
+        except Unreadable:
+            return True
 
 
 def _is_revision(text: str) -> bool:
@@ -142,7 +160,8 @@ async def _store(store: BaseStore, ctx: Context, obj: Object) -> Entry:
 async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusError:
     """Return, not raise, the error for a name that exists.
 
-    It says if the name was generated, and if the existing object is being deleted (provided that object can be read).
+    It says if the name was generated, and if the existing object is being deleted. The latter is left out if the store
+    does not answer or that object cannot be read.
 
     Args:
         store: the store of the resource.
@@ -158,7 +177,7 @@ async def _already_exists(store: BaseStore, key: str, obj: Object) -> StatusErro
     )
     try:
         existing = await store.storage.get(key)
-    except (StatusError, Unreadable):
+    except (StatusError, Unreadable, Unavailable):
         return error
     if existing is not None and existing.peek()["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"
