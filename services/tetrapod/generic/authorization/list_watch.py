@@ -21,6 +21,7 @@ from tetrapod.generic.storage.interface import (
     WatchEvent,
     WatchQuery,
 )
+from tetrapod.generic.storage.unreadable import Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,10 @@ class StorageReflector:
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List and watch until cancelled. After an error, retry with exponential backoff from 50 ms up to 5 seconds."""
+        """List and watch until cancelled. After an error, retry with exponential backoff from 50 ms up to 5 seconds.
+
+        An error is an unavailable store, a revision that it does not have, or an object that cannot be read.
+        """
         wait = _FIRST_WAIT
         while True:
             try:
@@ -72,6 +76,8 @@ class StorageReflector:
                 wait = _FIRST_WAIT
             except (Unavailable, TooOldResourceVersion, TooLargeResourceVersion, OSError) as error:
                 log.debug("following storage: %s", error)
+            except Unreadable as error:
+                log.error("following storage: %s", error)
             self._follower.lost()
             self.synced.clear()
             await asyncio.sleep(wait)
@@ -85,6 +91,7 @@ class StorageReflector:
 
         Raises:
             Unavailable: the list failed, because the store does not answer.
+            Unreadable: the list failed, because an object cannot be read.
         """
         if self.revision >= revision:
             return
