@@ -103,6 +103,7 @@ def test_aliases_and_merge_keys() -> None:
         (b"a: *n", "yaml: unknown anchor 'n' referenced"),
         (b"a: &a [*a]", "yaml: anchor 'a' value contains itself"),
         (b"a: .nan", "json: unsupported value: NaN"),
+        ("a: !!binary é".encode(), "yaml: !!binary value contains invalid base64 data"),
         (b"[" * 200_000, "yaml: exceeded max depth of 10000"),
         (b"- " * 3000, "yaml: exceeded max depth of 10000"),
     ],

@@ -8,7 +8,6 @@ recurses in C without a limit (a body of brackets would crash the process) and h
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 from collections.abc import Iterator
 from typing import Any, Final
@@ -279,7 +278,7 @@ def _scalar(node: _Node) -> Any:
     if event.tag == _BINARY_TAG:
         try:
             return base64.b64decode(node.value, validate=True).decode("utf-8", "replace")
-        except binascii.Error:
+        except ValueError:  # binascii.Error, or characters beyond ASCII
             raise DecodeError("yaml: !!binary value contains invalid base64 data") from None
     if event.tag is None or event.tag == "!":
         return resolve(node.value) if event.implicit[0] and event.tag is None else node.value
