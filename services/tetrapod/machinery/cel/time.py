@@ -114,16 +114,16 @@ def in_zone(value: Timestamp, zone: str | None) -> datetime:
         zone: a name such as `Europe/Berlin`, or an offset `hours:minutes`; None means UTC.
 
     Raises:
-        EvaluationError: the time zone is unknown or invalid.
+        EvaluationError: the time zone is unknown or invalid, or the year there is not from 1 to 9999.
     """
     moment = _EPOCH + timedelta(seconds=value.ns // _SECOND, microseconds=value.ns % _SECOND // 1000)
     if zone is None:
         return moment
-    if ":" not in zone:
-        return moment.astimezone(_zone(zone))
     try:
+        if ":" not in zone:
+            return moment.astimezone(_zone(zone))
         return moment + _offset(zone)  # datetime.timezone rejects offsets of a day or more
-    except OverflowError:
+    except OverflowError:  # the years 0 and 10000, which Python cannot represent
         raise EvaluationError(f"unknown time zone {zone}") from None
 
 

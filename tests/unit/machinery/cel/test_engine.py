@@ -223,6 +223,20 @@ def test_errors_of_lists_and_times_are_upstreams(expression: str, text: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("moment", "zone"),
+    [
+        ("0001-01-01T00:00:00Z", "America/New_York"),
+        ("9999-12-31T23:59:59Z", "Asia/Tokyo"),
+        ("9999-12-31T23:59:59Z", "1:0"),
+    ],
+)
+def test_a_year_beyond_9999_or_before_1_in_a_time_zone_is_an_error(moment: str, zone: str) -> None:
+    program = DYNAMIC.compile(f"timestamp('{moment}').getFullYear('{zone}') > 0")
+    with pytest.raises(EvaluationError, match=f"^unknown time zone {zone}$"):
+        program.evaluate({})
+
+
+@pytest.mark.parametrize(
     "expression",
     ["[int(self)].sort() == [] || true", "[1, 2].sortBy(x, int(self)) == []", "[1].flatten(int(self)) == []"],
 )
