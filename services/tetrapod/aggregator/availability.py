@@ -114,6 +114,8 @@ class AvailabilityController:
 
         Raises:
             Unavailable: the probe failed; the work queue retries sooner.
+            UnusableBundle: the CA bundle is invalid; the condition is not changed.
+            StatusError: the write failed. A concurrent change or deletion is ignored.
         """
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None:

@@ -107,14 +107,14 @@ def delay_garbage_collection() -> None:
 def run(make: Callable[[], Server], host: Host | None = None) -> int:
     """Run a server until a signal or its host stops it, in a new event loop.
 
-    An error that prevents the start is printed to stderr in one line.
+    An OSError, Unavailable, CannotOpen or ValueError is printed to stderr in one line; other exceptions are raised.
 
     Args:
         make: creates the server; called in the event loop.
         host: the party to which the process reports; None for a `StandaloneHost`.
 
     Returns:
-        The exit code of the process: 0, or 1 if the server could not start.
+        The exit code of the process: 0, or 1 after a printed error, with which the server usually could not start.
     """
     import uvloop
 

@@ -1,4 +1,4 @@
-"""`python -m tetrapod.cli.healthcheck [URL…]`: exits with 0 if each URL responds with 200.
+"""`python -m tetrapod.cli.healthcheck [URL…]`: exits with 0 if each URL responds with 2xx.
 
 Usage: `python -m tetrapod.cli.healthcheck [--ca FILE] [--certificate FILE --key FILE] [URL…]`.
 

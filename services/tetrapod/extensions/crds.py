@@ -83,7 +83,7 @@ class Crd:
         """Decode a stored definition.
 
         Raises:
-            ValueError, KeyError: the stored object is not a definition.
+            ValueError, KeyError, TypeError: the stored object is not a definition.
         """
         decoded = _decode(entry.raw)
         meta, spec, status = decoded.metadata, decoded.spec, decoded.status or _Status()
@@ -260,7 +260,7 @@ class Crds:
         Callers use it before they return an error that a stale local copy could have caused.
 
         Raises:
-            ValueError, KeyError: the stored object is not a definition.
+            ValueError, KeyError, TypeError: the stored object is not a definition.
         """
         entry = await self._storage.get(name)
         if entry is None:

@@ -81,7 +81,7 @@ class CustomResourceHandler:
 
         Raises:
             Unavailable: the storage does not answer.
-            ValueError, KeyError: the stored object is not a definition.
+            ValueError, KeyError, TypeError: the stored object is not a definition.
         """
         name = f"{info.resource}.{info.api_group}"
         crd = self._crds.get(name)

@@ -73,7 +73,8 @@ def _merge_resource(first: Object, second: Object) -> Object:
 def _order(orders: Sequence[Sequence[str]]) -> list[str]:
     """Return all names in an order that keeps that of each list (upstream: MergePreservingRelativeOrder).
 
-    Names without a relative order are sorted. If the lists contradict each other, all names are sorted.
+    A list with all names gives the order. Otherwise names without a relative order are sorted, and all names if the
+    lists contradict each other.
     """
     names = {name for order in orders for name in order}
     for order in orders:

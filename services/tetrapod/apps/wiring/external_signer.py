@@ -34,7 +34,8 @@ def external_signer(flags: ServiceAccountFlags) -> ExternalSigner | None:
     because the options are read before the server runs.
 
     Raises:
-        click.ClickException: the flags are invalid, or the plugin does not answer within 60 seconds or supports no
+        click.ClickException: the flags are invalid, or the plugin does not answer (within 60 seconds with its keys, and
+            then 10 with its longest lifetime) or supports no
             sufficient lifetime; with upstream's texts.
     """
     if not flags.signing_endpoint:

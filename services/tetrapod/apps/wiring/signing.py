@@ -20,7 +20,7 @@ def signing_keys(flags: SigningFlags) -> SigningKeys:
     """Return the CAs that the flags name, by signer. Without any, requests are neither approved nor signed.
 
     Raises:
-        click.ClickException: a certificate is given without its key or a key without its certificate, general and
+        click.ClickException: one of the flags of a single signer is given without the other, general and
             specific flags are combined, or a file cannot be read or is malformed.
     """
     specific = {

@@ -107,7 +107,8 @@ def read_policies(path: str) -> list[Policy]:
         path: the path of the file.
 
     Raises:
-        ValueError: the file cannot be read, or a line is invalid; the text has the file, the line and the reason.
+        ValueError: the file cannot be read, or a line is invalid; the text has the file and the reason, and the number
+            and text of the line unless it is too long.
     """
     return list(_policies(path, read(path)))
 

@@ -155,7 +155,8 @@ def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> O
         required: types of authorizers that it must contain.
 
     Raises:
-        ValueError: the configuration is invalid; the text has all errors.
+        ValueError: the file cannot be decoded, or the configuration is invalid. The text has all errors of `validate`,
+            or those about names and missing types if there are none.
     """
     config = load_configuration(data)
     if errors := validate(config):

@@ -37,7 +37,8 @@ def is_node(user: UserInfo) -> bool:
 class NodeAuthorizer:
     """The authorizer of kubelets. Its decisions are ALLOW and NO_OPINION; other users always get NO_OPINION.
 
-    It waits until the graph is ready when a kubelet first accesses one of the resources in the graph.
+    When a kubelet first accesses a resource with a rule of its own, such as a Secret, a Lease or a Node, it waits until
+    the graph is ready.
     """
 
     def __init__(self, graph: NodeGraph) -> None:

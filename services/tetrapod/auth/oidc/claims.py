@@ -55,7 +55,7 @@ def untrusted_issuer(token: str) -> str | None:
     """Return the claim `iss` of a token without verifying the token.
 
     Returns:
-        "" if the token names no issuer; None if it is not a JWT.
+        "" if the token names no issuer; None if it is not a JWT, is longer than 1 MiB, or `iss` is not a string.
     """
     parts = token.split(".")
     if len(parts) != 3 or len(token) > _LIMIT:
@@ -174,7 +174,7 @@ def seconds_of(claims: Object, name: str) -> float | None:
     """Return a time claim (`exp`, `nbf`) in whole seconds since the epoch, or None if it is missing.
 
     Raises:
-        BadClaim: it is not a number or is too large.
+        BadClaim: it is neither a number nor a string with one, or is too large.
     """
     value = claims.get(name)
     if value is None:

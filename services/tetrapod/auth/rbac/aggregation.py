@@ -1,7 +1,7 @@
 """`AggregationController`, which sets the rules of aggregated ClusterRoles to those of the roles that they select.
 
-Rules are ordered by the name of the source role, without duplicates, and written by server-side apply as
-`clusterrole-aggregation-controller`.
+Rules are ordered by the selector and then by the name of the source role, without duplicates. They are written by
+server-side apply as `clusterrole-aggregation-controller`.
 
 Upstream: pkg/controller/clusterroleaggregation.
 """
@@ -30,7 +30,9 @@ MANAGER: Final = "clusterrole-aggregation-controller"
 
 
 def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str, Any]]:
-    """Return the rules that an aggregated ClusterRole should have, without duplicates.
+    """Return the rules that an aggregated ClusterRole should have, without duplicates. They are those of `all_roles`.
+
+    They are ordered by the selector and then by the name of the source role.
 
     Args:
         role: the ClusterRole with an aggregationRule.

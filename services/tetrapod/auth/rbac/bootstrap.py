@@ -218,14 +218,14 @@ def _entry(obj: Object, time: str, fields: Object) -> Object:
 
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:
-    """Return a copy of `stored` with the missing parts of `wanted`.
+    """Return a copy of `stored` with the missing parts of `wanted` and, for a binding, with its roleRef.
 
     Args:
         stored: the stored role or binding, which is not modified.
         wanted: the bootstrap object of the same name.
 
     Returns:
-        None if nothing is missing or the annotation autoupdate is "false".
+        None if nothing is missing or different, or the annotation autoupdate is "false". Unchanged parts are shared.
     """
     if (stored["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false":
         return None

@@ -127,7 +127,8 @@ def parse_label_selector(selector: Object | None, path: str) -> ParsedSelector:
 
     Returns:
         the valid requirements, and an error text if others were ignored. A malformed `rawSelector` gives no
-        requirements and an error text; nothing is raised.
+        requirements and an error text; nothing is raised. Requirements
+        with `>` or `<` in `rawSelector` are left out without an error text.
     """
     if not selector:
         return ParsedSelector()

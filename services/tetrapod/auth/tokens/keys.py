@@ -178,7 +178,7 @@ def _public_key(block: bytes) -> PublicKey | None:
 
 
 def distinct(keys: Iterable[VerificationKey]) -> list[VerificationKey]:
-    """Return the keys in order, without those whose id repeats an earlier one."""
+    """Return the keys in order, one for each id: the last one, in the place of the first."""
     return list({key.id: key for key in keys}.values())
 
 

@@ -110,14 +110,14 @@ class TokenRequests:
     async def issue(self, ctx: Context, name: str, obj: Object) -> Object:
         """Sign the token of a TokenRequest that `prepare` has accepted, and return a copy with its status.
 
-        A warning is added to `ctx` if the lifetime is shortened to the maximum.
+        If the lifetime exceeds the maximum, it is shortened in the spec of `obj` too, and a warning is added to `ctx`.
 
         Args:
             name: the name of the service account.
 
         Raises:
             StatusError: the account or the bound object does not exist (404), the bound object has another uid (409),
-                or tokens cannot be bound to it (400).
+                or tokens cannot be bound to it (400); the plugin cannot sign the token (500).
         """
         namespace, spec = ctx.namespace, obj["spec"]
         account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
