@@ -84,18 +84,20 @@ def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
         tls: the TLS configuration for https; None for the CAs of the system.
 
     Raises:
-        BackendError: the URL is of none of these kinds.
+        BackendError: the URL is of none of these kinds, or its host or port is malformed.
     """
-    url_parts = urlsplit(url)
+    try:
+        url_parts = urlsplit(url)
+        port = url_parts.port
+    except ValueError:
+        raise BackendError(f"unsupported URL {url!r}", no_response=True) from None
     if url_parts.scheme == "unix" and url_parts.netloc.startswith("%2F"):
         endpoint = Endpoint(unquote(url_parts.netloc), 0, is_unix=True)
         return endpoint, _target(url_parts), endpoint.authority
     if url_parts.scheme not in ("http", "https") or not url_parts.hostname:
         raise BackendError(f"unsupported URL {url!r}", no_response=True)
     secure = url_parts.scheme == "https"
-    endpoint = Endpoint(
-        url_parts.hostname, url_parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None
-    )
+    endpoint = Endpoint(url_parts.hostname, port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
     return endpoint, _target(url_parts), url_parts.netloc.rpartition("@")[2]
 
 
