@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,7 +79,7 @@ class Cluster:
             body: the object to send; None for none.
 
         Raises:
-            SecretsError: the request failed, or was rejected.
+            SecretsError: the request failed or was rejected, or the response is not JSON.
         """
         request = urllib.request.Request(
             self.url + path,
@@ -97,7 +98,7 @@ class Cluster:
                 raise SecretsError(
                     f"{method} {path}: {error.code}: {error.read().decode(errors='replace')[:500]}"
                 ) from None
-        except OSError as error:
+        except (OSError, HTTPException, ValueError) as error:
             raise SecretsError(f"{method} {path}: {error}") from None
 
 
