@@ -40,6 +40,7 @@ class TokenReviewer:
         InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
             status below 500).
         StatusError: 503, the auth service is unavailable.
+        ValueError: the audit annotations in the review are not JSON.
     """
 
     def __init__(self, client: Client) -> None:

@@ -298,7 +298,9 @@ _DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 
 def delete_options_from_body(body: Any) -> Object:
-    """Return the DeleteOptions in a decoded body, without kind, apiVersion and unknown fields.
+    """Return the DeleteOptions in a decoded body, without kind, apiVersion and unknown fields at the top level.
+
+    The result shares its values with `body`.
 
     Raises:
         StatusError: 400 for another kind, or a field of a wrong type.

@@ -94,8 +94,8 @@ class Representation:
         """Return the response with one stored object, encoded as negotiated.
 
         Raises:
-            StatusError: 406, the negotiated form is that of a list (for a custom resource a 500); 500, the conversion
-                webhook failed.
+            StatusError: 406, the negotiated form is that of a list (for a custom resource a 500); 400,
+                `includeObject` of a Table is invalid; 500, the conversion webhook failed.
         """
         conversion = self.conversion
         if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
@@ -187,7 +187,8 @@ class Representation:
             shard: the shard selector of the request, which complete lists of built-in kinds contain; None without one.
 
         Raises:
-            StatusError: 406, the negotiated form is that of one object; 500, the conversion webhook failed.
+            StatusError: 406, the negotiated form is that of one object; 400, `includeObject` of a Table is invalid;
+                500, the conversion webhook failed.
         """
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}

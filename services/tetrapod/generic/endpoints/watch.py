@@ -82,7 +82,8 @@ async def watch(
         selection: the objects to watch, from the selectors and the path.
 
     Raises:
-        StatusError: the resource has no watch (405), YAML is requested (406), or the resource version is malformed.
+        StatusError: the resource has no watch (405), YAML is requested (406), `includeObject` of a Table is invalid
+            (400), or the resource version is malformed (500) or was not reached in time (504).
     """
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")

@@ -30,7 +30,7 @@ class BodyReader(Protocol):
         """Return the whole body.
 
         Raises:
-            StatusError: 413, the body is longer than `limit` bytes.
+            StatusError: 413, the body is longer than `limit` bytes; 500, it is malformed.
             ClientGone: the client disconnected before the end of the body.
         """
         ...
@@ -39,6 +39,7 @@ class BodyReader(Protocol):
         """Wait for the next bytes of the body and return them; b"" at its end. Proxies use it.
 
         Raises:
+            StatusError: 500, the body is malformed.
             ClientGone: the client disconnected before the end of the body.
         """
         ...

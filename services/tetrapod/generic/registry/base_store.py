@@ -76,7 +76,7 @@ class BaseStore:
         """Return the storage key of the object `name` in the request's namespace.
 
         Raises:
-            StatusError: 400, the name or namespace is missing or cannot be part of a path.
+            StatusError: 400, the name or a necessary namespace is missing or not permitted; see `object_key`.
         """
         return object_key(self.namespaced, ctx.namespace, name, self.definition.storage_prefix)
 

@@ -203,7 +203,7 @@ def before_delete(store: BaseStore, ctx: Context, obj: Object, options: Object) 
     """Check the preconditions of a deletion and determine its effect on the object's grace period.
 
     If the period starts or becomes shorter, deletionTimestamp and deletionGracePeriodSeconds are set on `obj`.
-    `options["gracePeriodSeconds"]` is set to the period.
+    `options["gracePeriodSeconds"]` is set to the period, unless the result is `Grace.NONE`.
 
     Raises:
         StatusError: 409, a precondition does not hold.

@@ -58,7 +58,7 @@ def select(
         version: the version of the request, in whose terms the field selector is.
 
     Raises:
-        StatusError: 400 for a malformed selector, or a field that the kind does not support.
+        StatusError: 400 for a malformed selector, a field that the kind does not support, or a namespace of dots.
     """
     if not label_selector and not field_selector:
         return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), EVERYTHING, False)

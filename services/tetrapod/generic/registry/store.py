@@ -34,7 +34,8 @@ class Store(BaseStore):
             resource_version: "" means most recent, "0" means any, else at least this version.
 
         Raises:
-            StatusError: 404 if it does not exist; 504 if the version was not reached in time.
+            StatusError: 404 if it does not exist; 504 if the version was not reached in time; 500 if the version is
+                malformed, or the object cannot be read.
         """
         key = self.key(ctx, name)
         with TranslatedRead(self.resource, name, "get", self.path(key)):

@@ -107,7 +107,10 @@ class Strategy:
         return name_is_dns_subdomain(name, prefix)
 
     def generate_name(self, base: str) -> str:
-        """Return a random name that begins with the generateName `base` (upstream: names.SimpleNameGenerator)."""
+        """Return a random name that begins with the generateName `base`, which may be cut.
+
+        Upstream: names.SimpleNameGenerator
+        """
         return generate_name(base)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:

@@ -186,7 +186,7 @@ class _Update:
         If the kind allows updates without resourceVersion, a missing one is set.
 
         Raises:
-            StatusError: 409 if it differs, 422 if it is missing.
+            StatusError: 409 if it differs, 422 if it is missing and must not be, 500 if it is malformed.
         """
         meta = new["metadata"]
         revision = _revision(meta.get("resourceVersion") or "0")

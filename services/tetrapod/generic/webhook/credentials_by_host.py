@@ -24,6 +24,7 @@ class CredentialsByHost:
 
         Raises:
             ValueError: the file cannot be read, or a user's kind is not supported.
+            OSError: inline certificates cannot be written to a temporary file.
         """
         config, directory = read_config(path), Path(path).parent
         self._users = {

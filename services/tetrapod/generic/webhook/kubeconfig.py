@@ -64,6 +64,7 @@ def read_kubeconfig(path: str) -> Target:
 
     Raises:
         ValueError: the file cannot be read or is incomplete.
+        OSError: inline certificates cannot be written to a temporary file.
     """
     return _Kubeconfig(read_config(path), Path(path).parent).target()
 

@@ -87,6 +87,7 @@ class Lister:
             TooLargeResourceVersion: the version was not reached in time.
             ValueError: the version or token is malformed.
             Unavailable: the store does not answer.
+            Unreadable: the store answers the list, and objects in it cannot be read.
         """
         if query.continue_token:
             continuation = continue_token.decode(query.continue_token)
