@@ -287,7 +287,11 @@ def _settings_of_component(settings: Sequence[str]) -> list[str]:
 
 
 def _missing_needs(values: Mapping[str, bool]) -> list[str]:
-    """Return an error text for each enabled gate that needs a disabled one."""
+    """Return an error text for each enabled gate that needs a disabled one.
+
+    Args:
+        values: the gates that are set; the others have their default.
+    """
     gates = known_gates()
     on = {name for name, gate in gates.items() if values.get(name, gate.default)}
     errors = []
