@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import orjson
 import pytest
 
+from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.event import Event, legacy_line, micro_time
 from tetrapod.generic.audit.objects import compact_json, encoded, response_object, status_in
-from tetrapod.generic.audit.peer_audit import parse_request_header
+from tetrapod.generic.audit.peer_audit import parse_request_header, response_header
 from tetrapod.generic.audit.policy import Auditing, Level
 from tetrapod.generic.audit.request_fields import source_addresses
 from tetrapod.generic.http.request import Request, Response
@@ -160,3 +162,10 @@ def test_what_a_front_asks_for_is_read() -> None:
     assert parse_request_header("Request; omit-managed-fields") == Auditing(Level.REQUEST, omit_managed_fields=True)
     assert parse_request_header("Metadata") == Auditing(Level.METADATA)
     assert parse_request_header("everything") is None
+
+
+async def test_a_peer_sends_nothing_if_annotations_alone_exceed_the_header() -> None:
+    request = Request("GET", "/")
+    request.annotations["a"] = os.urandom(600 * 1024).hex()  # it cannot be compressed below the limit
+    context = AuditContext(request, Auditing(Level.METADATA), None, None)
+    assert await response_header(context) == []

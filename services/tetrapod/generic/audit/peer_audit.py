@@ -57,7 +57,7 @@ async def response_header(context: AuditContext) -> HeaderList:
     large = context.large
     encoded = await offloaded(large, pack_header, data)
     if len(encoded) > _LIMIT:
-        del data["requestObject"]
+        data.pop("requestObject", None)
         encoded = pack_header({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
     return [(AUDIT_RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
 
