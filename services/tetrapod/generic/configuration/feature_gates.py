@@ -70,7 +70,6 @@ SWITCHABLE: Final = frozenset(
         "VolumeLimitScaling",
         "WatchList",
         "WatchListCompression",
-        "WorkloadWithJob",
     }
 )
 """The gates that have their effect here."""
