@@ -61,9 +61,11 @@ class SigningKeys:
 
         Raises:
             OSError: a file cannot be read.
-            ValueError: a file is malformed, or there are several certificates; the texts are upstream's.
+            ValueError: a file is malformed, the key is encrypted, or there are several certificates. The beginning of
+                the text is upstream's, if it names the file.
         """
         from cryptography import x509
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         certificate_file, key_file = self.files[signer]
@@ -71,7 +73,11 @@ class SigningKeys:
         if len(certificates) != 1:
             text = f"expected 1 certificate, found {len(certificates)}"
             raise ValueError(f'error reading CA cert file "{certificate_file}": {text}')
-        return certificates[0], load_pem_private_key(key_file.read_bytes(), None)
+        try:
+            key = load_pem_private_key(key_file.read_bytes(), None)
+        except (TypeError, ValueError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
+            raise ValueError(f'error reading CA private key file "{key_file}": {error}') from None
+        return certificates[0], key
 
 
 class _RequestController:
