@@ -16,6 +16,7 @@ import pytest
 
 from support.server import SERVICES
 from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.storage.sqlite import DatabaseInUse, SqliteBackend, UnsupportedDatabase
 
 
@@ -128,6 +129,15 @@ async def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(UnsupportedDatabase, match="has schema version 99; this Tetrapod knows version 1"):
         SqliteBackend(newer)
+
+
+async def test_a_database_that_sqlite_cannot_open_is_rejected_and_unlocked(tmp_path: Path) -> None:
+    """SQLite opens no file whose path has more than 512 characters."""
+    directory = tmp_path.joinpath(*["d" * 200] * 3)
+    directory.mkdir(parents=True)
+    for _ in range(2):  # the second attempt finds the lock released
+        with pytest.raises(CannotOpen, match="cannot be opened: unable to open database file"):
+            SqliteBackend(directory / "tetrapod.db")
 
 
 async def test_a_closed_store_is_unavailable(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.spans import traced
-from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, WriteResult
+from tetrapod.generic.storage.backend import BackendEvent, CannotOpen, KeyValue, Range, RequestTooLarge, WriteResult
 from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
 from tetrapod.generic.storage.sqlite.lock import DatabaseLock
@@ -61,6 +61,8 @@ class SqliteBackend:
         Raises:
             DatabaseInUse: another process has the database open.
             UnsupportedDatabase: the file is not a database of this version of Tetrapod.
+            CannotOpen: SQLite cannot open or write the file.
+            OSError: the lock file cannot be created.
         """
         self._durable = durable
         self._template = template
@@ -68,6 +70,10 @@ class SqliteBackend:
         self._lock = None if self._path is None else DatabaseLock(self._path)
         try:
             self._open()
+        except sqlite3.Error as error:
+            if self._lock is not None:
+                self._lock.release()
+            raise CannotOpen(f"the database {path} cannot be opened: {error}") from error
         except BaseException:
             if self._lock is not None:
                 self._lock.release()
