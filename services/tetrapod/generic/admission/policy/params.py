@@ -15,6 +15,7 @@ from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest_mapper import Mapping, find_resource
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.labels import from_label_selector
 from tetrapod.machinery.status import StatusError
@@ -84,9 +85,9 @@ class Params:
                 namespaced and `ref` has no namespace.
 
         Raises:
-            ConfigurationError: the paramRef is invalid, its parameters are missing and it requires them, or the
-                informer has not read its objects within a second.
-            StatusError: the API could not be read.
+            ConfigurationError: the paramRef is invalid, its parameters are missing and it requires them, the informer
+                has not read its objects within a second, or the API cannot be reached.
+            StatusError: the API returned an error.
         """
         if kind is None or ref is None:
             return [None]
@@ -128,6 +129,8 @@ class Params:
             if error.code == 404:
                 return []
             raise
+        except (Unavailable, OSError) as error:
+            raise ConfigurationError(str(error)) from None
 
 
 def _select(informer: Informer, namespace: str, ref: Object) -> list[Object]:
