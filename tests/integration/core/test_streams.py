@@ -168,6 +168,15 @@ async def test_the_node_proxy_does_not_reach_loopback(core: Core) -> None:
     assert (code, orjson.loads(body)["message"]) == (400, "address not allowed")
 
 
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
+async def test_the_node_proxy_rejects_host_names_that_cannot_be_looked_up(core: Core, host: str) -> None:
+    await core.node("n", 1)
+    node = {"status": {"addresses": [{"type": "Hostname", "address": host}]}}
+    await core.client.patch(v1("nodes"), "", "n", node, type="merge", subresource="status")
+    code, body = await core.client.raw("GET", "/api/v1/nodes/n/proxy/healthz")
+    assert (code, orjson.loads(body)["message"]) == (400, f"lookup {host}: no such host")
+
+
 async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
     await core.create("services", "Service", "s", spec={"ports": [{"name": "web", "port": 80}]})
     await core.pod("p")

@@ -168,7 +168,7 @@ async def check_host(host: str) -> None:
     """
     try:
         resolved = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # UnicodeError: a label of the name is empty or too long
         raise status.bad_request(f"lookup {host}: no such host") from None
     for *_, address in resolved:
         check_proxyable(str(address[0]).partition("%")[0])
