@@ -359,6 +359,7 @@ class ResourceStorage(Protocol):
         Raises:
             TooLargeResourceVersion: the version was not reached in time.
             ValueError: the version is malformed.
+            Unreadable: the object cannot be decrypted or decoded.
         """
         ...
 
@@ -369,6 +370,7 @@ class ResourceStorage(Protocol):
             TooOldResourceVersion: the version or continue token has been compacted.
             TooLargeResourceVersion: the version was not reached in time.
             ValueError: the version or token is malformed.
+            Unreadable: the store answers the list, and objects in it cannot be decrypted or decoded.
         """
         ...
 
@@ -390,6 +392,8 @@ class ResourceStorage(Protocol):
 
         Raises:
             KeyExists: the key exists.
+            RequestTooLarge: the object exceeds the size limit of the store.
+            CannotEncrypt: the object cannot be encrypted.
         """
         ...
 
