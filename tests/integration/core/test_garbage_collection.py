@@ -117,6 +117,7 @@ def reflectors(server: Server) -> int:
     return sum(int(line.split()[0]) for line in lines if line.split()[2].endswith(".NodeReflector"))
 
 
+@pytest.mark.long
 def test_a_deleted_resource_is_not_watched_although_an_external_server_is_unavailable(tmp_path: Path) -> None:
     """Discovery is incomplete while a server is unavailable, but the group-versions of the others are known."""
     spec = {

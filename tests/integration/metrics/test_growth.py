@@ -63,6 +63,7 @@ def live_and_die(ask: TokenClient, group: str) -> None:
     ask.until(lambda status: status == 404, "GET", f"{CRDS}/widgets.{group}")
 
 
+@pytest.mark.long
 def test_series_of_deleted_definitions_are_dropped(form: tuple[str, Form]) -> None:
     kind, found = form
 

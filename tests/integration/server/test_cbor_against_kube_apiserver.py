@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import pytest
+
 from support import kube_apiserver, stock
 from support.definitions import definition
 from support.etcd import Etcd, etcd_36
@@ -129,6 +131,7 @@ def answers(url: str, ca: Path) -> list[tuple[int, str, Any, Any]]:
     return [client.call(*call) for call in CALLS]
 
 
+@pytest.mark.long
 def test_answers_in_cbor_equal_those_of_a_kube_apiserver(tmp_path: Path) -> None:
     binary = stock.binaries()["kube-apiserver"]
     etcd = Etcd(etcd_36(), tmp_path / "etcd")

@@ -26,7 +26,10 @@ from tetrapod.generic.egress import grpc
 from tetrapod.generic.egress.client_metrics import CONNECTIONS, DIAL_FAILURES
 from tetrapod.generic.egress.grpc import grpc_dialer
 
-pytestmark = pytest.mark.timeout(900)  # the first run builds konnectivity, for minutes on a busy machine
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(900),  # the first run builds konnectivity, for minutes on a busy machine
+]
 MAPS = "/api/v1/namespaces/default/configmaps"
 LARGE = 900_000
 
