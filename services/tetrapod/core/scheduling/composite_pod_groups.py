@@ -12,14 +12,14 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.scheduling import group_types
-from tetrapod.core.scheduling.group_types import GROUP, PREEMPTION, drop_disabled
+from tetrapod.core.scheduling.group_types import GROUP, PREEMPTION
 from tetrapod.core.scheduling.pod_groups import PARENT, policy_and_workload
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.declared import Field, Type
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -38,15 +38,16 @@ SPEC: Final = Type(
         **group_types.PRIORITY,
     }
 )
-_GATES: Final = {"preemptionPolicy": PREEMPTION}
+_GATES: Final = FieldGates(GatedFields(PREEMPTION, ("spec.preemptionPolicy",)))
 
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of CompositePodGroups: versions, strategy, subresources and columns."""
-    strategy = CompositePodGroupStrategy(
+    strategy = KindStrategy(
         defaults=group_types.set_preemption_default,
         validator=validate,
         whole_update_validator=validate_update,
+        gated_fields=_GATES,
         has_status=True,
         allow_unconditional_update=False,
     )
@@ -58,19 +59,6 @@ def definition() -> ResourceDefinition:
         table=TABLE,
         subresources={"status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
     )
-
-
-class CompositePodGroupStrategy(KindStrategy):
-    """The strategy of CompositePodGroups.
-
-    Writes drop spec.preemptionPolicy if its feature gate is disabled and the stored object does not use it.
-    """
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        drop_disabled(obj.get("spec") or {}, None, _GATES)
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        drop_disabled(new.get("spec") or {}, old.get("spec"), _GATES)
 
 
 def validate(obj: Object) -> list[FieldError]:

@@ -119,19 +119,6 @@ COMPOSITE_POD_GROUP_TEMPLATE.fields["podGroupTemplates"] = templates(POD_GROUP_T
 COMPOSITE_POD_GROUP_TEMPLATE.fields["compositePodGroupTemplates"] = templates(COMPOSITE_POD_GROUP_TEMPLATE)
 
 
-def drop_disabled(new: Object, old: Object | None, gates: dict[str, str]) -> None:
-    """Remove the fields whose feature gate is disabled from a spec or template, unless the stored one uses them.
-
-    Args:
-        new: the spec or template, changed in place.
-        old: the stored one, or None.
-        gates: the gate of each field.
-    """
-    for name, gate in gates.items():
-        if not feature_gates.enabled(gate) and (old or {}).get(name) in (None, []):
-            new.pop(name, None)
-
-
 def set_preemption_default(obj: Object) -> None:
     """Set the default of spec.preemptionPolicy of a group, PreemptLowerPriority, in place.
 

@@ -11,13 +11,14 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.scheduling import group_types
-from tetrapod.core.scheduling.group_types import CLAIMS, COMPOSITE, GROUP, PREEMPTION, TOPOLOGY, drop_disabled
+from tetrapod.core.scheduling.group_types import CLAIMS, COMPOSITE, GROUP, PREEMPTION, TOPOLOGY
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.declared import Field, Type, long_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -38,22 +39,24 @@ SPEC: Final = Type(
     }
 )
 STATUS: Final = Type({"resourceClaimStatuses": group_types.CLAIM_STATUSES})
-_GATES: Final = {
-    "schedulingConstraints": TOPOLOGY,
-    "resourceClaims": CLAIMS,
-    "preemptionPolicy": PREEMPTION,
-    "parentCompositePodGroupName": COMPOSITE,
-}
+_GATES: Final = FieldGates(
+    GatedFields(TOPOLOGY, ("spec.schedulingConstraints",)),
+    GatedFields(CLAIMS, ("spec.resourceClaims",)),
+    GatedFields(PREEMPTION, ("spec.preemptionPolicy",)),
+    GatedFields(COMPOSITE, ("spec.parentCompositePodGroupName",)),
+)
+_STATUS_GATES: Final = FieldGates(GatedFields(CLAIMS, ("resourceClaimStatuses",)))
 _NO_WORKLOAD: Final = "must be set when parentCompositePodGroupName is set"
 _UNKNOWN_CLAIM: Final = "must match the name of an entry in `spec.resourceClaims`"
 
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of PodGroups: versions, strategy, subresources and columns."""
-    strategy = PodGroupStrategy(
+    strategy = KindStrategy(
         defaults=group_types.set_preemption_default,
         validator=validate,
         whole_update_validator=validate_update,
+        gated_fields=_GATES,
         has_status=True,
         allow_unconditional_update=False,
     )
@@ -67,19 +70,6 @@ def definition() -> ResourceDefinition:
     )
 
 
-class PodGroupStrategy(KindStrategy):
-    """The strategy of PodGroups.
-
-    Writes drop fields of disabled feature gates that the stored object does not use.
-    """
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        drop_disabled(obj.get("spec") or {}, None, _GATES)
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        drop_disabled(new.get("spec") or {}, old.get("spec"), _GATES)
-
-
 class PodGroupStatusStrategy(StatusStrategy):
     """The strategy of the status of PodGroups.
 
@@ -89,7 +79,7 @@ class PodGroupStatusStrategy(StatusStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
         used = {"resourceClaimStatuses": (old.get("spec") or {}).get("resourceClaims")}
-        drop_disabled(new.get("status") or {}, used, {"resourceClaimStatuses": CLAIMS})
+        _STATUS_GATES.drop(new.get("status") or {}, used)
 
 
 def validate(obj: Object) -> list[FieldError]:

@@ -11,13 +11,14 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.scheduling import group_types
-from tetrapod.core.scheduling.group_types import CLAIMS, COMPOSITE, GROUP, PREEMPTION, TOPOLOGY, drop_disabled
+from tetrapod.core.scheduling.group_types import CLAIMS, COMPOSITE, GROUP, PREEMPTION, TOPOLOGY
 from tetrapod.core.validation import declared
 from tetrapod.core.validation.declared import Field, Type
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -28,6 +29,12 @@ _COMPOSITES: Final = "compositePodGroupTemplates"
 _DEEPEST: Final = 4
 _TOO_DEEP: Final = f"maximum template hierarchy depth is {_DEEPEST}"
 _NO_CHILD: Final = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate"
+_PREEMPTION_FIELD: Final = GatedFields(PREEMPTION, ("preemptionPolicy",))
+_LIST_GATES: Final = FieldGates(GatedFields(COMPOSITE, (_COMPOSITES,)))
+_COMPOSITE_GATES: Final = FieldGates(_PREEMPTION_FIELD)
+_TEMPLATE_GATES: Final = FieldGates(
+    GatedFields(TOPOLOGY, ("schedulingConstraints",)), GatedFields(CLAIMS, ("resourceClaims",)), _PREEMPTION_FIELD
+)
 _PRIORITIES: Final = "detected multiple priority configurations"
 _ALL_PRIORITIES: Final = "all priority and priorityClassName values must be identical, detected multiple values"
 
@@ -74,15 +81,14 @@ def _drop_disabled(spec: Object, old_spec: Object) -> None:
     Args:
         old_spec: the stored spec or template, or {} without one.
     """
-    drop_disabled(spec, old_spec, {_COMPOSITES: COMPOSITE})
+    _LIST_GATES.drop(spec, old_spec)
     stored = old_spec.get(_POD_GROUPS) or []
     for i, template in enumerate(spec.get(_POD_GROUPS) or ()):
-        gates = {"schedulingConstraints": TOPOLOGY, "resourceClaims": CLAIMS, "preemptionPolicy": PREEMPTION}
-        drop_disabled(template, stored[i] if i < len(stored) else None, gates)
+        _TEMPLATE_GATES.drop(template, stored[i] if i < len(stored) else {})
     by_name = {template.get("name"): template for template in old_spec.get(_COMPOSITES) or ()}
     for template in spec.get(_COMPOSITES) or ():
         old_template = by_name.get(template.get("name"), {})
-        drop_disabled(template, old_template, {"preemptionPolicy": PREEMPTION})
+        _COMPOSITE_GATES.drop(template, old_template)
         _drop_disabled(template, old_template)
 
 
