@@ -155,8 +155,8 @@ def checked(data: bytes, required: set[str] | frozenset[str] = frozenset()) -> O
         required: types of authorizers that it must contain.
 
     Raises:
-        ValueError: the file cannot be decoded, or the configuration is invalid. The text has all errors of `validate`,
-            or those about names and missing types if there are none.
+        ValueError: the file cannot be decoded, or the configuration is invalid. The text lists all errors of
+            `validate`. If `validate` finds no error, it lists those about names and missing types.
     """
     config = load_configuration(data)
     if errors := validate(config):

@@ -21,7 +21,7 @@ class RenewedCertificates:
         self._looked: dict[str, tuple[float, Stamp | None]] = {}
 
     def current(self, path: str) -> Stamp | None:
-        """Return the state of a file at the last look; None if there was none, or the file is missing."""
+        """Return the state of a file at the last look; None if it was never looked at, or is missing."""
         return self._looked.get(path, (0.0, None))[1]
 
     def renewed(self, path: str, now: float) -> bool:

@@ -226,7 +226,7 @@ def _is_removed(kind: Lifecycle, release: EffectiveVersion) -> bool:
     With KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE in the environment, what was removed in it is still served.
 
     Raises:
-        RuntimeConfigError: the value of the variable is no bool.
+        RuntimeConfigError: the value of the variable is not a bool.
     """
     if kind.removed is None or kind.removed > release.emulated:
         return False

@@ -84,7 +84,7 @@ class StorageVersions:
         """The resources whose StorageVersions are not updated yet, with the text of the last error."""
 
     def pending(self, resource: GroupResource) -> str | None:
-        """Return the last error of a resource whose StorageVersion is not updated yet; None if there is no such one."""
+        """Return the last error of a resource whose StorageVersion is not updated yet; None if it is updated."""
         return self._pending.get(resource)
 
     def follow(self, sources: Sequence[DefinitionSource], client: Client, lifecycle: Lifecycle, server: str) -> None:
@@ -141,7 +141,7 @@ def _definitions(source: DefinitionSource) -> Iterable[ResourceDefinition]:
 
 
 def _stored(definitions: Iterable[ResourceDefinition]) -> list[_Resource]:
-    """Return the resources with storage. Of those that share their objects only the first one by name is included."""
+    """Return the resources with storage. If several share their objects, only the first by name is included."""
     by_name = {definition.group_resource: definition for definition in definitions if definition.rest is None}
     seen: set[GroupResource] = set()
     resources = []

@@ -18,7 +18,7 @@ _digits = re.compile("[0-9]+", re.ASCII)
 _ASCII: Final = [chr(code) for code in range(128)]
 _OTHERS: Final = [character for character in _ASCII if not character.isalnum()]
 _NUMBER: Final = chr(len(_OTHERS))
-"""Begins a number in a sort key. It is between the characters that are no letters and the letters."""
+"""Begins a number in a sort key. It sorts after all other characters and before the letters."""
 _RANKS: Final = str.maketrans(
     {character: chr(rank) for rank, character in enumerate(_OTHERS)}
     | {letter: chr(len(_OTHERS) + 1 + rank) for rank, letter in enumerate(filter(str.isalpha, _ASCII))}
