@@ -48,10 +48,16 @@ VALUES: Final = [
 BODIES: Final = (
     "", "a141", "a000", "ff", "80", "05", "6568656c6c6f", "f6", "a0", "a1446b696e6405",
 )  # fmt: skip
+TWICE: Final = [
+    b"\xa4\x44kind\x49ConfigMap\x4aapiVersion" + version + b"\x41a\x01\x41a\x02"
+    for version in (b"\x42v1", b"\x45a/b/c", b"\x40", b"\x05")
+]
+"""Objects with a duplicate member and different apiVersions, of which the last two are empty and not a string."""
 Call = tuple[str, str, bytes, str, str]
 CALLS: Final[list[Call]] = [
     *(("POST", WIDGETS, widget(b"v%d" % i, bytes.fromhex(value)), CBOR, CBOR) for i, value in enumerate(VALUES)),
     *(("POST", path, bytes.fromhex(body), CBOR, CBOR) for body in BODIES for path in (CONFIG_MAPS, WIDGETS)),
+    *(("POST", path, body, CBOR, CBOR) for body in TWICE for path in (CONFIG_MAPS, WIDGETS)),
     ("POST", CONFIG_MAPS, config_map("a", data={"a": "b"}), CBOR, CBOR),
     ("POST", CONFIG_MAPS, config_map("wrong", data=5), CBOR, CBOR),
     ("POST", CONFIG_MAPS, config_map("wrong", data={"a": 5}), CBOR, CBOR),

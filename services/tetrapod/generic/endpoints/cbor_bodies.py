@@ -87,8 +87,12 @@ def _type_meta(obj: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _kind_of(obj: Mapping[str, Any], default: GroupVersionKind) -> GroupVersionKind:
+    """Return the kind in a body. What is missing or malformed in it is that of `default`."""
     api_version, kind = _type_meta(obj)
-    group_version = GroupVersion.parse(api_version or default.api_version)
+    try:
+        group_version = GroupVersion.parse(api_version or default.api_version)
+    except ValueError:
+        group_version = default.group_version
     return group_version.with_kind(kind or default.kind)
 
 
