@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import orjson
+import pytest
 
 from integration.extensions.cluster import Cluster, definition
 from support.definitions import version
@@ -72,3 +73,20 @@ async def test_an_object_with_malformed_metadata_can_be_corrected_and_deleted(cl
     obj["template"]["metadata"]["labels"] = {"valid": 42}
     assert (await cluster.call("PUT", f"{WIDGETS}/w", obj)).status in (400, 422)
     assert (await cluster.call("DELETE", f"{WIDGETS}/w")).status == 200
+
+
+@pytest.mark.parametrize("api_version", ["a/b/c", 5])
+async def test_an_object_with_a_malformed_version_is_reported_and_harms_no_other(
+    cluster: Cluster, api_version: Any
+) -> None:
+    await cluster.define(definition("Widget", version(schema=SCHEMA)))
+    other = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "other"}, "size": 1}
+    assert (await cluster.call("POST", WIDGETS, other)).status == 201
+    await cluster.backend.put_if(KEY, orjson.dumps({**WRITTEN, "apiVersion": api_version}), 0)
+    answer = await cluster.get(f"{WIDGETS}/w")
+    assert (answer.status, answer.json["kind"], answer.json["reason"]) == (500, "Status", "InternalError")
+    if api_version == "a/b/c":
+        assert "unexpected GroupVersion string: a/b/c" in answer.json["message"]
+    assert (await cluster.get(f"{WIDGETS}/other")).status == 200
+    listed = await cluster.get(WIDGETS)  # as upstream, while the watch cache cannot be filled
+    assert (listed.status, listed.json["reason"]) == (429, "TooManyRequests")

@@ -21,7 +21,7 @@ from tetrapod.machinery.schema import custom_resources, defaulting
 
 
 class UnknownStoredVersion(Exception):
-    """The error that a stored object has a version that its definition no longer has; the text is upstream's."""
+    """The error that a stored object has no version, or one that its definition lacks; the text is upstream's."""
 
 
 class VersionCodec:
@@ -58,10 +58,14 @@ class VersionCodec:
         """Prune a stored object, repair its metadata and set its defaults, in place, by its stored version's schema.
 
         Raises:
-            UnknownStoredVersion: the definition no longer has that version.
+            UnknownStoredVersion: the definition no longer has that version, or the apiVersion is malformed.
         """
         api_version = obj.get("apiVersion") or self._stored_as
-        written = self._versions.get(GroupVersion.parse(api_version).version)
+        try:
+            name = GroupVersion.parse(str(api_version)).version
+        except ValueError as error:
+            raise UnknownStoredVersion(str(error)) from None
+        written = self._versions.get(name)
         if written is None:
             raise UnknownStoredVersion(f"request to convert CR from an invalid group/version: {api_version}")
         custom_resources.decode_stored(written.node, obj)
@@ -90,7 +94,8 @@ class VersionCodec:
         """Transform a stored object to the version of the requests, in place, with the conversion strategy None.
 
         Raises:
-            UnknownStoredVersion: the definition no longer has the version in which the object was stored.
+            UnknownStoredVersion: the definition no longer has the version in which the object was stored, or its
+                apiVersion is malformed.
             DecodeError: the metadata is malformed.
             CoerceError: the metadata of an embedded resource that only the version of the requests declares is
                 malformed.
