@@ -31,6 +31,8 @@ async def test_static_tokens_are_for_the_server_only() -> None:
     assert await tokens.authenticate_token("", ()) is None
     with pytest.raises(ValueError, match="at least 3 columns"):
         read_token_file("a,b\n")
+    with pytest.raises(ValueError, match="line 2: field larger than field limit"):
+        read_token_file(f"a,alice,u-1\nb,{'x' * 200_000},u-2\n")
 
 
 class Secrets:

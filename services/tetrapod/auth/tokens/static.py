@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.machinery.user import UserInfo
@@ -24,10 +24,10 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
         text: the content of the file.
 
     Raises:
-        ValueError: a line has fewer than three columns.
+        ValueError: a line has fewer than three columns, or a column is too long.
     """
     users: dict[str, UserInfo] = {}
-    for number, row in enumerate(csv.reader(text.splitlines()), 1):
+    for number, row in enumerate(_rows(text), 1):
         columns = [column.strip() for column in row]
         if not columns:
             continue
@@ -45,6 +45,14 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
         groups = columns[3].split(",") if len(columns) > 3 and columns[3] else []
         users[token] = UserInfo(name, uid, tuple(groups))
     return users
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    lines = csv.reader(text.splitlines())
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise ValueError(f"token file line {lines.line_num}: {error}") from None
 
 
 class StaticTokenAuthenticator:
