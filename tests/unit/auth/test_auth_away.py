@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from tetrapod.generic.authentication.delegating import TokenReviewer
@@ -15,6 +16,19 @@ from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.status import StatusError, service_unavailable, unauthorized
 from tetrapod.machinery.user import UserInfo
+
+
+class Answering:
+    """A client of an auth service that sends one answer to every request."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    async def create(self, *args: Any, **query: Any) -> Any:
+        return self.answer
+
+    async def raw(self, *args: Any) -> Any:
+        return 200, orjson.dumps(self.answer)
 
 
 class Away:
@@ -64,4 +78,22 @@ async def test_an_unavailable_authorizer_is_not_a_403(why: Exception) -> None:
 async def test_a_token_request_without_a_signer_is_retriable() -> None:
     with pytest.raises(StatusError) as caught:
         await RemoteTokenRequestRest(Away(AWAY[0])).create(Context(), "default", {"spec": {}}, None, {})  # type: ignore[arg-type]
+    assert may_be_repeated(caught.value)
+
+
+@pytest.mark.parametrize("answer", [{}, [], {"object": None}, {"warnings": []}])
+async def test_a_malformed_answer_to_a_token_request_is_retriable(answer: Any) -> None:
+    with pytest.raises(StatusError) as caught:
+        await RemoteTokenRequestRest(Answering(answer)).create(Context(), "default", {"spec": {}}, None, {})  # type: ignore[arg-type]
+    assert may_be_repeated(caught.value)
+
+
+@pytest.mark.parametrize("notes", ["{", "[]", '"x"'])
+async def test_a_review_with_malformed_annotations_is_retriable(notes: str) -> None:
+    review = {
+        "metadata": {"annotations": {"tetrapod.dev/notes": notes}},
+        "status": {"authenticated": True, "user": {"username": "eve"}},
+    }
+    with pytest.raises(StatusError) as caught:
+        await TokenReviewer(Answering(review)).authenticate_token("t", ())  # type: ignore[arg-type]
     assert may_be_repeated(caught.value)

@@ -39,8 +39,7 @@ class TokenReviewer:
     Raises:
         InvalidToken: the review has an error, accepts the token for other audiences only, or is itself rejected (a
             status below 500).
-        StatusError: 503, the auth service is unavailable.
-        ValueError: the audit annotations in the review are not JSON.
+        StatusError: 503, the auth service is unavailable, or the audit annotations in the review are malformed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -66,7 +65,11 @@ class TokenReviewer:
         accepted = tuple(status.get("audiences") or ())
         if audiences and not set(audiences) & set(accepted):
             raise InvalidToken("the review answered for other audiences than it was asked")
-        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *annotations_from_wire(reviewed))
+        try:
+            annotations, warnings = annotations_from_wire(reviewed)
+        except ValueError as error:
+            raise service_unavailable(f"token review failed: {error}", RETRY_SECONDS) from error
+        return Authenticated(user_from_wire(status.get("user") or {}), accepted, annotations, warnings)
 
 
 def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
@@ -90,10 +93,12 @@ def annotations_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ..
     Both are empty if the review carries none.
 
     Raises:
-        ValueError: the annotation of the review is not JSON.
+        ValueError: the annotation of the review is not a JSON object.
     """
     text = ((review.get("metadata") or {}).get("annotations") or {}).get(_ANNOTATIONS)
     content = orjson.loads(text) if text else {}
+    if not isinstance(content, dict):
+        raise ValueError(f"the annotation {_ANNOTATIONS} is not a JSON object")
     return content.get("annotations") or {}, tuple(content.get("warnings") or ())
 
 

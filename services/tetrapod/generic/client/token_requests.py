@@ -105,10 +105,12 @@ class RemoteTokenRequestRest(Rest):
         try:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise service_unavailable(f"the auth service answered {code}") from error
+            raise service_unavailable(f"the auth service answered {code}", RETRY_SECONDS) from error
+        if not isinstance(answer, dict) or (code == 200 and not isinstance(answer.get("object"), dict)):
+            raise service_unavailable(f"the auth service answered {code} with another object", RETRY_SECONDS)
         if code != 200:
             raise StatusError(code, answer.get("reason", ""), answer.get("message", ""), answer.get("details"))
-        ctx.warnings.extend(answer["warnings"])
+        ctx.warnings.extend(answer.get("warnings") or ())
         ctx.annotations.update(answer.get("annotations") or {})
         return answer["object"]  # type: ignore[no-any-return]
 
