@@ -33,3 +33,17 @@ async def test_lines_are_put_together() -> None:
         b'{"c":3}',
         b'{"d":4}',
     ]
+
+
+async def test_empty_lines_are_left_out() -> None:
+    async def answer(request: Request) -> Response:
+        return Response(200, [], b'{"a":1}\n\n{"b":2}\n')
+
+    async def watch(request: Request) -> Response:
+        async def run(writer: StreamWriter) -> None:
+            writer.write(b'{"a":1}\n\n{"b":2}\n')
+
+        return StreamResponse(200, [], run)
+
+    for handler in (answer, watch):
+        assert [line async for line in InProcessTransport(handler).stream("/x", {})] == [b'{"a":1}', b'{"b":2}']

@@ -84,7 +84,7 @@ class InProcessTransport:
         if response.status != 200:
             raise error_from(response.status, response.body)
         if not isinstance(response, StreamResponse):
-            for line in response.body.splitlines():
+            for line in filter(None, response.body.split(b"\n")):
                 yield line
             return
         writer = QueueWriter()
