@@ -87,7 +87,7 @@ def _type_meta(obj: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _kind_of(obj: Mapping[str, Any], default: GroupVersionKind) -> GroupVersionKind:
-    """Return the kind in a body. What is missing or malformed in it is that of `default`."""
+    """Return the kind in a body; a missing or malformed part is that of `default`."""
     api_version, kind = _type_meta(obj)
     try:
         group_version = GroupVersion.parse(api_version or default.api_version)
