@@ -8,10 +8,15 @@ the tests that needed a retry.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+
+# As in the Makefile: without bytecode, each server that a test starts would compile a thousand modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("steady", derandomize="FUZZ_EXAMPLES" not in os.environ, deadline=None)
 settings.load_profile("steady")
