@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sort"
@@ -30,6 +31,21 @@ func Read(sets cliflag.NamedFlagSets) Values {
 		set.VisitAll(func(f *pflag.Flag) { values[f.Name] = rendered(f) })
 	}
 	return values
+}
+
+// Given returns the values of the flags that are given in a parsed set. It must be called before the options declare their flags once more,
+// which sets some of them to their defaults.
+func Given(set *pflag.FlagSet) Values {
+	values := Values{}
+	set.Visit(func(f *pflag.Flag) { values[f.Name] = rendered(f) })
+	return values
+}
+
+// Over returns the values with those of others for the flags that it lacks.
+func (v Values) Over(others Values) Values {
+	all := maps.Clone(others)
+	maps.Copy(all, v)
+	return all
 }
 
 // rendered returns a flag's value as the arguments of a command line. A list that another value wraps (cliflag.Tracker) is only

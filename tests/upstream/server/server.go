@@ -159,9 +159,12 @@ func run(t Logger, name string, flags []Flag) (*Server, error) {
 	defer log.Close()
 	fmt.Fprintf(log, "# %s %s\n", program, strings.Join(arguments, " "))
 	t.Logf("starting Tetrapod with %s, log %s", strings.Join(arguments, " "), log.Name())
-	command := exec.Command(program, arguments...)
+	command, err := onHost(program, arguments)
+	if err != nil {
+		return nil, err
+	}
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
