@@ -124,6 +124,35 @@ async def test_by_count_the_next_one_in_order_gives_way() -> None:
     assert objects.addresses == ["10.0.0.2"]
 
 
+async def test_by_count_servers_with_different_ports_are_listed_together() -> None:
+    objects = Objects()
+    first, second = (KubernetesEndpoints(cast(Client, objects), port) for port in (6443, 6444))
+    await CountReconciler(first, "10.0.0.1", 2).reconcile()
+    await CountReconciler(second, "10.0.0.2", 2).reconcile()
+    assert objects.addresses == objects.in_slice == ["10.0.0.1", "10.0.0.2"]
+    assert objects.stored["endpoints"]["subsets"][0]["ports"] == objects.stored["endpointslices"]["ports"] == PORTS
+    before = objects.writes
+    await CountReconciler(first, "10.0.0.1", 2).reconcile()
+    await CountReconciler(second, "10.0.0.2", 2).reconcile()
+    assert objects.writes == before
+    await CountReconciler(first, "10.0.0.1", 2).remove()
+    assert objects.addresses == objects.in_slice == ["10.0.0.2"]
+
+
+async def test_the_port_of_listed_servers_is_kept_until_they_are_gone(backend: Backend) -> None:
+    objects = Objects()
+    first = by_lease(objects, backend, "10.0.0.1")
+    endpoints = KubernetesEndpoints(cast(Client, objects), 6444)
+    second = LeaseReconciler(endpoints, PeerLeases(backend, "/registry"), "10.0.0.2")
+    await first.reconcile()
+    await second.reconcile()
+    assert objects.stored["endpoints"]["subsets"][0]["ports"] == PORTS
+    await first.remove()
+    await second.reconcile()
+    assert objects.addresses == objects.in_slice == ["10.0.0.2"]
+    assert objects.stored["endpoints"]["subsets"][0]["ports"] == [{"name": "https", "port": 6444, "protocol": "TCP"}]
+
+
 @pytest.mark.parametrize(
     ("address", "good"),
     [("10.0.0.1", True), ("127.0.0.1", False), ("::1", False), ("0.0.0.0", False), ("fd00::1", True)],

@@ -6,6 +6,7 @@ Upstream: pkg/controlplane/reconcilers/endpointsadapter.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
@@ -23,7 +24,7 @@ class KubernetesEndpoints:
 
     Args:
         client: reads and writes the objects.
-        port: the port of all aggregators, which must listen on the same.
+        port: the port of this aggregator. All should listen on the same, because clients find only one port.
     """
 
     def __init__(self, client: Client, port: int) -> None:
@@ -40,41 +41,53 @@ class KubernetesEndpoints:
         return await get_or_none(self._client, ENDPOINTS, _NAMESPACE, _NAME)
 
     def addresses_of(self, endpoints: Object) -> list[str] | None:
-        """Return the IP addresses of the Endpoints; None if their ports or labels are not those that `put` writes."""
+        """Return the IP addresses of the Endpoints; None unless they have exactly one subset, as those of `put`."""
         subsets = endpoints.get("subsets") or []
-        labels = endpoints["metadata"].get("labels") or {}
-        if len(subsets) != 1 or subsets[0].get("ports") != self._ports or labels.get(_SKIP_MIRROR) != "true":
-            return None
-        return [address["ip"] for address in subsets[0].get("addresses") or []]
+        return [address["ip"] for address in subsets[0].get("addresses") or []] if len(subsets) == 1 else None
 
-    async def put(self, current: Object | None, addresses: Sequence[str]) -> None:
+    async def put(self, current: Object | None, addresses: Sequence[str], own: str) -> None:
         """Make the Endpoints and the EndpointSlice contain exactly these addresses. An object that does is not written.
+
+        As upstream, the port of aggregators that are already listed is kept, even if this one listens on another.
 
         Args:
             current: the stored Endpoints; None if they do not exist.
             addresses: the IP addresses of all aggregators.
+            own: the IP address of this aggregator, which need not be among them.
 
         Raises:
             StatusError: 409, another aggregator changed or created an object; others if the server rejected a request.
             Unavailable: the API server cannot be reached.
         """
         wanted = sorted(addresses)
+        ports = self._ports_beside(current, {*addresses} - {own})
+        subsets = [{"addresses": [{"ip": address} for address in wanted], "ports": ports}] if wanted else []
         if current is None:
-            subsets = self._subsets(wanted)
             metadata = {"name": _NAME, "namespace": _NAMESPACE, "labels": {_SKIP_MIRROR: "true"}}
             obj: Object = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}
             await self._client.create(ENDPOINTS, _NAMESPACE, obj)
-        elif (named := self.addresses_of(current)) is None or sorted(named) != wanted:
+        elif not self._contains(current, wanted, ports):
             metadata = current["metadata"]
             labels = {**(metadata.get("labels") or {}), _SKIP_MIRROR: "true"}
-            obj = {**current, "metadata": {**metadata, "labels": labels}, "subsets": self._subsets(wanted)}
+            obj = {**current, "metadata": {**metadata, "labels": labels}, "subsets": subsets}
             await self._client.update(ENDPOINTS, _NAMESPACE, obj)
-        await self._put_slice(wanted)
+        await self._put_slice(wanted, ports)
 
-    def _subsets(self, addresses: Sequence[str]) -> list[Object]:
-        return [{"addresses": [{"ip": address} for address in addresses], "ports": self._ports}] if addresses else []
+    def _ports_beside(self, current: Object | None, others: AbstractSet[str]) -> list[Object]:
+        """Return the ports of the Endpoints if they list one of these other aggregators, else this aggregator's."""
+        if current is None or others.isdisjoint(self.addresses_of(current) or ()):
+            return self._ports
+        ports: list[Object] = current["subsets"][0].get("ports") or []
+        return ports
 
-    async def _put_slice(self, addresses: Sequence[str]) -> None:
+    def _contains(self, current: Object, wanted: Sequence[str], ports: Sequence[Object]) -> bool:
+        """Return whether the Endpoints have the label of `put`, and exactly these addresses and ports."""
+        named = self.addresses_of(current)
+        if named is None or (current["metadata"].get("labels") or {}).get(_SKIP_MIRROR) != "true":
+            return False
+        return sorted(named) == wanted and (current["subsets"][0].get("ports") or []) == ports
+
+    async def _put_slice(self, addresses: Sequence[str], ports: Sequence[Object]) -> None:
         is_ipv6 = bool(addresses) and all(":" in address for address in addresses)
         wanted: Object = {
             "apiVersion": "discovery.k8s.io/v1",
@@ -86,7 +99,7 @@ class KubernetesEndpoints:
                 for address in addresses
                 if (":" in address) == is_ipv6
             ],
-            "ports": self._ports if addresses else [],
+            "ports": ports if addresses else [],
         }
         current = await get_or_none(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)
         if current is not None and current["addressType"] != wanted["addressType"]:

@@ -54,13 +54,13 @@ class LeaseReconciler:
                 "no API server IP addresses were listed in storage, refusing to erase all endpoints for the "
                 "kubernetes Service"
             )
-        await self._endpoints.put(await self._endpoints.get(), alive)
+        await self._endpoints.put(await self._endpoints.get(), alive, self._address)
 
     async def remove(self) -> None:
         await self._leases.remove(self._address)
         current = await self._endpoints.get()
         if current is not None:
-            await self._endpoints.put(current, await self._leases.addresses())
+            await self._endpoints.put(current, await self._leases.addresses(), self._address)
 
 
 class CountReconciler:
@@ -81,13 +81,14 @@ class CountReconciler:
         addresses = sorted({*(named or []), self._address})
         while len(addresses) > self._count:
             del addresses[(addresses.index(self._address) + 1) % len(addresses)]
-        await self._endpoints.put(current, addresses)
+        await self._endpoints.put(current, addresses, self._address)
 
     async def remove(self) -> None:
         current = await self._endpoints.get()
         if current is not None:
             named = self._endpoints.addresses_of(current) or []
-            await self._endpoints.put(current, [address for address in named if address != self._address])
+            others = [address for address in named if address != self._address]
+            await self._endpoints.put(current, others, self._address)
 
 
 class NoReconciler:
