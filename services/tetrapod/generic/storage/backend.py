@@ -118,10 +118,10 @@ class CannotOpen(Exception):
 
 
 class RequestTooLarge(Exception):
-    """The value is larger than the store accepts (etcd: 1.5 MiB)."""
+    """The value is larger than the store accepts (etcd: 1.5 MiB). The text is etcd's, or that of its Go client."""
 
-    def __init__(self) -> None:
-        super().__init__("etcdserver: request is too large")
+    def __init__(self, text: str = "etcdserver: request is too large") -> None:
+        super().__init__(text)
 
 
 class LeaseNotFound(Exception):

@@ -20,7 +20,7 @@ from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.propagation import traceparent
 from tetrapod.generic.observability.tracing.spans import CLIENT, Span, current
-from tetrapod.generic.rpc import Call, Channel, RpcError
+from tetrapod.generic.rpc import Call, Channel, Code, RpcError
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.endpoints import parse_endpoint
@@ -34,6 +34,8 @@ RESPONSE_TIMEOUT: Final = 1.0
 """Seconds that a call waits before the member is pinged, and seconds to wait for the ping's answer. Used only if
 there are several endpoints.
 """
+LARGEST_MESSAGE: Final = 2 << 20
+"""The bytes of the largest request that etcd's Go client sends (defaultMaxCallSendMsgSize)."""
 _OTELGRPC: Final = "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
@@ -140,9 +142,13 @@ class Connection:
         )
 
         async def call(request: Any, *, timeout: float) -> Any:
+            message = request.SerializeToString()
+            if len(message) > LARGEST_MESSAGE:
+                text = f"trying to send message larger than max ({len(message)} vs. {LARGEST_MESSAGE})"
+                raise RpcError(Code.RESOURCE_EXHAUSTED, text)
             if (span := current()) is not None:
-                return parse(await self._traced(span, method, request.SerializeToString(), timeout, unary))
-            return parse(await unary(path, request.SerializeToString(), timeout))
+                return parse(await self._traced(span, method, message, timeout, unary))
+            return parse(await unary(path, message, timeout))
 
         return call
 

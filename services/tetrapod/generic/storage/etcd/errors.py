@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import Code, RpcError
+from tetrapod.generic.rpc.errors import rpc_text
 from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge
 
 
@@ -22,8 +23,10 @@ def translated(error: RpcError) -> Exception:
         return FutureRevision(details)
     if "requested lease not found" in details:
         return LeaseNotFound()
-    if "request is too large" in details or "message larger than max" in details:
+    if "request is too large" in details:
         return RequestTooLarge()
+    if "message larger than max" in details:
+        return RequestTooLarge(rpc_text(error))
     return Unavailable(f"etcd: {error.code.name}: {details}")
 
 
