@@ -47,6 +47,26 @@ async def test_all_updates_at_the_same_time_take_effect(pods: Cacher) -> None:
     assert entry.labels["n"] == "10"
 
 
+async def test_updates_do_not_wait_for_the_admission_of_another_one(pods: Cacher) -> None:
+    await create(pods, "a/x", n="0")
+    others = asyncio.Event()
+
+    async def admitted_late(obj: Object | None, entry: Entry | None) -> Updated | None:
+        await others.wait()
+        return await setting(late="1")(obj, entry)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(pods.guaranteed_update("a/x", setting(n="1")))
+        late = group.create_task(pods.guaranteed_update("a/x", admitted_late))
+        rest = [group.create_task(pods.guaranteed_update("a/x", setting(**{f"n{i}": "1"}))) for i in range(5)]
+        await asyncio.gather(*rest)
+        assert not late.done()
+        others.set()
+    entry = await pods.get("a/x")
+    assert entry is not None
+    assert entry.labels == {"n": "1", "late": "1", **{f"n{i}": "1" for i in range(5)}}
+
+
 async def test_an_update_that_changes_nothing_writes_nothing(pods: Cacher) -> None:
     first = await create(pods, "a/x", n="1")
 

@@ -7,7 +7,6 @@ Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, Create, Guara
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from tetrapod.generic.scheduling.offload import LARGE, in_thread
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.write_queue import WriteQueue
 from tetrapod.generic.storage.copied import copied
 from tetrapod.generic.storage.encoding import encode, splice
 from tetrapod.generic.storage.interface import (
@@ -31,7 +31,6 @@ from tetrapod.generic.storage.interface import (
 )
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.unreadable import Readable, Unreadable
-from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import dumps, loads
 
@@ -70,7 +69,7 @@ class Writer:
         self._cache = cache
         self._config = config
         self._leases = leases
-        self._writes_in_progress: dict[str, asyncio.Future[StoredEntry | None]] = {}
+        self._queue: WriteQueue[StoredEntry] = WriteQueue()
 
     async def create(self, key: str, obj: Object, ttl: int, *, large: bool = False) -> Entry:
         """Store a new object and return its entry. `obj` is not modified.
@@ -115,7 +114,7 @@ class Writer:
         """
         state = await self._base_state(key)
         while True:
-            if key in self._writes_in_progress:
+            if self._queue.is_writing(key):
                 state = await self._wait_for_write(key, state)
             if state.entry is None and not allow_absent:
                 if state.is_current:
@@ -154,9 +153,7 @@ class Writer:
         if state.entry is not None and not state.is_stale and await self._is_unchanged(state.entry, value):
             return await self._unchanged(key, state, rewrite=True)
         lease = await self._lease(state.entry, updated.ttl)
-        owns_write = key not in self._writes_in_progress
-        if owns_write:
-            self._writes_in_progress[key] = asyncio.get_running_loop().create_future()
+        owns_write = self._queue.begin(key)
         stored: StoredEntry | None = None
         try:
             result = await self._backend.put_if(self._prefix + key, value, _revision(state.entry), lease=lease)
@@ -171,21 +168,20 @@ class Writer:
             return await self._read(key)
         finally:
             if owns_write:
-                self._writes_in_progress.pop(key).set_result(stored)
+                self._queue.end(key, stored)
 
     async def _wait_for_write(self, key: str, state: BaseState) -> BaseState:
         """Wait for an update of this key that is in progress, and return its result as the state to continue from.
 
-        Without this, all but one of many concurrent updates of one object would conflict and start over. Only requests
-        to the store are waited for, not admission, because a webhook may itself update this object. If the write in
-        progress fails, the wait ends too. Conflicts are still detected by the comparison of revisions.
+        Only requests to the store are waited for, not admission, because a webhook may itself update this object. If
+        the write in progress fails, the wait ends too. Conflicts are still detected by the comparison of revisions.
 
         Args:
             state: the state known to the caller, which is returned if neither that write nor the cache has a later
                 one.
         """
-        while (write := self._writes_in_progress.get(key)) is not None:
-            stored = await result_of(write)
+        while self._queue.is_writing(key):
+            stored = await self._queue.wait(key)
             if stored is None:
                 break
             state = BaseState(stored, False)
