@@ -101,3 +101,9 @@ def test_negative_values_are_rejected(tmp_path: Path, flag: str) -> None:
     name = flag.partition("=")[0]
     article = "a " if name == "livez-grace-period" else ""
     assert complaint(tmp_path, f"--{flag}") == f"Error: --{name} can not be {article}negative value"
+
+
+def test_timeouts_of_zero_are_the_defaults_in_the_checks_of_the_store(tmp_path: Path) -> None:
+    with running(tmp_path, "--etcd-healthcheck-timeout=0s", "--etcd-readycheck-timeout=0s") as server:
+        reply = HttpsClient(server.kubeconfig).call("GET", "/readyz?verbose")
+        assert (reply.status, "[+]etcd ok" in reply.body, "[+]etcd-readiness ok" in reply.body) == (200, True, True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
@@ -15,6 +16,9 @@ from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.timestamps import now
+
+_DEFAULT_TIMEOUT: Final = 2.0
+"""The seconds that a flag with the value 0 means."""
 
 
 def add_storage_checks(
@@ -37,7 +41,7 @@ def add_storage_checks(
 
     def with_timeout(probe: Check, seconds: float) -> Check:
         async def check() -> None:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds or _DEFAULT_TIMEOUT):
                 await probe()
 
         return check
