@@ -10,6 +10,7 @@ from typing import Any, Final
 from tetrapod.core.admission.kinds import NODES
 from tetrapod.core.admission.pod_plugin import object_of
 from tetrapod.core.podspec.pod_resources import amounts, pod_amounts
+from tetrapod.core.v1.pods.resize_volumes import GATE, MEMORY, changes_limit
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.scheduling.offload import offloaded
@@ -110,7 +111,7 @@ def _with_cause(error: StatusError, reason: str) -> StatusError:
 class NodeDeclaredFeatureValidator(_ResizePlugin):
     """The plugin that rejects resizes which need a feature that the node does not declare.
 
-    Resizes of pod-level resources need one, and resizes of init containers that are not sidecars need another.
+    There is one for pod-level resources, one for init containers that are not sidecars, and one for volumes in memory.
     """
 
     name = "NodeDeclaredFeatureValidator"
@@ -143,7 +144,25 @@ def _required_features(new: Object, old: Object) -> list[str]:
         if old_container.get("restartPolicy") != "Always"
     ):
         required.append(_INIT)
+    if _resizes_volumes(new.get("volumes") or [], old.get("volumes") or []):
+        required.append(GATE)
     return required
+
+
+def _resizes_volumes(new: list[Object], old: list[Object]) -> bool:
+    """Return whether the size limit of an emptyDir volume in memory changes.
+
+    Args:
+        new: the volumes of the new pod spec.
+        old: those of the stored one.
+    """
+    if len(new) != len(old):
+        return False
+    return any(
+        changes_limit(volume["emptyDir"].get("sizeLimit"), (old_volume.get("emptyDir") or {}).get("sizeLimit"))
+        for volume, old_volume in zip(new, old, strict=True)
+        if volume.get("name") == old_volume.get("name") and (volume.get("emptyDir") or {}).get("medium") == MEMORY
+    )
 
 
 def _requests_and_limits(resources: Object | None) -> list[dict[str, Quantity]]:

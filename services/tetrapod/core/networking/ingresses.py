@@ -5,11 +5,13 @@ Upstream: pkg/registry/networking/ingress/strategy.go and pkg/apis/networking/va
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation.names import address, errors_from, port_number
+from tetrapod.core.validation.names import RELAXED_SERVICE_NAMES, address, errors_from, port_number
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
@@ -18,6 +20,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import (
+    is_dns1035_label,
     is_dns1123_label,
     is_dns1123_subdomain,
     is_path_segment_name,
@@ -26,6 +29,8 @@ from tetrapod.machinery.names import (
 )
 from tetrapod.machinery.table import Column, TableConvertor
 
+_NameCheck: TypeAlias = Callable[[str], list[str]]
+"""Returns the error messages for the name of a Service, or []."""
 _CLASS: Final = "kubernetes.io/ingress.class"
 _SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES: Final = ("/..", "/.")
@@ -62,7 +67,7 @@ def validate(obj: Object) -> list[FieldError]:
     It has a default backend or rules. Hosts, paths, backends, names of Secrets and the class name are valid.
     """
     spec = obj.get("spec") or {}
-    errors = _spec(spec, bad_secrets=False, bad_wildcards=False)
+    errors = _spec(spec, _service_names({}), bad_secrets=False, bad_wildcards=False)
     annotations = obj["metadata"].get("annotations") or {}
     name = spec.get("ingressClassName")
     if _CLASS in annotations and name is not None and annotations[_CLASS] != name:
@@ -79,23 +84,51 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     """
     old_spec = old.get("spec") or {}
     bad_secrets = any(_secret_texts(tls.get("secretName") or "") for tls in old_spec.get("tls") or ())
-    bad_wildcards = any("*" in (rule.get("host") or "") and _http(rule, "") for rule in old_spec.get("rules") or ())
-    return _spec(new.get("spec") or {}, bad_secrets=bad_secrets, bad_wildcards=bad_wildcards)
+    bad_wildcards = any(
+        "*" in (rule.get("host") or "") and _http(rule, "", is_dns1035_label) for rule in old_spec.get("rules") or ()
+    )
+    names = _service_names(old_spec)
+    return _spec(new.get("spec") or {}, names, bad_secrets=bad_secrets, bad_wildcards=bad_wildcards)
 
 
-def _spec(spec: Object, *, bad_secrets: bool, bad_wildcards: bool) -> list[FieldError]:
+def _service_names(old_spec: Object) -> _NameCheck:
+    """Return the check of the names of Services: DNS-1123 labels, or DNS-1035 labels without the gate for the others.
+
+    Without the gate, DNS-1123 labels are accepted nevertheless if the stored Ingress has one that is not a DNS-1035
+    label.
+
+    Args:
+        old_spec: the spec of the stored Ingress; {} on create.
+    """
+    if feature_gates.enabled(RELAXED_SERVICE_NAMES):
+        return is_dns1123_label
+    stored = (name for name in _services(old_spec) if is_dns1035_label(name) and not is_dns1123_label(name))
+    return is_dns1035_label if next(stored, None) is None else is_dns1123_label
+
+
+def _services(spec: Object) -> Iterator[str]:
+    """Yield the names of the Services in the backends of an Ingress."""
+    backends = [spec.get("defaultBackend")]
+    for rule in spec.get("rules") or ():
+        backends += [path.get("backend") for path in (rule.get("http") or {}).get("paths") or ()]
+    for backend in backends:
+        if backend is not None and (service := backend.get("service")) is not None:
+            yield service.get("name") or ""
+
+
+def _spec(spec: Object, service_names: _NameCheck, *, bad_secrets: bool, bad_wildcards: bool) -> list[FieldError]:
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     errors: list[FieldError] = []
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
         errors.append(field.invalid("spec", spec.get("rules"), text))
     if backend is not None:
-        errors += _backend(backend, "spec.defaultBackend")
+        errors += _backend(backend, "spec.defaultBackend", service_names)
     for i, rule in enumerate(rules):
         host, path = rule.get("host") or "", f"spec.rules[{i}]"
         errors += _host(host, f"{path}.host")
         if "*" not in host or not bad_wildcards:
-            errors += _http(rule, path)
+            errors += _http(rule, path, service_names)
     for i, tls in enumerate(spec.get("tls") or ()):
         path = f"spec.tls[{i}]"
         for j, host in enumerate(tls.get("hosts") or ()):
@@ -119,18 +152,18 @@ def _host(host: str, path: str) -> list[FieldError]:
     return errors + errors_from(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
 
 
-def _http(rule: Object, path: str) -> list[FieldError]:
+def _http(rule: Object, path: str, service_names: _NameCheck) -> list[FieldError]:
     http = rule.get("http")
     if http is None:
         return []
     paths = http.get("paths") or []
     errors = [] if paths else [field.required(f"{path}.http.paths")]
     for i, item in enumerate(paths):
-        errors += _path(item, f"{path}.http.paths[{i}]")
+        errors += _path(item, f"{path}.http.paths[{i}]", service_names)
     return errors
 
 
-def _path(item: Object, path: str) -> list[FieldError]:
+def _path(item: Object, path: str, service_names: _NameCheck) -> list[FieldError]:
     kind, value, at = item.get("pathType"), item.get("path") or "", f"{path}.path"
     if kind is None:
         return [field.required(f"{path}.pathType", "pathType must be specified")]
@@ -145,10 +178,10 @@ def _path(item: Object, path: str) -> list[FieldError]:
             errors.append(field.invalid(at, value, "must be an absolute path"))
     else:
         errors.append(field.not_supported(f"{path}.pathType", kind, _PATH_TYPES))
-    return errors + _backend(item.get("backend") or {}, f"{path}.backend")
+    return errors + _backend(item.get("backend") or {}, f"{path}.backend", service_names)
 
 
-def _backend(backend: Object, path: str) -> list[FieldError]:
+def _backend(backend: Object, path: str, service_names: _NameCheck) -> list[FieldError]:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]
@@ -157,7 +190,7 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
     if service is None:
         return [field.invalid(path, "", "resource or service backend is required")]
     if name := service.get("name"):
-        errors = errors_from(is_dns1123_label, name, f"{path}.service.name")
+        errors = errors_from(service_names, name, f"{path}.service.name")
     else:
         errors = [field.required(f"{path}.service.name")]
     port = service.get("port") or {}

@@ -6,7 +6,7 @@ Each function returns the errors, with `path` as their field path.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field, names
@@ -17,6 +17,8 @@ from tetrapod.machinery.names import is_dns1123_subdomain
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
+RELAXED_SERVICE_NAMES: Final = "RelaxedServiceNameValidation"
+"""The gate for names of Services that are DNS-1123 labels but not DNS-1035 labels: those with a leading digit."""
 _STRICT = "StrictIPCIDRValidation"
 
 

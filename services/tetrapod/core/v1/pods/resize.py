@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.features import drop_disabled
-from tetrapod.core.v1.pods import resize_validation
+from tetrapod.core.v1.pods import resize_validation, resize_volumes
 from tetrapod.core.v1.pods.defaults import default_pod_resources
 from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
@@ -20,6 +21,7 @@ _RESIZED: Final = ("resources", "resizePolicy")
 class ResizeStrategy(PodStrategy):
     """The strategy of `pods/resize`. Changes of anything but resources and resizePolicy are ignored.
 
+    With the gate InPlacePodVerticalScalingMemoryBackedVolumes, changes of volumes are validated instead.
     If containers are added, removed, renamed or reordered, nothing is ignored and validation rejects the update.
     """
 
@@ -30,9 +32,9 @@ class ResizeStrategy(PodStrategy):
         new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         # validation rejects a different number
         if all(len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS):
-            spec = {key: value for key, value in old_spec.items() if key != "resources"}
-            if new_spec.get("resources") is not None:
-                spec["resources"] = new_spec["resources"]
+            taken = {"resources", "volumes"} if feature_gates.enabled(resize_volumes.GATE) else {"resources"}
+            spec = {key: value for key, value in old_spec.items() if key not in taken}
+            spec |= {key: new_spec[key] for key in taken if new_spec.get(key) is not None}
             for kind in _KINDS:
                 if new_spec.get(kind):
                     spec[kind] = _resized(new_spec[kind], old_spec[kind])

@@ -5,12 +5,15 @@ Upstream: pkg/apis/core/validation/validation.go, ValidatePodResize.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from tetrapod.core.podspec.annotations import MIRROR
 from tetrapod.core.podspec.qos import qos_class
+from tetrapod.core.v1.pods.resize_volumes import GATE, validate_volumes
 from tetrapod.core.v1.pods.validation import metadata_and_spec
 from tetrapod.core.validation.quantities import quantity
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -19,9 +22,9 @@ _RESIZABLE: Final = ("cpu", "memory")
 
 
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
-    """Validate a resize: only cpu and memory may change, and the QoS class must stay the same.
+    """Validate a resize: only cpu and memory may change, with a gate size limits of volumes in memory too.
 
-    Static pods, Windows pods, and pods on a node without support cannot be resized.
+    The QoS class must stay the same. Static pods, Windows pods, and pods on a node without support cannot be resized.
     """
     errors = metadata_and_spec(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -50,10 +53,14 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
                 "resource",
             )
     errors += _others(spec, old_spec)
+    resized = {"containers", "initContainers", "resources"}
+    if feature_gates.enabled(GATE):
+        errors += validate_volumes(spec.get("volumes") or [], old_spec.get("volumes") or [])
+        resized.add("volumes")
     # Even empty pod-level resources must not be set or unset.
     set_or_unset = not pod_level and (spec.get("resources") is None) is not (old_spec.get("resources") is None)
     if not errors and (
-        set_or_unset or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(old_spec), _spec_rest(old_spec))
+        set_or_unset or _pod_rest(spec) != _pod_rest(old_spec) or _without(resized, spec) != _without(resized, old_spec)
     ):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
@@ -79,8 +86,8 @@ def _pod_rest(spec: Object) -> Object:
     return _rest({"resources": spec.get("resources")})
 
 
-def _spec_rest(spec: Object) -> Object:
-    return {k: v for k, v in spec.items() if k not in ("containers", "initContainers", "resources")}
+def _without(names: Set[str], spec: Object) -> Object:
+    return {k: v for k, v in spec.items() if k not in names}
 
 
 def _ordering(spec: Object, old_spec: Object) -> list[FieldError]:

@@ -17,13 +17,15 @@ from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normali
 from tetrapod.core.v1.services.defaults import set_defaults
 from tetrapod.core.v1.services.ip_families import set_ip_families
 from tetrapod.core.v1.services.read_defaults import with_read_defaults
+from tetrapod.core.validation.names import RELAXED_SERVICE_NAMES
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import name_is_dns_label
+from tetrapod.machinery.names import name_is_dns1035_label, name_is_dns_label
 from tetrapod.machinery.status import invalid
 
 
@@ -48,7 +50,8 @@ class ServiceStrategy(Strategy):
         set_defaults(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        return name_is_dns_label(name, prefix)
+        relaxed = feature_gates.enabled(RELAXED_SERVICE_NAMES)
+        return name_is_dns_label(name, prefix) if relaxed else name_is_dns1035_label(name, prefix)
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return validation.validate(obj)
