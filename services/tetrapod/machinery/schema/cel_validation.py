@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tetrapod.machinery.cel.escaping import escape
 from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, index, invalid, key, required
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
@@ -106,12 +107,17 @@ class RuleValidator:
         node: the schema that gives the values their CEL type.
         root: whether the values are whole resources, with apiVersion, kind and metadata.
         rules: the schema that has the rules, if it is not `node` but a branch of its allOf.
+        typed: whether the values can have a CEL type. Those of `items` have none below a schema that is not an array,
+            and those of `additionalProperties` none below one that is not an object.
     """
 
-    def __init__(self, node: SchemaNode, *, root: bool = False, rules: SchemaNode | None = None) -> None:
+    def __init__(
+        self, node: SchemaNode, *, root: bool = False, rules: SchemaNode | None = None, typed: bool = True
+    ) -> None:
         self._node = node
         self._root = root
         self._rules = rules or node
+        self._typed = typed
 
     def validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet = _NO_RATCHET) -> None:
         """Validate a value and add the failures to `run`.
@@ -150,35 +156,46 @@ class RuleValidator:
         rules = self._rules.validations.get("x-kubernetes-validations")
         if not rules:
             return []
-        decl = declared(self._node, root=self._root)
+        decl = declared(self._node, root=self._root) if self._typed else None
         return None if decl is None else compile_rules(rules, decl, _schema_of(self._node))
+
+    @cached_property
+    def _type(self) -> str:
+        """The type that the values have in CEL, such as "array" or "object"; "" if they have none."""
+        if not self._typed or self._node.int_or_string:
+            return ""
+        return "object" if self._root else self._node.type
 
     @cached_property
     def _properties(self) -> dict[str, RuleValidator]:
         known = self._node.properties
+        # As upstream, rules of properties are ignored if the values are not objects in CEL.
         validators = {
-            name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known
+            name: _child(known[name], rules)
+            for name, rules in self._rules.properties.items()
+            if name in known and (self._type == "object" or escape(name) is None)
         }
         return {name: validator for name, validator in validators.items() if not validator.empty}
 
     @cached_property
     def _items(self) -> RuleValidator | None:
-        return self._single(self._node.items, self._rules.items)
+        return self._single(self._node.items, self._rules.items, self._type == "array")
 
     @cached_property
     def _values(self) -> RuleValidator | None:
-        return self._single(self._node.additional_properties, self._rules.additional_properties)
+        node, rules = self._node.additional_properties, self._rules.additional_properties
+        return self._single(node, rules, self._type == "object")
 
     @cached_property
     def _all_of(self) -> list[RuleValidator]:
         nested = [build(schema) for schema in self._rules.validations.get("allOf") or ()]
-        validators = [RuleValidator(self._node, root=self._root, rules=rules) for rules in nested]
+        validators = [RuleValidator(self._node, root=self._root, rules=rules, typed=self._typed) for rules in nested]
         return [validator for validator in validators if not validator.empty]
 
-    def _single(self, node: SchemaNode | None, rules: SchemaNode | None) -> RuleValidator | None:
+    def _single(self, node: SchemaNode | None, rules: SchemaNode | None, typed: bool) -> RuleValidator | None:
         if node is None or rules is None:
             return None
-        validator = _child(node, rules)
+        validator = _child(node, rules, typed=typed)
         return None if validator.empty else validator
 
     def _validate(self, path: str, obj: Any, old: Any, run: Run, ratchet: Ratchet) -> None:
@@ -354,8 +371,8 @@ def _safe(make: Any) -> Any:
         return Lazy(make)
 
 
-def _child(node: SchemaNode, rules: SchemaNode) -> RuleValidator:
-    return RuleValidator(node, root=node.embedded_resource, rules=rules)
+def _child(node: SchemaNode, rules: SchemaNode, *, typed: bool = True) -> RuleValidator:
+    return RuleValidator(node, root=node.embedded_resource, rules=rules, typed=typed)
 
 
 def _schema_of(node: SchemaNode) -> Object:

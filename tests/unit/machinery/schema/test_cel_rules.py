@@ -75,3 +75,29 @@ def test_expensive_validation_runs_off_the_event_loop() -> None:
     with pytest.raises(TakesTooLong):
         rules.validate("", {"spec": list(range(300))}, None, Run(on_loop=True))
     assert errors(rules, list(range(300))) == []
+
+
+POSITIVE = [{"rule": "self > 0"}]
+UNTYPED = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "path"),
+    [
+        ({"type": "object", "items": {"type": "integer", "x-kubernetes-validations": POSITIVE}}, [1], "spec[0]"),
+        (
+            {"type": "array", "additionalProperties": {"type": "integer", "x-kubernetes-validations": POSITIVE}},
+            {"a": 1},
+            "spec[a]",
+        ),
+    ],
+)
+def test_rules_of_elements_that_the_type_does_not_have_are_errors(
+    schema: dict[str, Any], value: Any, path: str
+) -> None:
+    assert errors(validator(schema), value) == [f'{path}: Invalid value: "integer": {UNTYPED}']
+
+
+def test_rules_of_properties_that_the_type_does_not_have_are_ignored() -> None:
+    schema = {"type": "array", "properties": {"a": {"type": "integer", "x-kubernetes-validations": POSITIVE}}}
+    assert errors(validator(schema), {"a": -1}) == []
