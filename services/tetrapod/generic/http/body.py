@@ -74,6 +74,14 @@ class IncomingBody:
     def _request_more(self) -> None:
         """Ask the client for more data, first with `100 Continue` if it expects that."""
 
+    @abstractmethod
+    async def _reserve(self, size: int) -> None:
+        """Reserve memory for a body of `size` bytes, waiting until it is free.
+
+        Raises:
+            StatusError: 429, the memory is not free for a long time.
+        """
+
     # --- from the connection
 
     def feed(self, data: bytes) -> None:
@@ -125,12 +133,19 @@ class IncomingBody:
     async def read(self, limit: int) -> bytes:
         """Return the whole body.
 
+        Memory for a body of more than HIGH_WATER bytes is reserved first, until the handler returns
+        (request_bodies.py).
+
         Raises:
-            StatusError: 413 if the body is longer than `limit` bytes, 500 if it is malformed.
+            StatusError: 413 if the body is longer than `limit` bytes, 500 if it is malformed, 429 if too many bodies
+                are in progress.
             ClientGone: the client closed the connection before the end of the body.
         """
         if self.length > limit:
             raise request_entity_too_large(f"limit is {limit}")
+        reserved = self.length
+        if reserved > HIGH_WATER:
+            await self._reserve(reserved)
         pieces: list[bytes | bytearray] = []
         size = 0
         while True:
@@ -141,9 +156,13 @@ class IncomingBody:
             self._pending = 0
             if size > limit:
                 raise request_entity_too_large(f"limit is {limit}")
-            if self.complete:
+            if size > HIGH_WATER and reserved < 0:  # a body in chunks
+                reserved = size if self.complete else limit
+                await self._reserve(reserved)
+            if self.complete and not self._chunks:
                 return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
-            await self._wait_for_data()
+            if not self._chunks:
+                await self._wait_for_data()
 
     async def chunk(self) -> bytes:
         """Wait for the next piece of the body and return it; b"" at the end.

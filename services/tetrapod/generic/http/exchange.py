@@ -29,9 +29,11 @@ from tetrapod.generic.http.request import (
     StreamResponse,
     UpgradeResponse,
 )
+from tetrapod.generic.http.request_bodies import RequestBodies
 from tetrapod.generic.http.unread_responses import UnreadResponses
 from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class SharedState(Protocol):
         closing: whether the server is shutting down: responses carry `Connection: close`.
         monitor: measures the steps of the event loop.
         unread: limits the memory of responses that clients do not read.
+        bodies: limits the memory of request bodies.
     """
 
     handler: Handler
@@ -61,6 +64,7 @@ class SharedState(Protocol):
     closing: bool
     monitor: LoopMonitor
     unread: UnreadResponses
+    bodies: RequestBodies
 
 
 class ServedConnection(Protocol):
@@ -93,6 +97,7 @@ class Exchange(IncomingBody):
         "_gone_event",
         "_head",
         "_remaining",
+        "_reserved",
         "ending",
         "endless",
         "head_only",
@@ -128,6 +133,7 @@ class Exchange(IncomingBody):
         self._gone_event: asyncio.Event | None = None
         self._head = b""  # the head of a streamed response, until it is sent
         self._remaining = -1  # remaining bytes of a streamed response with Content-Length
+        self._reserved = ("", 0)  # the user and the bytes of the body for which memory is reserved
 
     # --- from the subclasses
 
@@ -176,6 +182,13 @@ class Exchange(IncomingBody):
     @abstractmethod
     def _end_stream(self, trailers: HeaderList) -> None:
         """Write the end of a streamed body with these trailers, and end the exchange."""
+
+    # --- the request body
+
+    async def _reserve(self, size: int) -> None:
+        user = self.request.user
+        await self.protocol.state.bodies.reserve(user.name, size, exempt=SYSTEM_MASTERS in user.groups)
+        self._reserved = (user.name, size)
 
     # --- from the connection
 
@@ -278,6 +291,9 @@ class Exchange(IncomingBody):
         except Exception:
             log.exception("handler of %s %s failed", self.request.method, self.request.raw_path)
             response = panic_response()
+        finally:
+            if self._reserved[1]:
+                self.protocol.state.bodies.release(*self._reserved)
         if self.hijacked or self.gone:
             return
         if type(response) is Response:

@@ -10,6 +10,7 @@ from uvicorn.server import ServerState
 
 from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.request import Handler, Request
+from tetrapod.generic.http.request_bodies import RequestBodies
 from tetrapod.generic.http.step_queue import StepQueue
 from tetrapod.generic.http.unread_responses import UnreadResponses
 
@@ -36,6 +37,7 @@ class HttpServerState(ServerState):
         upgraded: the transports of hijacked connections, which the server closes when it stops.
         parsing: the connections whose received bytes are parsed in several steps.
         unread: limits the memory of responses that clients do not read.
+        bodies: limits the memory of request bodies.
     """
 
     def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float, max_streams: int) -> None:
@@ -48,6 +50,7 @@ class HttpServerState(ServerState):
         self.upgraded: set[asyncio.BaseTransport] = set()
         self.parsing = StepQueue()
         self.unread = UnreadResponses()
+        self.bodies = RequestBodies()
         self.max_streams = max_streams or DEFAULT_STREAMS
 
     def forget_closed(self) -> None:
