@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.core.resource.device_selectors import selector
+from tetrapod.core.resource.device_selectors import Selectors
 from tetrapod.core.validation.names import dns_subdomain, errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
@@ -46,10 +46,12 @@ class ErrorLists:
     Attributes:
         written: errors of upstream's hand-written rules, which come first.
         declared: errors of rules that upstream declares in the schema, which come last.
+        selectors: validates the expressions of the object.
     """
 
     written: list[FieldError] = data_field(default_factory=list)
     declared: list[FieldError] = data_field(default_factory=list)
+    selectors: Selectors = data_field(default_factory=Selectors)
 
     def all(self) -> list[FieldError]:
         """Return all errors, those of hand-written rules first."""
@@ -188,11 +190,11 @@ def identifier(name: str, path: str) -> list[FieldError]:
 def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored: bool = False) -> None:
     """Validate device selectors, adding errors to `collected`.
 
-    There are at most 32, and each has a CEL expression, which is compiled (`device_selectors.selector`).
+    There are at most 32, and each has a CEL expression, which is compiled (`device_selectors.Selectors`).
 
     Args:
         path: the field path of the list, for the errors.
-        stored: whether the stored object has the same selectors; they are not compiled again.
+        stored: whether the expressions are not compiled, because the stored object has the same.
     """
     if not collected.within_limit(listed, path, _MOST_SELECTORS):
         return
@@ -200,7 +202,9 @@ def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored:
         if (cel := given.get("cel")) is None:
             collected.written.append(field.required(f"{path}[{i}].cel"))
         elif not stored:
-            collected.written += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
+            collected.written += collected.selectors.validate(
+                cel.get("expression") or "", f"{path}[{i}].cel.expression"
+            )
 
 
 def configuration(config: Object, path: str, collected: ErrorLists, *, stored: bool = False) -> None:

@@ -100,13 +100,14 @@ def _shown_request(request: Object) -> Object:
 
 def _request(request: Object, path: str, collected: ErrorLists) -> None:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
+    both = exactly is not None and bool(first)
     collected.written += dns_label(request.get("name") or "", f"{path}.name")
-    kind_errors = ErrorLists()
+    kind_errors = ErrorLists(selectors=collected.selectors)
     if exactly is not None:
         kind_errors.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
-        _device_request(exactly, f"{path}.exactly", kind_errors)
-    _alternatives(first, f"{path}.firstAvailable", kind_errors)
-    if exactly is not None and first:  # errors of declared rules are reported for both nevertheless
+        _device_request(exactly, f"{path}.exactly", kind_errors, compiles=not both)
+    _alternatives(first, f"{path}.firstAvailable", kind_errors, compiles=not both)
+    if both:  # errors of declared rules are reported for both nevertheless
         collected.written.append(field.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is None and not first:
         collected.written.append(field.required(path, _ONE_KIND))
@@ -115,7 +116,7 @@ def _request(request: Object, path: str, collected: ErrorLists) -> None:
     collected.declared += kind_errors.declared
 
 
-def _alternatives(listed: list[Object], path: str, collected: ErrorLists) -> None:
+def _alternatives(listed: list[Object], path: str, collected: ErrorLists, *, compiles: bool) -> None:
     if not collected.within_limit(listed, path, _MOST_ALTERNATIVES):
         return
     shown = (_shown(sub, "sub", name="", deviceClassName="") for sub in listed)
@@ -123,7 +124,7 @@ def _alternatives(listed: list[Object], path: str, collected: ErrorLists) -> Non
     for i, sub in enumerate(listed):
         collected.written += dns_label(sub.get("name") or "", f"{path}[{i}].name")
         collected.declared += _class_name(sub, f"{path}[{i}].deviceClassName", is_long_name)
-        _device_request(sub, f"{path}[{i}]", collected)
+        _device_request(sub, f"{path}[{i}]", collected, compiles=compiles)
 
 
 def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
@@ -131,9 +132,16 @@ def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -
     return errors_from(check, name, path) if name else [field.required(path)]
 
 
-def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
+def _device_request(request: Object, path: str, collected: ErrorLists, *, compiles: bool) -> None:
+    """Validate the fields that a request and an alternative share, adding errors to `collected`.
+
+    Args:
+        request: the field `exactly`, or an element of `firstAvailable`.
+        path: its field path, for the errors.
+        compiles: whether the expressions of the selectors are compiled.
+    """
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
-    selectors(request.get("selectors") or [], f"{path}.selectors", collected)
+    selectors(request.get("selectors") or [], f"{path}.selectors", collected, stored=not compiles)
     if mode == "All" and count:
         collected.written.append(
             field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
