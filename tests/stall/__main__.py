@@ -1,7 +1,7 @@
 """`make stall`: send every case to every form of the server, and write docs/reference/stalls.md.
 
-`make stall ARGS='--only YAML --forms one'` measures a part and prints it. KUBE_APISERVER names a kube-apiserver to
-measure beside.
+`make stall ARGS='--only YAML --forms one'` measures a part and prints it. With `--update` it also replaces the figures
+of that part in the page. KUBE_APISERVER names a kube-apiserver to measure beside.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from stall.measure import Measuring, Result, failed, probing
 from stall.report import OUT, line, render
 from stall.setup import prepare
 from stall.short import SHORT
+from stall.updating import updated
 from stall.worlds import FORMS
 from support.webhook import webhook_server
 
@@ -52,6 +53,7 @@ def _arguments() -> argparse.Namespace:
         default="wall",
         help="judge waits by this clock: cpu on a busy host (%(default)s)",
     )
+    parser.add_argument("--update", action="store_true", help=f"replace the figures of these cases in {OUT.name}")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
 
@@ -90,6 +92,8 @@ def main() -> int:
             results[form] = asyncio.run(_measure(form, cases, arguments, Path(directory)))
             if out is not None:  # after each form: upstream's takes minutes for some of the cases
                 out.write_text(render(results, arguments.clock))
+            if arguments.update:
+                OUT.write_text(updated(OUT.read_text(), {form: results[form]}))
     bad = [result for form in forms if form != "kube-apiserver" for result in failed(results[form])]
     print(f"{len(bad)} of {sum(map(len, results.values()))} fail")
     return int(bool(bad))

@@ -15,7 +15,7 @@ from stall.cases import CASES
 from stall.measure import EXPONENT, GROWTH, Result, failed
 
 OUT: Final = Path(__file__).parents[2] / "docs" / "reference" / "stalls.md"
-_TITLES: Final = {"one": "one process", "four": "four services", "kube-apiserver": "kube-apiserver"}
+TITLES: Final = {"one": "one process", "four": "four services", "kube-apiserver": "kube-apiserver"}
 
 _HEAD = """# Requests that could stall the server
 
@@ -78,15 +78,17 @@ def _commit() -> str:
     return subprocess.run(argv, capture_output=True, text=True, cwd=OUT.parent, check=False).stdout.strip() or "unknown"
 
 
-def _cell(form: str, result: Result | None) -> str:
-    if result is None:
-        return "| | | | "
-    last = result.largest
+def cells(form: str, result: Result) -> list[str]:
+    """Return the cells of a result: wait, CPU time, growth and memory. The wait of a case that fails is in bold."""
     exponent = f"{result.exponent:.1f}" if result.exponent else ""
     wait = _milliseconds(result.wait)
     if form != "kube-apiserver" and result.failures():
         wait = f"**{wait}**"
-    return f"| {wait} | {last.cpu:.2f} | {exponent} | {max(result.grown, 0) / 1e6:.0f} "
+    return [wait, f"{result.largest.cpu:.2f}", exponent, f"{max(result.grown, 0) / 1e6:.0f}"]
+
+
+def _cell(form: str, result: Result | None) -> str:
+    return "| | | | " if result is None else f"| {' | '.join(cells(form, result))} "
 
 
 def render(results: Mapping[str, Sequence[Result]], clock: str = "wall") -> str:
@@ -112,7 +114,7 @@ def render(results: Mapping[str, Sequence[Result]], clock: str = "wall") -> str:
     for form, found in results.items():
         waits = [max((r.wait for r in found if r.who == who), default=0.0) for who in ("anonymous", "user", "editor")]
         parts.append(
-            f"| {_TITLES[form]} | {len(found)} | {len(failed(found))} | {', '.join(map(_milliseconds, waits))} |\n"
+            f"| {TITLES[form]} | {len(found)} | {len(failed(found))} | {', '.join(map(_milliseconds, waits))} |\n"
         )
     parts += [f"\n## {who.capitalize()}\n\n{_table(who, results)}" for who in WAITS]
     return "".join(parts)
@@ -121,11 +123,11 @@ def render(results: Mapping[str, Sequence[Result]], clock: str = "wall") -> str:
 def _table(who: str, results: Mapping[str, Sequence[Result]]) -> str:
     by_form = {form: {result.case: result for result in found} for form, found in results.items()}
     cases = dict.fromkeys(result.case for found in results.values() for result in found if result.who == who)
-    head = "| case | bytes " + "".join(f"| {_TITLES[form]}: wait | CPU | growth | memory " for form in results) + "|\n"
+    head = "| case | bytes " + "".join(f"| {TITLES[form]}: wait | CPU | growth | memory " for form in results) + "|\n"
     lines = [head, "|---|---" + "|---" * 4 * len(results) + "|\n"]
     for case in cases:
-        cells = [by_form[form].get(case) for form in results]
-        size = max(result.largest.size for result in cells if result is not None)
-        row = "".join(_cell(form, result) for form, result in zip(results, cells, strict=True))
+        found = [by_form[form].get(case) for form in results]
+        size = max(result.largest.size for result in found if result is not None)
+        row = "".join(_cell(form, result) for form, result in zip(results, found, strict=True))
         lines.append(f"| {case} | {size:,} {row}|\n")
     return "".join(lines)

@@ -139,6 +139,7 @@ async def prepare(admin: Client) -> None:
     )
     for role in ("admin", *_AGGREGATED):
         await _bind(admin, "stall", role, {"kind": "ClusterRole", "name": role}, "editor")
+    await _permit_certificates(admin, "editor")
     # kube-controller-manager, which creates the service account of pods, does not run beside kube-apiserver.
     await _create(admin, f"{SPACE}/serviceaccounts", {"metadata": {"name": "default"}})
     await _restrict(admin)
@@ -182,6 +183,17 @@ async def _grant(admin: Client, namespace: str, name: str, rules: list[dict[str,
     path = f"/apis/{_RBAC}/v1/namespaces/{namespace}/roles"
     await _create(admin, path, {"metadata": {"name": name}, "rules": rules})
     await _bind(admin, namespace, name, {"kind": "Role", "name": name}, *users)
+
+
+async def _permit_certificates(admin: Client, user: str) -> None:
+    """Let a user ask for certificates, as nodes and many users of a cluster may."""
+    rule = {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": ["create"]}
+    name = {"name": "stall:certificates"}
+    await _create(admin, f"/apis/{_RBAC}/v1/clusterroles", {"metadata": name, "rules": [rule]})
+    subject = {"kind": "User", "apiGroup": _RBAC, "name": user}
+    role = {"apiGroup": _RBAC, "kind": "ClusterRole", **name}
+    body = {"metadata": name, "subjects": [subject], "roleRef": role}
+    await _create(admin, f"/apis/{_RBAC}/v1/clusterrolebindings", body)
 
 
 async def _bind(admin: Client, namespace: str, name: str, role: dict[str, str], *users: str) -> None:

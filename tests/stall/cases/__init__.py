@@ -8,6 +8,7 @@ from stall.case import Case
 from stall.cases import (
     admission,
     bodies,
+    certificates,
     connections,
     custom,
     heads,
@@ -20,17 +21,20 @@ from stall.cases import (
     workloads,
 )
 
-CASES: Final[list[Case]] = [
-    *heads.CASES,
-    *connections.CASES,
-    *bodies.CASES,
-    *objects.CASES,
-    *patches.CASES,
-    *reviews.CASES,
-    *lists.CASES,
-    *custom.CASES,
-    *workloads.CASES,
-    *restricted.CASES,
-    *unusual.CASES,
-    *admission.CASES,
-]
+MODULES: Final = (
+    heads,
+    connections,
+    bodies,
+    objects,
+    patches,
+    reviews,
+    lists,
+    custom,
+    workloads,
+    restricted,
+    unusual,
+    certificates,
+    admission,
+)
+"""The groups of cases, in the order in which they are sent."""
+CASES: Final[list[Case]] = [case for module in MODULES for case in module.CASES]

@@ -75,10 +75,27 @@ _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _CONTROLLER: Final = f"{SPACE}/replicationcontrollers/none"
 _SELECTORS: Final = " && ".join(["device.attributes['a.example.com'].b == 'c'"] * 150)
 
+
+def _expressions(name: str, rest: str) -> Case:
+    """Return a case of device selectors that all differ: each begins with a number of its own."""
+
+    def requests(n: int) -> list[dict[str, Any]]:
+        made = []
+        for i in range(min(n, 32)):
+            selectors = [_cel(f"device.driver == 'd{i}-{j}' && {rest}") for j in range(32)]
+            made.append({"name": f"r{i}", "exactly": {"deviceClassName": "c", "selectors": selectors}})
+        return made
+
+    return _claim(name, requests)
+
+
 CASES: Final = [
     _claim("selectors of one request", lambda n: _exactly(1, selectors=[_cel("true")] * n)),
     _claim("one long expression", lambda n: _exactly(1, selectors=[_cel("true" + " && true" * n)])),
     _claim("long expressions", lambda n: _exactly(min(n, 32), selectors=[_cel(_SELECTORS)] * 32)),
+    _expressions("different expressions", _SELECTORS),
+    _expressions("expressions with a syntax error", "a.b[0] + " * 215),
+    _expressions("expressions of unknown names", " && ".join(["a"] * 2000)),
     _claim("tolerations", lambda n: _exactly(1, tolerations=[{"key": f"k{i}"} for i in range(n)])),
     _claim(
         "alternatives",
