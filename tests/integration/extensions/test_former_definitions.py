@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from pathlib import Path
 
 import orjson
 
+from support.etcd import Etcd, etcd_36
 from support.https_client import MERGE, HttpsClient
 from support.server import running
 from tetrapod.extensions.controllers.schemas import non_structural
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.machinery.gvk import Object
 
 NAME = "foos.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/example.com/v1/namespaces/default/foos"
-BETA = {
+BETA: Object = {
     "kind": "CustomResourceDefinition",
     "apiVersion": "apiextensions.k8s.io/v1beta1",
     "metadata": {"name": NAME, "creationTimestamp": None},
@@ -47,7 +50,7 @@ def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -
         assert stored["spec"]["names"] == {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
         assert stored["spec"]["preserveUnknownFields"] is True
         (version,) = stored["spec"]["versions"]
-        assert version["schema"] == BETA["spec"]["validation"]  # type: ignore[index]
+        assert version["schema"] == BETA["spec"]["validation"]
         assert version["additionalPrinterColumns"] == [{"name": "Size", "type": "integer", "jsonPath": ".size"}]
         assert stored["status"]["storedVersions"] == ["v1"]
         foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "any": 1, "other": {"x": 1}}
@@ -61,6 +64,29 @@ def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -
         assert client.call("PATCH", f"{CRDS}/{NAME}", {"metadata": {"labels": {}}}, MERGE).status == 404
         assert client.call("DELETE", f"{CRDS}/{NAME}").status == 200
         client.until(lambda reply: reply.status == 404, "GET", f"{CRDS}/{NAME}", timeout=60)
+
+
+def test_definitions_get_the_condition_while_other_controllers_write_their_status(tmp_path: Path) -> None:
+    etcd = Etcd(etcd_36(), tmp_path / "etcd")
+    etcd.start()
+    try:
+        with running(tmp_path, f"--etcd-servers={etcd.url}") as server:
+            client = HttpsClient(server.kubeconfig)
+            names = [f"foos.g{number}.example.com" for number in range(40)]
+            for name in names:
+                group = name.partition(".")[2]
+                definition = {**BETA, "metadata": {"name": name}, "spec": {**BETA["spec"], "group": group}}
+                key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"
+                etcd.call("/v3/kv/put", {"key": encoded(key.encode()), "value": encoded(orjson.dumps(definition))})
+            client.until(
+                lambda reply: str(reply.body).count("'NonStructuralSchema'") == len(names), "GET", CRDS, timeout=60
+            )
+    finally:
+        etcd.stop()
+
+
+def encoded(text: bytes) -> str:
+    return b64encode(text).decode()
 
 
 def test_the_condition_of_a_non_structural_schema_names_the_schema_of_each_version() -> None:

@@ -55,21 +55,23 @@ class NonStructuralController(CrdController):
         crd = self.crds.get(name)
         if crd is None:
             return
-        self._checked[name] = (crd.uid, crd.generation)
         raw = crd.entry.raw
         obj = orjson.loads(raw)
         # Large schemas are checked in a thread, so that the event loop serves other requests.
         due = await offloaded(len(raw) >= LARGE, non_structural, obj)
         existing = find_condition(obj, NON_STRUCTURAL)
+        checked = (crd.uid, crd.generation)
         if equivalent(due, existing):
+            self._checked[name] = checked
             await asyncio.sleep(_PAUSE)
             return
         if due is None:
             remove(obj, NON_STRUCTURAL)
         else:
             put(obj, due)
-        if await self.write_status(obj) is None:
-            self._checked.pop(name, None)
+        # The change that makes the update fail may arrive before that failure, and must then queue the definition.
+        if await self.write_status(obj) is not None:
+            self._checked[name] = checked
 
 
 def non_structural(crd: Object) -> Object | None:
