@@ -50,6 +50,19 @@ def test_output_gives_the_state_and_the_last_message_of_each_test() -> None:
     }
 
 
+def test_a_test_whose_context_was_cancelled_at_the_end_of_the_time_is_unfinished() -> None:
+    output = """\x16=== RUN   TestLate
+    contexthelper.go:75:\x20
+        INFO: canceling context: test suite deadline (2026-11-28 03:15:07 +0000 UTC) is close
+\x16=== RUN   TestLate/part
+    test_server.go:258: context canceled
+\x16    --- FAIL: TestLate/part (0.02s)
+\x16--- FAIL: TestLate (0.03s)
+"""
+    result = Raw(parse(output), 3).judged(Package("apiserver"), Rules(()), "abc")
+    assert (result.failed, result.unfinished) == ({}, {"TestLate/part": "context canceled"})
+
+
 def test_a_test_that_failed_in_a_subtest_only_is_counted_once() -> None:
     result = Raw(parse(OUTPUT), 3).judged(Package("apiserver/apply"), Rules(()), "abc")
     assert result.passed == 1

@@ -13,6 +13,7 @@ _RESULT: Final = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \(")
 _MESSAGE: Final = re.compile(r"\s+\w+\.go:\d+: (?![IWE]\d{4} )(.*)")  # without log lines of klog
 _CONTINUED: Final = " " * 8
 _ENDED: Final = "Tetrapod ended by itself"
+_CANCELLED: Final = "INFO: canceling context: test suite deadline"  # upstream's ktesting, five seconds before its end
 _LENGTH: Final = 240
 
 
@@ -25,9 +26,14 @@ class Outcome:
 
 
 def parse(text: str) -> dict[str, Outcome]:
-    """Return the outcome of each test and subtest. Tests that started and did not end are unfinished."""
+    """Return the outcome of each test and subtest.
+
+    Tests that started and did not end are unfinished, and those that failed after their context was cancelled, because
+    the time of the test program was over.
+    """
     states: dict[str, str] = {}
     messages: dict[str, str] = {}
+    cancelled: set[str] = set()
     current = ""
     for line in text.splitlines():
         position = line.find(_MARK)
@@ -46,9 +52,14 @@ def parse(text: str) -> dict[str, Outcome]:
             messages[current] = match[1].strip()
         elif line.startswith(_CONTINUED) and current in messages:
             messages[current] += f"\n{line.strip()}"
+            if _CANCELLED in line:
+                cancelled.add(current.partition("/")[0])
         elif line.startswith("panic:"):
             messages[current] = line.strip()
     states.pop("", None)
+    for name, state in states.items():
+        if state == "failed" and name.partition("/")[0] in cancelled:
+            states[name] = "unfinished"
     return {name: Outcome(state, _short(state, messages.get(name, ""))) for name, state in states.items()}
 
 
