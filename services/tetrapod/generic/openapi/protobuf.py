@@ -10,8 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-import orjson
-
+from tetrapod.generic.openapi.yaml_text import yaml_text
 from tetrapod.machinery.protobuf.wire import varint
 
 Value: TypeAlias = Callable[[int, Any], bytes]
@@ -45,8 +44,8 @@ def double(field: int, value: Any) -> bytes:
 
 
 def anything(field: int, value: Any) -> bytes:
-    """Return a field with gnostic's Any message, which contains a value as YAML text. JSON is valid YAML."""
-    return delimited(field, delimited(2, orjson.dumps(value) + b"\n"))
+    """Return a field with gnostic's Any message, which contains a value as YAML text."""
+    return delimited(field, delimited(2, yaml_text(value).encode()))
 
 
 def many(element: Value) -> Value:
