@@ -165,7 +165,7 @@ class Representation:
     def _encode_response(self, body: bytes, accepted: Accepted, status: int) -> Response:
         if accepted.media_type == JSON and not accepted.pretty:
             return Response(status, [_CONTENT_TYPES[JSON]], body + b"\n")
-        return document(orjson.loads(body), accepted, status)
+        return _write(body, accepted, status)
 
     def tables(self, accepted: Accepted) -> Tables:
         """Return the encoder for Tables in the accepted version and with the accepted `includeObject`.
@@ -210,7 +210,7 @@ class Representation:
         listed = self._list_body(entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
             body = await listed.joined()
-            return await offloaded(len(body) >= LARGE, _write, body, accepted)
+            return await offloaded(len(body) >= LARGE, _write, body, accepted, 200)
         if not large(entries):
             return Response(200, [_CONTENT_TYPES[JSON]], listed.together() + b"\n")
         return StreamResponse(
@@ -340,8 +340,9 @@ def _nothing(_: Sequence[Entry]) -> bytes:
     return b""
 
 
-def _write(body: bytes, accepted: Accepted) -> Response:
-    return use_large(lambda: loads(body), lambda value: document(value, accepted))
+def _write(body: bytes, accepted: Accepted, status: int) -> Response:
+    """Return a response with the value of a JSON text, in another encoding; the value is made and freed in parts."""
+    return use_large(lambda: loads(body), lambda value: document(value, accepted, status))
 
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
