@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tetrapod.generic.storage.cacher import window as window_module
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.window import Change, Window
@@ -32,6 +34,25 @@ def test_undoing_gives_every_state_that_the_window_reaches(writes: list[tuple[st
             assert len(window.since(past)) == revision - past
             rewound = {found.key: found for found in entries.within("")} | undo
             assert {key: found.revision for key, found in rewound.items() if found is not None} == state
+
+
+def test_the_states_that_large_writes_replaced_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_module, "MOST_BYTES", 10_000)
+    entries, window = Entries(), Window(1)
+    for revision in range(2, 200):
+        entry = StoredEntry.from_served("n/a", b"x" * 900, revision)
+        window.append(Change("n/a", entry, entries.put(entry), revision))
+        assert window.size <= 10_000
+    assert window.size > 9_000
+    kept = window.since(window.start)
+    assert [change.revision for change in kept] == list(range(window.start + 1, 200))
+    assert sum(change.previous.size for change in kept if change.previous is not None) == window.size
+    assert window.undo(window.start - 1) is None
+    larger = StoredEntry.from_served("n/a", b"x" * 20_000, 200)
+    window.append(Change("n/a", larger, entries.put(larger), 200))
+    last = StoredEntry.from_served("n/a", b"x", 201)
+    window.append(Change("n/a", last, entries.put(last), 201))
+    assert [change.revision for change in window.since(window.start)] == [201]
 
 
 @given(

@@ -1,7 +1,8 @@
 """`Window`: the recent changes of a resource.
 
 With them, watches can start at an older revision, and pages of a list can be computed for it. A change is kept for at
-least 75 seconds, unless there are more than `MOST` changes.
+least 75 seconds, unless there are more than `MOST` changes, or the states that they replaced have more than
+`MOST_BYTES`. Watches that start at an older revision read the changes from the store.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 """
 
@@ -21,6 +22,10 @@ from tetrapod.generic.storage.interface import Predicate, WatchEvent
 FRESH_SECONDS: Final = 75.0
 FEWEST: Final = 100
 MOST: Final = 10_000
+MOST_BYTES: Final = 128 << 20
+"""Ten times what a busy cluster replaces in 75 seconds. A user who writes an object of a megabyte again and again would
+otherwise fill the memory.
+"""
 
 
 class Change(msgspec.Struct, gc=False, eq=False):
@@ -80,6 +85,9 @@ class Window:
     `capacity` imitates the size of upstream's ring buffer for its metric: it doubles when full, and is halved when
     mostly empty.
 
+    Attributes:
+        size: the bytes of the replaced and deleted states.
+
     Args:
         start: the current revision; the window contains the changes that are appended from now on.
         most: the number of changes to keep; the oldest are dropped.
@@ -92,21 +100,27 @@ class Window:
         self._counters = counters or CacheCounters(("", ""))
         self._most = most
         self._changes: deque[Change] = deque()
+        self.size = 0
 
     def append(self, change: Change) -> None:
-        """Add the latest change, and drop the oldest ones beyond the maximum number or 75 seconds.
+        """Add the latest change, and drop the oldest ones beyond the maximum number, `MOST_BYTES` or 75 seconds.
 
         The last `FEWEST` are kept regardless of their age. Dropping changes advances `start`.
         """
         self._changes.append(change)
+        self.size += _replaced(change)
         if len(self._changes) > self.capacity:
             self.capacity *= 2
             self._counters.capacity_increases += 1
         oldest = self._changes[0]
-        while len(self._changes) > self._most or (
-            len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS
+        while (
+            len(self._changes) > self._most
+            or (self.size > MOST_BYTES and oldest is not change)
+            or (len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS)
         ):
-            self.start = self._changes.popleft().revision
+            self._changes.popleft()
+            self.size -= _replaced(oldest)
+            self.start = oldest.revision
             oldest = self._changes[0]
             if len(self._changes) * 4 < self.capacity > FEWEST:
                 self.capacity //= 2
@@ -120,6 +134,7 @@ class Window:
     def extend(self, changes: Sequence[Change], start: int) -> None:
         """Add older changes in front: every change after the revision `start` up to the window's old start."""
         self._changes.extendleft(reversed(changes))
+        self.size += sum(map(_replaced, changes))
         self.start = start
         while len(self._changes) > self.capacity:
             self.capacity *= 2
@@ -150,3 +165,8 @@ class Window:
                 break
             previous_entries[change.key] = change.previous
         return previous_entries
+
+
+def _replaced(change: Change) -> int:
+    """Return the bytes of the state that a change replaced or deleted. Only the window still refers to it."""
+    return 0 if change.previous is None else change.previous.size
