@@ -8,6 +8,7 @@ the host. Sizes are eighths and quarters of the largest accepted size; limits ar
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stall import extended
+from stall import extended, watchers
 from stall.case import BODY, WAITS, Case
 from stall.cases.generated import generated
 from stall.measure import Measuring, Sample
@@ -95,3 +96,14 @@ def test_a_generated_request_does_not_stall_the_server(world: World, data: st.Da
     assert sample.caused <= WAITS[case.who], (
         f"{case.name}: a step of {sample.caused * 1000:.0f} ms at {sample.size} bytes"
     )
+
+
+@pytest.mark.parametrize("form", watchers.FORMS)
+def test_a_large_object_of_many_watches_does_not_stall_the_server(world: World, form: str) -> None:
+    """Written to all watches in one step, an event of a megabyte kept others waiting for two milliseconds a watch."""
+    watched = asyncio.run(watchers.watched(world, form, count=100))
+    assert len({re.sub(rb'"\d+s"', b"", event) for event in watched.events}) == 1  # the age of the object in a Table
+    assert watched.events[0].startswith(b'{"type":"MODIFIED","object":{')
+    assert watched.events[0].endswith(b"}\n")
+    assert (len(watched.events[0]) > watchers.SIZE) is (form in watchers.COMPLETE)
+    assert watched.caused <= WAITS["user"], f"a step or lag of {watched.caused * 1000:.0f} ms"

@@ -25,7 +25,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.deletecollection import delete_collection
 from tetrapod.generic.scheduling import offload
 from tetrapod.generic.storage.cacher import writing
-from tetrapod.generic.storage.interface import ListPage, ListQuery
+from tetrapod.generic.storage.interface import ListPage, ListQuery, WatchEvent
 from tetrapod.machinery.field import LEFT_OUT, MAX_COLLECTED
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.user import UserInfo
@@ -53,7 +53,7 @@ class _Source:
 
     async def initial(self) -> Any:
         for _ in range(10):
-            yield list(range(BATCH))
+            yield [WatchEvent("BOOKMARK", None, number) for number in range(BATCH)]
 
     def subscribe(self, sink: Any) -> None:
         """Ignore the sink, because this watch ends after its initial events."""
@@ -67,7 +67,7 @@ async def test_initial_events_of_a_watch_are_encoded_in_many_steps(at_once: int)
     written: list[bytes] = []
     serving = object.__new__(_Serving)
     serving._source = _Source()  # type: ignore[assignment]
-    serving._frames = SimpleNamespace(at_once=at_once, frame=lambda event: b"%d" % event)  # type: ignore[assignment]
+    serving._frames = SimpleNamespace(at_once=at_once, frame=lambda event: b"%d" % event.revision)  # type: ignore[assignment]
     serving._catching_up = None
 
     async def send(frames: list[bytes]) -> bool:

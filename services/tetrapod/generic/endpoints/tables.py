@@ -64,11 +64,14 @@ class Tables:
             obj: the object of which the cells are made.
             raw: the encoded object, which the row includes completely, as PartialObjectMetadata, or not at all.
         """
+        return self._row(obj, self._object(raw))
+
+    def _row(self, obj: Object, included: bytes) -> bytes:
+        """Return one row as JSON, given the object of which the cells are made and the encoded field `object`."""
         row: dict[str, Any] = {"cells": self._cells(obj)}
         if self._convertor.conditions is not None and (conditions := self._convertor.conditions(obj)):
             row["conditions"] = conditions
-        head = orjson.dumps(row)[:-1]
-        return b'%b,"object":%b}' % (head, self._object(raw))
+        return b'%b,"object":%b}' % (orjson.dumps(row)[:-1], included)
 
     def of_list(self, entries: Sequence[Entry]) -> Tables:
         """Return an encoder for the rows of these entries.
@@ -98,14 +101,19 @@ class Tables:
         Args:
             entry: the stored object.
             conversion: converts it to the requested version.
-            keep: whether the parsed object stays in the entry. If not, an object of at least `LARGE` bytes is parsed
-                for this row alone and deallocated part by part; the caller is then a worker thread.
+            keep: whether the parsed object and its metadata stay in the entry, for further rows of it. If not, an
+                object of at least `LARGE` bytes is parsed for this row alone and deallocated part by part; the caller
+                is then a worker thread.
         """
-        raw = conversion.bytes(entry) if self._include == "Object" else conversion.metadata_bytes(entry)
+        if keep and self._include == "Metadata":
+            included = partial_of(entry, conversion, self._version)
+        else:
+            whole = self._include == "Object"
+            included = self._object(conversion.bytes(entry) if whole else conversion.metadata_bytes(entry))
         if keep or entry.size < LARGE:
-            return self.row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), raw)
+            return self._row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), included)
         make = partial(conversion.object, entry) if conversion.definition.custom else entry.object
-        return use_large(make, lambda obj: self.row(obj, raw))
+        return use_large(make, lambda obj: self._row(obj, included))
 
     def _object(self, raw: bytes) -> bytes:
         match self._include:
@@ -192,3 +200,18 @@ def partial_bytes(raw: bytes, version: str) -> bytes:
         version.encode(),
         metadata_of(raw),
     )
+
+
+def partial_of(entry: Entry, conversion: Conversion, version: str) -> bytes:
+    """Return the JSON of the PartialObjectMetadata of a stored object, which is then cached in the entry.
+
+    Args:
+        entry: the stored object.
+        conversion: converts it to the requested version.
+        version: the version of meta.k8s.io.
+    """
+    key = (PARTIAL, version, conversion.metadata_version)
+    encoded: bytes | None = entry.representations.get(key)
+    if encoded is None:
+        encoded = entry.representations[key] = partial_bytes(conversion.metadata_bytes(entry), version)
+    return encoded

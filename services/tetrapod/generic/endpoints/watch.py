@@ -25,17 +25,17 @@ import orjson
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, BlockStream, accepts_gzip, block, block_of
+from tetrapod.generic.endpoints.large_events import PIECE, are_large, in_parts, turn
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.sharded_watch import ShardedWatch, counted_predicate
-from tetrapod.generic.endpoints.tables import partial_bytes
+from tetrapod.generic.endpoints.tables import partial_bytes, partial_of
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
 from tetrapod.generic.http.negotiation.accept import (
     CBOR,
     CBOR_SEQUENCE,
-    PARTIAL,
     PARTIAL_LIST,
     PROTOBUF,
     TABLE,
@@ -136,7 +136,8 @@ class _Serving:
     """One watch being served. Events are written directly when the cache applies a change, without waking a task.
 
     While the client is slow, events wait in a queue as event objects, which all watches share, and are encoded later. A
-    client that stays slow is disconnected.
+    client that stays slow is disconnected. Large events wait in that queue too, and are written in parts
+    (large_events.py).
 
     Args:
         source: the watch.
@@ -166,6 +167,7 @@ class _Serving:
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
         self._behind: deque[WatchEvent] = deque()
         self._catching_up: asyncio.Task[None] | None = None
+        self._unwritten = memoryview(b"")  # the rest of an event of which a part is written
 
     async def run(self, writer: StreamWriter) -> None:
         """Write the events until the watch ends or its timeout expires, and close the watch."""
@@ -188,19 +190,20 @@ class _Serving:
                 last_bookmark.cancel()
             if self._catching_up is not None:
                 self._catching_up.cancel()
+            writer.write(bytes(self._unwritten))
         if self._gzip is not None:
             writer.write(self._gzip.end())
 
     async def _push(self) -> None:
-        source, at_once, first = self._source, self._frames.at_once, True
+        source, first = self._source, True
         async for batch in source.initial():
-            for start in range(0, len(batch), at_once):
+            for part in in_parts(batch, self._frames.at_once):
                 if not first:
                     await asyncio.sleep(0)
                 first = False
-                if not await self._send(list(map(self._frames.frame, batch[start : start + at_once]))):
+                if not await self._send_part(part):
                     return
-            await self._keep_pace()
+                await self._keep_pace()
             self._begun(batch)
         source.subscribe(self._take)
         await source.ended()
@@ -218,6 +221,10 @@ class _Serving:
                 self._behind.clear()
                 self._source.close()
             return
+        if are_large(events):
+            self._behind.extend(events)
+            self._catching_up = asyncio.create_task(self._catch_up())
+            return
         frames = list(map(self._frames.shared_frame, events))
         blocks = list(map(self._frames.shared_block, events, frames)) if self._gzip is not None else frames
         if not self._write(frames, blocks):
@@ -230,8 +237,11 @@ class _Serving:
             await self._writer.drain()
             while self._behind:
                 batch = [self._behind.popleft() for _ in range(min(BATCH, len(self._behind)))]
-                await self._send(list(map(self._frames.frame, batch)))
-                await self._keep_pace()
+                for part in in_parts(batch, BATCH):
+                    if not await self._send_part(part):
+                        self._source.close()
+                        return
+                    await self._keep_pace()
             self._catching_up = None
 
     async def _pull(self) -> None:
@@ -242,15 +252,44 @@ class _Serving:
         frames = self._frames
         async for batch in self._source:
             await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
-            if not await self._send(list(map(frames.frame, batch))):
-                return
-            await self._keep_pace()
+            for part in in_parts(batch, len(batch)):
+                if not await self._send_part(part):
+                    return
+                await self._keep_pace()
             self._begun(batch)
 
     def _begun(self, batch: Sequence[WatchEvent]) -> None:
         """If `batch` completes the initial events, record the time since the request arrived in the metric."""
         if batch and batch[-1].initial_end:
             TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
+
+    async def _send_part(self, events: Sequence[WatchEvent]) -> bool:
+        """Encode and write a part of `in_parts`. A large event is written in pieces, as fast as the client reads it.
+
+        Return False if the watch must end, because events cannot be encoded in the form that the client accepts; else
+        True.
+
+        Raises:
+            ClientGone: the client has disconnected.
+        """
+        if not are_large(events):
+            return await self._send(list(map(self._frames.frame, events)))
+        await turn()
+        (event,) = events
+        frame = self._frames.shared_frame(event)
+        if self._gzip is not None:
+            return self._write([frame], [self._frames.shared_block(event, frame)])
+        if self._separate or len(frame) <= PIECE:
+            return self._write([frame], [frame])
+        self._frames.sent.count([frame])
+        self._unwritten = memoryview(frame)
+        while self._unwritten:
+            piece, self._unwritten = bytes(self._unwritten[:PIECE]), self._unwritten[PIECE:]
+            self._writer.write(piece)
+            if self._unwritten:
+                await self._writer.drain()
+                await turn()
+        return True
 
     async def _send(self, frames: list[bytes]) -> bool:
         """Write frames (encoded events), compressing them only for this watch.
@@ -381,11 +420,7 @@ class Frames:
         return b"%b%b}\n" % (_HEADS[event.type], obj)
 
     def _partial(self, entry: Entry) -> bytes:
-        key = (PARTIAL, self._version, self._conversion.metadata_version)
-        encoded: bytes | None = entry.representations.get(key)
-        if encoded is None:
-            encoded = entry.representations[key] = partial_bytes(self._conversion.metadata_bytes(entry), self._version)
-        return encoded
+        return partial_of(entry, self._conversion, self._version)
 
     def _table(self, entry: Entry, event: WatchEvent) -> bytes:
         assert self._tables is not None
