@@ -35,7 +35,7 @@ _AT_ONCE: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The event that each watch got, and the longest step or lag of an event loop meanwhile, in CPU seconds."""
+    """The event that each watch got, and the longest step or lag of an event loop during that time, in CPU seconds."""
 
     events: list[bytes]
     caused: float
