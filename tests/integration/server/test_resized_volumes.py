@@ -1,16 +1,21 @@
-"""`pods/resize` of emptyDir volumes in memory, behind the gate InPlacePodVerticalScalingMemoryBackedVolumes."""
+"""`pods/resize` of emptyDir volumes in memory, behind the gate InPlacePodVerticalScalingMemoryBackedVolumes.
+
+The answers are compared with those of kube-apiserver too.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from support.forms import SQLITE, STOCK, serving
 from support.https_client import HttpsClient, Reply
-from support.server import running
 
 GATE = "InPlacePodVerticalScalingMemoryBackedVolumes"
 PODS = "/api/v1/namespaces/default/pods"
-ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 def _volumes(memory: str | None = "100Mi", disk: str = "100Mi") -> list[dict[str, Any]]:
@@ -22,7 +27,9 @@ def _volumes(memory: str | None = "100Mi", disk: str = "100Mi") -> list[dict[str
 
 
 def _pod(client: HttpsClient, name: str, node: str) -> dict[str, Any]:
-    client.until(lambda reply: reply.status == 200, "GET", ACCOUNT, timeout=60)
+    account = client.until(lambda reply: reply.status in (200, 404), "GET", f"{ACCOUNTS}/default", timeout=60)
+    if account.status == 404:
+        client.call("POST", ACCOUNTS, {"metadata": {"name": "default"}})
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "volumes": _volumes()}
     reply = client.call("POST", PODS, {"metadata": {"name": name}, "spec": spec})
     assert reply.status == 201, reply.message
@@ -32,7 +39,9 @@ def _pod(client: HttpsClient, name: str, node: str) -> dict[str, Any]:
 def _resize(client: HttpsClient, pod: dict[str, Any], volumes: list[dict[str, Any]]) -> Reply:
     meta = {key: value for key, value in pod["metadata"].items() if key != "resourceVersion"}
     body = {**pod, "metadata": meta, "spec": {**pod["spec"], "volumes": volumes}}
-    return client.call("PUT", f"{PODS}/{meta['name']}/resize", body)
+    path = f"{PODS}/{meta['name']}/resize"
+    # The caches of kube-apiserver may lack the node.
+    return client.until(lambda reply: "not found" not in reply.message, "PUT", path, body)
 
 
 def _token(pod: dict[str, Any]) -> dict[str, Any]:
@@ -48,9 +57,9 @@ def _node(client: HttpsClient, name: str, *features: str) -> None:
     assert reply.status == 200, reply.message
 
 
-def test_size_limits_in_memory_change_with_the_gate_on_a_node_that_declares_it(tmp_path: Path) -> None:
-    with running(tmp_path, f"--feature-gates={GATE}=true") as server:
-        client = HttpsClient(server.kubeconfig)
+@pytest.mark.parametrize("form", [SQLITE, STOCK])
+def test_size_limits_in_memory_change_with_the_gate_on_a_node_that_declares_it(form: str, tmp_path: Path) -> None:
+    with serving(form, tmp_path, f"--feature-gates={GATE}=true") as client:
         _node(client, "able", GATE)
         _node(client, "unable")
         pod = _pod(client, "p", "able")
@@ -64,9 +73,9 @@ def test_size_limits_in_memory_change_with_the_gate_on_a_node_that_declares_it(t
         assert (reply.status, text in reply.message) == (403, True)
 
 
-def test_other_changes_of_volumes_are_rejected_with_the_gate(tmp_path: Path) -> None:
-    with running(tmp_path, f"--feature-gates={GATE}=true") as server:
-        client = HttpsClient(server.kubeconfig)
+@pytest.mark.parametrize("form", [SQLITE, STOCK])
+def test_other_changes_of_volumes_are_rejected_with_the_gate(form: str, tmp_path: Path) -> None:
+    with serving(form, tmp_path, f"--feature-gates={GATE}=true") as client:
         _node(client, "able", GATE)
         pod = _pod(client, "p", "able")
         memory, disk = _volumes()
@@ -99,9 +108,9 @@ def test_other_changes_of_volumes_are_rejected_with_the_gate(tmp_path: Path) -> 
         ]
 
 
-def test_a_resize_keeps_the_volumes_without_the_gate(tmp_path: Path) -> None:
-    with running(tmp_path) as server:
-        client = HttpsClient(server.kubeconfig)
+@pytest.mark.parametrize("form", [SQLITE, STOCK])
+def test_a_resize_keeps_the_volumes_without_the_gate(form: str, tmp_path: Path) -> None:
+    with serving(form, tmp_path) as client:
         _node(client, "n")
         pod = _pod(client, "p", "n")
         reply = _resize(client, pod, [])

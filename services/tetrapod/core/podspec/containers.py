@@ -54,6 +54,7 @@ class PodContext:
         grace: terminationGracePeriodSeconds.
         restart_policy: spec.restartPolicy, or "".
         host_users: whether the pod uses the host's user namespace (hostUsers is not false).
+        system: spec.os.name; None if spec.os is not set.
     """
 
     volumes: dict[str, Object]
@@ -61,6 +62,7 @@ class PodContext:
     grace: int | None
     restart_policy: str
     host_users: bool
+    system: str | None
 
 
 def containers(listed: list[Object], pod_context: PodContext, path: str) -> list[FieldError]:
@@ -87,7 +89,7 @@ def containers(listed: list[Object], pod_context: PodContext, path: str) -> list
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
         seen.add(name)
-        errors += handlers.lifecycle_and_probes(container, pod_context.grace, at)
+        errors += handlers.lifecycle_and_probes(container, pod_context.grace, pod_context.system, at)
         if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
             errors += _restart_rules(container, at)
     return errors + host_port_conflicts(listed, path)
@@ -125,7 +127,7 @@ def init_containers(
             seen.add(name)
         errors += host_port_conflicts([container], path)
         if container.get("restartPolicy") == "Always":
-            errors += handlers.lifecycle_and_probes(container, pod_context.grace, at)
+            errors += handlers.lifecycle_and_probes(container, pod_context.grace, pod_context.system, at)
         else:
             errors += handlers.no_lifecycle_or_probes(container, at)
     return errors

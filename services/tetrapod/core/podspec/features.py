@@ -18,11 +18,11 @@ _INIT_ANNOTATIONS: Final = tuple(
     f"pod.{stage}.kubernetes.io/init-container{rest}" for stage in ("alpha", "beta") for rest in ("s", "-statuses")
 )
 _FIELDS: Final = FieldGates(
-    GatedFields("", (f"{_CONTAINERS}.lifecycle?.stopSignal",)),  # ContainerStopSignals
+    GatedFields("ContainerStopSignals", (f"{_CONTAINERS}.lifecycle?.stopSignal",)),
     GatedFields(  # H2CContainerProbe
         "", (f"{_PROBES}.httpGet.protocol", f"{_CONTAINERS}.lifecycle.postStart|preStop.httpGet.protocol")
     ),
-    GatedFields("", (f"{_PROBES}.grpc.mode",)),  # GRPCContainerProbeTLS
+    GatedFields("GRPCContainerProbeTLS", (f"{_PROBES}.grpc.mode",)),
     GatedFields(  # AtomicWriteVolumeUserFields
         "",
         (
@@ -32,7 +32,7 @@ _FIELDS: Final = FieldGates(
             "volumes[].projected.sources[].serviceAccountToken|clusterTrustBundle|podCertificate.user",
         ),
     ),
-    GatedFields("", ("volumes[].emptyDir.mode",)),  # EmptyDirVolumeMode
+    GatedFields("EmptyDirVolumeMode", ("volumes[].emptyDir.mode",)),
     GatedFields("", (f"{_CONTAINERS}.volumeMounts[].bindMountOptions",)),  # VolumeBindMountOptions
     GatedFields("GenericWorkload", ("schedulingGroup",)),
     GatedFields("EvictionRequestAPI", ("evictionResponders",)),

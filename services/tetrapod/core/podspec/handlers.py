@@ -18,10 +18,23 @@ _HOOK: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 _NUMBERS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _ONLY_ALWAYS: Final = "may not be set for init containers without restartPolicy=Always"
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_GRPC_MODES: Final = ("Plaintext", "TLS")
+_SIGNALS_OF_WINDOWS: Final = frozenset({"SIGKILL", "SIGTERM"})
+_STANDARD_SIGNALS: Final = """
+ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN
+TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ
+"""
+_REAL_TIME_SIGNALS: Final = (
+    "RTMIN",
+    *(f"RTMIN+{number}" for number in range(1, 16)),
+    *(f"RTMAX-{number}" for number in range(1, 15)),
+    "RTMAX",
+)
+_SIGNALS_OF_LINUX: Final = frozenset(f"SIG{name}" for name in (*_STANDARD_SIGNALS.split(), *_REAL_TIME_SIGNALS))
 
 
-def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> list[FieldError]:
-    """Validate the lifecycle hooks and probes of a container.
+def lifecycle_and_probes(container: Object, grace: int | None, system: str | None, path: str) -> list[FieldError]:
+    """Validate the lifecycle hooks, the stop signal and the probes of a container.
 
     Each has exactly one handler, such as exec or httpGet, with valid fields. Numbers of a probe are not negative, and
     successThreshold is 1 except for readiness probes, which may not set terminationGracePeriodSeconds.
@@ -29,11 +42,12 @@ def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> lis
     Args:
         grace: the pod's terminationGracePeriodSeconds, which limits the duration of sleep hooks; None sets no
             limit.
+        system: the pod's operating system, which determines the stop signals; None if it is not set.
         path: the field path of the container, for the errors.
     """
     errors: list[FieldError] = []
     if (lifecycle := container.get("lifecycle")) is not None:
-        errors += _lifecycle(lifecycle, grace, f"{path}.lifecycle")
+        errors += _lifecycle(lifecycle, grace, system, f"{path}.lifecycle")
     for name in PROBES:
         if (probe := container.get(name)) is not None:
             errors += _probe(probe, name, grace, f"{path}.{name}")
@@ -53,12 +67,21 @@ def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
     ]
 
 
-def _lifecycle(lifecycle: Object, grace: int | None, path: str) -> list[FieldError]:
+def _lifecycle(lifecycle: Object, grace: int | None, system: str | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         if (hook := lifecycle.get(name)) is not None:
             errors += _handler(hook, _HOOK, grace, f"{path}.{name}")
+    if (signal := lifecycle.get("stopSignal")) is not None:
+        errors += _stop_signal(signal, system, f"{path}.stopSignal")
     return errors
+
+
+def _stop_signal(signal: str, system: str | None, path: str) -> list[FieldError]:
+    if system is None:
+        return [field.forbidden(path, "may not be set for containers with empty `spec.os.name`")]
+    allowed = {"linux": _SIGNALS_OF_LINUX, "windows": _SIGNALS_OF_WINDOWS}.get(system)
+    return [] if allowed is None else known(signal, allowed, path)
 
 
 def _probe(probe: Object, kind: str, grace: int | None, path: str) -> list[FieldError]:
@@ -101,7 +124,7 @@ def _action(kind: str, action: Object, grace: int | None, path: str) -> list[Fie
         case "tcpSocket":
             return port_number_or_name(action.get("port"), f"{path}.port")
         case "grpc":
-            return port_number(action.get("port") or 0, f"{path}.port")
+            return _grpc(action, path)
         case _:
             return _sleep(action.get("seconds") or 0, grace, path)
 
@@ -113,6 +136,11 @@ def _http_get(action: Object, path: str) -> list[FieldError]:
     for header in action.get("httpHeaders") or ():
         errors += errors_from(is_http_header_name, header.get("name") or "", f"{path}.httpHeaders")
     return errors
+
+
+def _grpc(action: Object, path: str) -> list[FieldError]:
+    errors = port_number(action.get("port") or 0, f"{path}.port")
+    return errors if (mode := action.get("mode")) is None else errors + known(mode, _GRPC_MODES, f"{path}.mode")
 
 
 def _sleep(seconds: int, grace: int | None, path: str) -> list[FieldError]:

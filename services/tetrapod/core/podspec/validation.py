@@ -62,6 +62,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
         get("terminationGracePeriodSeconds"),
         get("restartPolicy") or "",
         get("hostUsers") is not False,
+        None if (os := get("os")) is None else os.get("name") or "",
     )
     regular, init = get("containers") or [], get("initContainers") or []
     errors += containers.containers(regular, pod_context, f"{path}.containers")

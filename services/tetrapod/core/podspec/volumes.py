@@ -87,11 +87,18 @@ def _claim_name(claim: str, name: str, path: str) -> list[FieldError]:
     ]
 
 
+_LARGEST_DIRECTORY_MODE: Final = 0o1777
+
+
 def _empty_dir(source: Object, path: str) -> list[FieldError]:
     limit = source.get("sizeLimit")
+    errors: list[FieldError] = []
     if limit is not None and quantity(limit).sign < 0:
-        return [field.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")]
-    return []
+        errors.append(field.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+    if (mode := source.get("mode")) is not None and not 0 <= mode <= _LARGEST_DIRECTORY_MODE:
+        text = "must be a number between 0 and 01777 (octal), both inclusive"
+        errors.append(field.invalid(f"{path}.mode", mode, text))
+    return errors
 
 
 def _items_source(name_key: str) -> _Check:

@@ -17,6 +17,7 @@ from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal, spec_difference
 from tetrapod.core.validation.names import dns_subdomain, known
 from tetrapod.core.validation.quantities import basic_resources
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -218,7 +219,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     There are three exceptions:
 
     - controllerExpandSecretRef of a csi volume may be added.
-    - nodeAffinity may be added, and its beta label keys may change to their GA names.
+    - nodeAffinity may be added, and its beta label keys may change to their GA names. With the gate
+      MutablePVNodeAffinity it may change in any way.
     - volumeAttributesClassName may change, but not be removed.
     """
     errors = validate(new)
@@ -235,7 +237,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(field.invalid("volumeMode", spec.get("volumeMode"), FIELD_IMMUTABLE))
     affinity = old_spec.get("nodeAffinity")
-    if affinity is not None and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):
+    mutable = affinity is None or feature_gates.enabled("MutablePVNodeAffinity")
+    if not mutable and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):
         shown = None if spec.get("nodeAffinity") is None else internal("VolumeNodeAffinity", spec["nodeAffinity"])
         errors.append(
             field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA")

@@ -1,0 +1,133 @@
+"""Alpha gates that are switched on: their fields are kept and validated, and rules change.
+
+The answers are compared with those of kube-apiserver too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from support.forms import SQLITE, STOCK, serving
+from support.https_client import HttpsClient, Reply
+
+GATES: Final = ("ContainerStopSignals", "EmptyDirVolumeMode", "GRPCContainerProbeTLS", "MutablePVNodeAffinity")
+ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
+PODS: Final = "/api/v1/namespaces/default/pods"
+VOLUMES: Final = "/api/v1/persistentvolumes"
+ACCOUNTS: Final = "/api/v1/namespaces/default/serviceaccounts"
+
+
+@pytest.fixture(scope="module", params=[SQLITE, STOCK])
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
+    """A server with the gates."""
+    with serving(request.param, tmp_path_factory.mktemp("gates"), ON) as client:
+        if (
+            client.until(lambda reply: reply.status in (200, 404), "GET", f"{ACCOUNTS}/default", timeout=30).status
+            == 404
+        ):
+            client.call("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+        yield client
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
+    """A server without the gates."""
+    with serving(SQLITE, tmp_path_factory.mktemp("plain")) as client:
+        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=30)
+        yield client
+
+
+def pod(name: str, container: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i", **container}], **spec}}
+
+
+def causes(reply: Reply) -> list[tuple[str, str]]:
+    assert reply.status == 422, reply.body
+    return [(cause["field"], cause["message"]) for cause in reply.body["details"]["causes"]]
+
+
+def stopped_by(signal: str) -> dict[str, Any]:
+    return {"lifecycle": {"stopSignal": signal}}
+
+
+def test_stop_signals_are_those_of_the_operating_system(client: HttpsClient) -> None:
+    at = "spec.containers[0].lifecycle.stopSignal"
+    for name, signal, system in (
+        ("usr1", "SIGUSR1", "linux"),
+        ("rtmin", "SIGRTMIN+15", "linux"),
+        ("rtmax", "SIGRTMAX-14", "linux"),
+        ("windows", "SIGTERM", "windows"),
+    ):
+        reply = client.call("POST", PODS, pod(name, stopped_by(signal), os={"name": system}))
+        assert reply.status == 201, reply.body
+        assert reply.body["spec"]["containers"][0]["lifecycle"] == {"stopSignal": signal}
+    rejected = client.call("POST", PODS, pod("none", stopped_by("SIGTERM")))
+    assert causes(rejected) == [(at, "Forbidden: may not be set for containers with empty `spec.os.name`")]
+    rejected = client.call("POST", PODS, pod("usr1w", stopped_by("SIGUSR1"), os={"name": "windows"}))
+    text = 'Unsupported value: "SIGUSR1": supported values: "SIGKILL", "SIGTERM"'
+    assert causes(rejected) == [(at, text)]
+    ((field, text),) = causes(client.call("POST", PODS, pod("bad", stopped_by("SIGFOO"), os={"name": "linux"})))
+    assert field == at
+    assert text.startswith('Unsupported value: "SIGFOO": supported values: "SIGABRT", "SIGALRM", "SIGBUS"')
+    assert text.endswith('"SIGXCPU", "SIGXFSZ"')
+    assert text.count('"SIG') == 66
+
+
+def test_probes_by_grpc_have_a_mode(client: HttpsClient) -> None:
+    for mode in ("Plaintext", "TLS"):
+        probe = {"readinessProbe": {"grpc": {"port": 1, "mode": mode}}}
+        reply = client.call("POST", PODS, pod(f"mode-{mode.lower()}", probe))
+        assert reply.status == 201, reply.body
+        assert reply.body["spec"]["containers"][0]["readinessProbe"]["grpc"]["mode"] == mode
+    rejected = client.call("POST", PODS, pod("mode", {"readinessProbe": {"grpc": {"port": 1, "mode": "tls"}}}))
+    text = 'Unsupported value: "tls": supported values: "Plaintext", "TLS"'
+    assert causes(rejected) == [("spec.containers[0].readinessProbe.grpc.mode", text)]
+
+
+def test_empty_directories_have_a_mode(client: HttpsClient) -> None:
+    volume = {"name": "v", "emptyDir": {"mode": 0o1777}}
+    reply = client.call("POST", PODS, pod("directory", {}, volumes=[volume]))
+    assert reply.status == 201, reply.body
+    assert reply.body["spec"]["volumes"][0] == volume
+    text = "Invalid value: 1024: must be a number between 0 and 01777 (octal), both inclusive"
+    for mode in (0o2000, -1):
+        rejected = client.call("POST", PODS, pod("bad", {}, volumes=[{"name": "v", "emptyDir": {"mode": mode}}]))
+        assert causes(rejected) == [("spec.volumes[0].emptyDir.mode", text.replace("1024", str(mode)))]
+
+
+def affinity(zone: str) -> dict[str, Any]:
+    expression = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+
+def volume_in(zone: str) -> dict[str, Any]:
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "nodeAffinity": affinity(zone)}
+    return {"metadata": {"name": "v"}, "spec": {**spec, "csi": {"driver": "d.example.com", "volumeHandle": "h"}}}
+
+
+def test_the_node_affinity_of_a_volume_changes_and_is_removed(client: HttpsClient) -> None:
+    assert client.call("POST", VOLUMES, volume_in("a")).status == 201
+    reply = client.call("PUT", f"{VOLUMES}/v", volume_in("b"))
+    assert reply.status == 200, reply.body
+    assert reply.body["spec"]["nodeAffinity"] == affinity("b")
+    without = volume_in("b")
+    del without["spec"]["nodeAffinity"]
+    reply = client.call("PUT", f"{VOLUMES}/v", without)
+    assert (reply.status, "nodeAffinity" in reply.body["spec"]) == (200, False)
+
+
+def test_fields_are_dropped_and_the_affinity_is_immutable_without_the_gates(plain: HttpsClient) -> None:
+    container = {**stopped_by("SIGFOO"), "readinessProbe": {"grpc": {"port": 1, "mode": "tls"}}}
+    volume = {"name": "v", "emptyDir": {"mode": -1}}
+    reply = plain.call("POST", PODS, pod("p", container, volumes=[volume]))
+    assert reply.status == 201, reply.body
+    spec = reply.body["spec"]
+    assert spec["volumes"][0] == {"name": "v", "emptyDir": {}}
+    assert "lifecycle" not in spec["containers"][0]
+    assert spec["containers"][0]["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
+    assert plain.call("POST", VOLUMES, volume_in("a")).status == 201
+    (cause,) = causes(plain.call("PUT", f"{VOLUMES}/v", volume_in("b")))
+    assert cause[0] == "nodeAffinity"
