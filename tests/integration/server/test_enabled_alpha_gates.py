@@ -13,7 +13,13 @@ import pytest
 from support.forms import SQLITE, STOCK, serving
 from support.https_client import HttpsClient, Reply
 
-GATES: Final = ("ContainerStopSignals", "EmptyDirVolumeMode", "GRPCContainerProbeTLS", "MutablePVNodeAffinity")
+GATES: Final = (
+    "ContainerStopSignals",
+    "EmptyDirVolumeMode",
+    "GRPCContainerProbeTLS",
+    "H2CContainerProbe",
+    "MutablePVNodeAffinity",
+)
 ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
 PODS: Final = "/api/v1/namespaces/default/pods"
 VOLUMES: Final = "/api/v1/persistentvolumes"
@@ -87,6 +93,36 @@ def test_probes_by_grpc_have_a_mode(client: HttpsClient) -> None:
     assert causes(rejected) == [("spec.containers[0].readinessProbe.grpc.mode", text)]
 
 
+def test_probes_and_hooks_by_http_have_a_protocol(client: HttpsClient) -> None:
+    plain = {"httpGet": {"port": 1}}
+    container = {"readinessProbe": {"httpGet": {"port": 1, "protocol": "HTTP2"}}, "lifecycle": {"preStop": plain}}
+    reply = client.call("POST", PODS, pod("protocol", container))
+    assert reply.status == 201, reply.body
+    created = reply.body["spec"]["containers"][0]
+    action = {"path": "/", "port": 1, "scheme": "HTTP"}
+    assert created["readinessProbe"]["httpGet"] == {**action, "protocol": "HTTP2"}
+    assert created["lifecycle"]["preStop"]["httpGet"] == {**action, "protocol": "HTTP1"}
+    at = "spec.containers[0].readinessProbe.httpGet"
+    for fields, expected in (
+        ({"protocol": "h2"}, (f"{at}.protocol", 'Unsupported value: "h2": supported values: "HTTP1", "HTTP2"')),
+        (
+            {"protocol": "HTTP2", "scheme": "HTTPS"},
+            (f"{at}.protocol", 'Invalid value: "HTTP2": is only supported with HTTP (H2C)'),
+        ),
+        (
+            {"protocol": "HTTP2", "host": "h"},
+            (f"{at}.host", 'Invalid value: "h": must be empty when `protocol` is "HTTP2"'),
+        ),
+    ):
+        rejected = client.call("POST", PODS, pod("bad", {"readinessProbe": {"httpGet": {"port": 1, **fields}}}))
+        assert causes(rejected) == [expected]
+    selector = {"matchLabels": {"app": "a"}}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod("t", {"livenessProbe": plain})["spec"]}
+    workload = {"metadata": {"name": "d"}, "spec": {"replicas": 0, "selector": selector, "template": template}}
+    spec = client.call("POST", "/apis/apps/v1/namespaces/default/deployments", workload).body["spec"]
+    assert spec["template"]["spec"]["containers"][0]["livenessProbe"]["httpGet"] == action
+
+
 def test_empty_directories_have_a_mode(client: HttpsClient) -> None:
     volume = {"name": "v", "emptyDir": {"mode": 0o1777}}
     reply = client.call("POST", PODS, pod("directory", {}, volumes=[volume]))
@@ -121,6 +157,7 @@ def test_the_node_affinity_of_a_volume_changes_and_is_removed(client: HttpsClien
 
 def test_fields_are_dropped_and_the_affinity_is_immutable_without_the_gates(plain: HttpsClient) -> None:
     container = {**stopped_by("SIGFOO"), "readinessProbe": {"grpc": {"port": 1, "mode": "tls"}}}
+    container["livenessProbe"] = {"httpGet": {"port": 1, "protocol": "h2"}}
     volume = {"name": "v", "emptyDir": {"mode": -1}}
     reply = plain.call("POST", PODS, pod("p", container, volumes=[volume]))
     assert reply.status == 201, reply.body
@@ -128,6 +165,7 @@ def test_fields_are_dropped_and_the_affinity_is_immutable_without_the_gates(plai
     assert spec["volumes"][0] == {"name": "v", "emptyDir": {}}
     assert "lifecycle" not in spec["containers"][0]
     assert spec["containers"][0]["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
+    assert "protocol" not in spec["containers"][0]["livenessProbe"]["httpGet"]
     assert plain.call("POST", VOLUMES, volume_in("a")).status == 201
     (cause,) = causes(plain.call("PUT", f"{VOLUMES}/v", volume_in("b")))
     assert cause[0] == "nodeAffinity"

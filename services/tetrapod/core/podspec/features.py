@@ -19,8 +19,9 @@ _INIT_ANNOTATIONS: Final = tuple(
 )
 _FIELDS: Final = FieldGates(
     GatedFields("ContainerStopSignals", (f"{_CONTAINERS}.lifecycle?.stopSignal",)),
-    GatedFields(  # H2CContainerProbe
-        "", (f"{_PROBES}.httpGet.protocol", f"{_CONTAINERS}.lifecycle.postStart|preStop.httpGet.protocol")
+    GatedFields(
+        "H2CContainerProbe",
+        (f"{_PROBES}.httpGet.protocol", f"{_CONTAINERS}.lifecycle.postStart|preStop.httpGet.protocol"),
     ),
     GatedFields("GRPCContainerProbeTLS", (f"{_PROBES}.grpc.mode",)),
     GatedFields(  # AtomicWriteVolumeUserFields

@@ -18,6 +18,9 @@ _HOOK: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 _NUMBERS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _ONLY_ALWAYS: Final = "may not be set for init containers without restartPolicy=Always"
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+HOOKS: Final = ("postStart", "preStop")
+HTTP1: Final = "HTTP1"
+_HTTP2: Final = "HTTP2"
 _GRPC_MODES: Final = ("Plaintext", "TLS")
 _SIGNALS_OF_WINDOWS: Final = frozenset({"SIGKILL", "SIGTERM"})
 _STANDARD_SIGNALS: Final = """
@@ -69,7 +72,7 @@ def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
 
 def _lifecycle(lifecycle: Object, grace: int | None, system: str | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for name in ("postStart", "preStop"):
+    for name in HOOKS:
         if (hook := lifecycle.get(name)) is not None:
             errors += _handler(hook, _HOOK, grace, f"{path}.{name}")
     if (signal := lifecycle.get("stopSignal")) is not None:
@@ -135,7 +138,19 @@ def _http_get(action: Object, path: str) -> list[FieldError]:
     errors += known(action.get("scheme") or "", ("HTTP", "HTTPS"), f"{path}.scheme")
     for header in action.get("httpHeaders") or ():
         errors += errors_from(is_http_header_name, header.get("name") or "", f"{path}.httpHeaders")
+    if (protocol := action.get("protocol")) is not None:
+        errors += _http_protocol(protocol, action, path)
     return errors
+
+
+def _http_protocol(protocol: str, action: Object, path: str) -> list[FieldError]:
+    if protocol not in (HTTP1, _HTTP2):
+        return [field.not_supported(f"{path}.protocol", protocol, (HTTP1, _HTTP2))]
+    if protocol == _HTTP2 and action.get("scheme") != "HTTP":
+        return [field.invalid(f"{path}.protocol", protocol, "is only supported with HTTP (H2C)")]
+    if protocol == _HTTP2 and action.get("host"):
+        return [field.invalid(f"{path}.host", action["host"], 'must be empty when `protocol` is "HTTP2"')]
+    return []
 
 
 def _grpc(action: Object, path: str) -> list[FieldError]:

@@ -45,6 +45,7 @@ SWITCHABLE: Final = frozenset(
         "ExternalServiceAccountTokenSigner",
         "GRPCContainerProbeTLS",
         "GenericWorkload",
+        "H2CContainerProbe",
         "HPAGeneration",
         "HPAScaleToZero",
         "InPlacePodVerticalScalingMemoryBackedVolumes",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tetrapod.core.podspec.defaults import default_pod_spec, each_container
+from tetrapod.core.podspec.handlers import HOOKS, HTTP1, PROBES
 from tetrapod.core.podspec.pod_resources import aggregate
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -12,7 +14,8 @@ def set_defaults(pod: Object) -> None:
     """Set the defaults of a Pod in place.
 
     They are the defaults of a pod spec, enableServiceLinks, host ports of a pod with host network, and container
-    requests equal to the limits. podIP and podIPs of the status are made consistent.
+    requests equal to the limits; with a gate, the protocol of HTTP probes and hooks. podIP and podIPs of the status are
+    made consistent.
     """
     if status := pod.get("status"):
         _alias_addresses(status)
@@ -25,6 +28,18 @@ def set_defaults(pod: Object) -> None:
         _default_host_ports(spec)
     for container in each_container(spec, ephemeral=False):
         _requests_from_limits(container)
+    if feature_gates.enabled("H2CContainerProbe"):
+        for container in each_container(spec):
+            _default_protocols(container)
+
+
+def _default_protocols(container: Object) -> None:
+    """Set an unset protocol of HTTP probes and hooks to HTTP1."""
+    lifecycle = container.get("lifecycle") or {}
+    handlers = [*(container.get(name) for name in PROBES), *(lifecycle.get(name) for name in HOOKS)]
+    for handler in handlers:
+        if handler is not None and (action := handler.get("httpGet")) is not None and action.get("protocol") is None:
+            action["protocol"] = HTTP1
 
 
 def _alias_addresses(status: Object) -> None:
