@@ -6,6 +6,7 @@ an invalid configuration prevents the start.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 from base64 import b64encode
@@ -83,7 +84,16 @@ def test_secrets_custom_resources_and_all_the_rest_are_encrypted_each_its_way(se
     )
     everything = stored(server, "/registry/")
     assert len(everything) > 100
-    assert [key for key, value in everything.items() if not value.startswith(b"k8s:enc:")] == []
+    plain = [key for key, value in everything.items() if not value.startswith(b"k8s:enc:")]
+    assert [key for key in plain if key != "/registry/ranges/servicenodeports"] == []
+
+
+def test_allocated_node_ports_are_stored_plainly_as_by_kube_apiserver(server: Server, client: Client) -> None:
+    service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    assert client("POST", "/api/v1/namespaces/default/services", service).status == 201
+    ranges = stored(server, "/registry/ranges/")
+    assert list(ranges) == ["/registry/ranges/servicenodeports"]
+    assert json.loads(ranges["/registry/ranges/servicenodeports"])["kind"] == "RangeAllocation"
 
 
 def test_plugins_are_reported_by_health_and_metrics(server: Server, client: Client) -> None:

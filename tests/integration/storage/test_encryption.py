@@ -148,6 +148,21 @@ async def test_encryption_is_begun_and_given_up_by_writing_everything_once(place
     assert (await place.stored()).startswith(b'{"kind":"Pod"')
 
 
+async def test_node_ports_that_a_former_version_encrypted_are_read_and_rewritten_plainly(place: Place) -> None:
+    place.configure(key("aescbc", "one"))
+    path = place.file
+    path.write_text(path.read_text().replace("pods", "'*.*'"))
+    encryption = Encryption(str(path), reload=False)
+    ranges, others = GroupResource("", "servicenodeportallocations"), GroupResource("", "pods")
+    encrypted = await encryption.transformer(others).to_storage(b"{}", b"/registry/ranges/servicenodeports")
+    assert encrypted.startswith(b"k8s:enc:aescbc:v1:one:")
+    transformer = encryption.transformer(ranges)
+    assert await transformer.from_storage(encrypted, b"/registry/ranges/servicenodeports") == (b"{}", True)
+    assert await transformer.to_storage(b"{}", b"/registry/ranges/servicenodeports") == b"{}"
+    assert await transformer.from_storage(b"{}", b"/registry/ranges/servicenodeports") == (b"{}", False)
+    await encryption.close()
+
+
 def refusal(caught: pytest.ExceptionInfo[StatusError]) -> tuple[int, str, str]:
     status = caught.value.to_status()
     return status["code"], status["reason"], status["message"]

@@ -18,8 +18,15 @@ from tetrapod.generic.storage.encryption.kms.service import KmsService
 from tetrapod.generic.storage.encryption.kms_v1.envelope import KmsV1Envelope
 from tetrapod.generic.storage.encryption.kms_v1.probe import KmsV1Probe
 from tetrapod.generic.storage.encryption.kms_v1.service import KmsV1Service
-from tetrapod.generic.storage.encryption.transformer import Identity, Prefixed, PrefixTransformer, Transformer
+from tetrapod.generic.storage.encryption.transformer import (
+    Identity,
+    Prefixed,
+    PrefixTransformer,
+    Transformer,
+    WritesPlain,
+)
 from tetrapod.generic.storage.encryption.validation import EVERYTHING, parse_resource, secret_of
+from tetrapod.generic.storage.interface import UNUSUAL_PLACES
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -57,6 +64,10 @@ _CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
     "aesgcm": (AesGcm, "AES"),
     "secretbox": (Secretbox, "Secretbox"),
 }
+_RANGES: Final = UNUSUAL_PLACES["ranges"]
+"""The allocated node ports, which upstream's storage of Services keeps without transformers. A kube-apiserver over the
+same etcd could not read them otherwise.
+"""
 
 
 class Providers:
@@ -93,11 +104,14 @@ class Providers:
         """Return the transformer of a resource, always the same one.
 
         It consists of the providers for the resource's name or else for its group (`*.group`) or else for `*.*`.
-        Without any, values are stored unencrypted.
+        Without any, values are stored unencrypted, and so are the allocated node ports in any case.
         """
         transformer = self._transformers.get(resource)
         if transformer is None:
-            transformer = self._transformers[resource] = self._build(resource)
+            transformer = self._build(resource)
+            if resource == _RANGES:
+                transformer = WritesPlain(transformer)
+            self._transformers[resource] = transformer
         return transformer
 
     async def close(self) -> None:

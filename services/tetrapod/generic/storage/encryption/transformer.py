@@ -70,6 +70,26 @@ class Identity:
         return data
 
 
+class WritesPlain:
+    """The transformer of a resource that is never encrypted. It reads values that a former version encrypted.
+
+    Args:
+        former: decrypts these values, which are stale.
+    """
+
+    def __init__(self, former: Transformer) -> None:
+        self._former = former
+
+    async def from_storage(self, data: bytes, context: bytes) -> Plain:
+        if not data.startswith(ENCRYPTED):
+            return Plain(data, False)
+        plain, _ = await self._former.from_storage(data, context)
+        return Plain(plain, True)
+
+    async def to_storage(self, data: bytes, context: bytes) -> bytes:
+        return data
+
+
 class Prefixed(NamedTuple):
     """A transformer and the prefix of its values, which names its provider or key."""
 
