@@ -14,9 +14,11 @@ from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.endpoints.trace_attributes import STORING
 from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
@@ -108,11 +110,16 @@ class _Creation:
         Raises:
             StatusError: the object is invalid (422), its name exists (409), or it is too large even then (500).
         """
+        before, after = STORING
+        span = here()
+        span.event(before)
         try:
-            return await self.scope.store.create(self.context, obj, validate=validate)
+            entry = await self.scope.store.create(self.context, obj, validate=validate)
         except StoredTooLarge:
             obj["metadata"].pop("managedFields", None)
-            return await self.scope.store.create(self.context, obj, validate=validate)
+            entry = await self.scope.store.create(self.context, obj, validate=validate)
+        span.event(after)
+        return entry
 
     async def hand_to_rest(self, obj: Object) -> Response:
         """Run admission for the object, pass it to the handler without storage, and return the response.

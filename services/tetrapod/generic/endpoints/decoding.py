@@ -15,6 +15,7 @@ from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registe
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
@@ -50,6 +51,7 @@ async def read_body(request: Request) -> bytes:
         StatusError: 413, the body exceeds 3 MiB.
     """
     body = await request.body.read(MAX_BODY)
+    here().event("limitedReadBody succeeded")
     if (info := request.info) is not None and info.is_resource_request:
         BODY_SIZES.observe((info.resource, info.api_group, info.verb), len(body))
     return body
@@ -112,7 +114,11 @@ class Decoder:
             StatusError: 400, the body cannot be decoded or has an object of another kind; 422 for a custom object of
                 another kind.
         """
-        return await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
+        span = here()
+        span.event("About to convert to expected version")
+        obj = await offloaded(is_large(body), self.decode, body, media_type, validation, warnings)
+        span.event("Conversion done")
+        return obj
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
         """Return the object in a body, normalized and with defaults.

@@ -20,6 +20,7 @@ from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF, Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery import protobuf
@@ -60,7 +61,10 @@ async def delete(scope: Scope, request: Request) -> Response:
     async def validate(old: Object) -> None:
         await admission.delete(old, admission_options)
 
+    span = here()
+    span.event("About to delete object from database")
     entry, removed = await scope.store.delete(context, name, options, validate)
+    span.event("Object deleted from database")
     status = 202 if not removed and options.get("orphanDependents") is False else 200
     if removed and not scope.definition.strategy.returns_deleted_object(context.version):
         return scope.representation.object(_success(scope, name, entry.uid), accepted)
@@ -155,8 +159,11 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         return delete_options_from_query(request.query())
     large = is_large(body)
     options = await offloaded(large, _decode_options, body, body_media_type(request, scope.offer))
+    span = here()
+    span.event("Decoded delete options")
     if request.audit is not None:
         # as in upstream's audit events
         audited = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
         await offloaded(large, request.audit.request_object, audited, scope.gvr, scope.subresource, large)
+    span.event("Recorded the audit event")
     return options

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.status import bad_request
 
@@ -24,10 +25,12 @@ async def get(scope: Scope, request: Request) -> Response:
     context = scope.context(request)
     name = request_name(request)
     if scope.rest is not None:
+        here().event("About to Get from storage")
         if request.query_string and not scope.subresource:
             _read_options(request.query().values)
         return scope.representation.object(await scope.rest.get(context, name), accepted)
     version = _read_options(request.query().values) if request.query_string else ""
+    here().event("About to Get from storage")
     entry = await scope.store.get(context, name, version)
     return await scope.representation.entry(entry, accepted)
 

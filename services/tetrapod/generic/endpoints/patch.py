@@ -22,6 +22,7 @@ from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.http.negotiation.accept import serves_cbor
 from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict
@@ -69,8 +70,12 @@ async def patch(scope: Scope, request: Request) -> Response:
     if request.audit is not None:
         patch = mechanism.config if isinstance(mechanism, ApplyPatching) else body
         await offloaded(context.large, request.audit.request_patch, patch)
+    span = here()
+    span.event("Recorded the audit event")
 
     async def revise(current: Object | None) -> Object:
+        span.event("About to apply patch")
+
         def revised() -> Object:
             absent = current is None or not current["metadata"].get("uid")
             return mechanism.create(name) if current is None or absent else mechanism.revise(current)
@@ -82,10 +87,14 @@ async def patch(scope: Scope, request: Request) -> Response:
         _check_uid(scope, name, new, current)
         ensure_namespace(new, context.namespace)
         check_name(new, name)
+        span.event("About to check admission control")
         return new
 
     update_options = options.to_object("UpdateOptions")  # plugins get an UPDATE operation
-    writing = Writing(scope, request, context, name, update_options, options.to_object("CreateOptions"))
+    create_options = options.to_object("CreateOptions")
+    writing = Writing(
+        scope, request, context, name, update_options, create_options, storing=("", "Object stored in database")
+    )
     first = len(request.warnings)
     try:
         return await writing.answer(revise, accepted, force_create=applies and not scope.subresource, applies=applies)

@@ -24,7 +24,7 @@ from tetrapod.generic.endpoints.list_chunks import (
     large,
 )
 from tetrapod.generic.endpoints.protobuf_entries import Messages
-from tetrapod.generic.endpoints.scheme import go_package
+from tetrapod.generic.endpoints.serialization_spans import serialization_attributes
 from tetrapod.generic.endpoints.tables import Tables, check_include_object, metadata_of, partial_bytes
 from tetrapod.generic.http.negotiation.accept import (
     CBOR,
@@ -39,12 +39,13 @@ from tetrapod.generic.http.negotiation.accept import (
 )
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.request import HeaderList, Response, StreamResponse, StreamWriter
-from tetrapod.generic.observability.tracing.spans import traced
+from tetrapod.generic.observability.tracing.spans import current, traced
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
 from tetrapod.machinery.freeing import use_large
+from tetrapod.machinery.go_packages import go_type
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
@@ -61,6 +62,16 @@ _CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for 
 def json_headers() -> HeaderList:
     """Return a new list of response headers with the content type of JSON."""
     return [_CONTENT_TYPES[JSON]]
+
+
+_RESPONDING: Final = ("About to write a response", "Writing http response done")
+_WRITING: Final = ("About to start writing response", "Write call succeeded")
+"""Upstream's names of events: those of the verb's span, and those of the span SerializeObject in it."""
+
+
+def _attributes(representation: Representation, _: object, accepted: Accepted, *__: object) -> dict[str, Any]:
+    """Return the attributes of the span in which a method of `Representation` encodes. The parameters are its own."""
+    return serialization_attributes(representation.conversion.api_version, accepted)
 
 
 class Representation:
@@ -83,13 +94,11 @@ class Representation:
         self.messages = Messages(definition, self.conversion)
         list_kind = definition.list_kind or f"{definition.kind}List"
         self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
-        self._go_type = (
-            "*unstructured.Unstructured" if definition.custom else f"*{go_package(definition.group)}.{definition.kind}"
-        )
+        self._go_type = go_type(definition.group, definition.kind, custom=definition.custom)
 
     # --- one object ---
 
-    @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
+    @traced("SerializeObject", _attributes, events=_WRITING, around=_RESPONDING)
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
         """Return the response with one stored object, encoded as negotiated.
 
@@ -125,6 +134,18 @@ class Representation:
 
         A Status of v1 is never converted to a Table or PartialObjectMetadata.
         """
+        if (span := current()) is None:
+            return self._object(obj, accepted, status)
+        span.event(_RESPONDING[0])
+        with span.child("SerializeObject") as step:
+            step.put(serialization_attributes(str(obj.get("apiVersion", "")), accepted))
+            step.event(_WRITING[0])
+            response = self._object(obj, accepted, status)
+            step.event(_WRITING[1])
+        span.event(_RESPONDING[1])
+        return response
+
+    def _object(self, obj: Object, accepted: Accepted, status: int) -> Response:
         if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
             return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
         if accepted.media_type == PROTOBUF:
@@ -177,7 +198,7 @@ class Representation:
 
     # --- lists ---
 
-    @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
+    @traced("SerializeObject", _attributes, events=_WRITING, around=_RESPONDING)
     async def page(self, page: ListPage, accepted: Accepted, shard: ShardSelector | None = None) -> Response:
         """Return the response with a page of a list, encoded as negotiated; from 128 KiB on it is streamed.
 

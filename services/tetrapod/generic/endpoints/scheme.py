@@ -1,4 +1,4 @@
-"""The kinds in upstream's schemes (runtime.Scheme) by group-version, and their Go packages, for error texts.
+"""The kinds in upstream's schemes (runtime.Scheme) by group-version, for error texts.
 
 The decoder distinguishes unknown kinds, known kinds that are not the expected one, and the right kind in another
 version.
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tetrapod.machinery.go_packages import go_package
 from tetrapod.machinery.gvk import GroupVersion
 from tetrapod.machinery.types.definitions import kinds_of
 
@@ -58,13 +59,6 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
 }
 """Versions that are still decoded, although they are no longer served."""
 
-_PACKAGES: Final[Mapping[str, str]] = {
-    "": "core",
-    "events.k8s.io": "core",
-    "internal.apiserver.k8s.io": "apiserverinternal",
-}
-
-
 _SCHEMES_OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 
@@ -86,11 +80,6 @@ def is_registered(api_version: str, kind: str, group: str) -> bool:
     if api_version == "v1" and (kind in _UNVERSIONED or kind == "List"):
         return True
     return kind in _EVERYWHERE and (bool(kinds) or bool(former) or api_version == "v1")
-
-
-def go_package(group: str) -> str:
-    """Return the Go package of a group's internal types: `core`, `apps`, `rbac`."""
-    return _PACKAGES.get(group) or group.partition(".")[0]
 
 
 def not_registered(api_version: str, kind: str) -> str:

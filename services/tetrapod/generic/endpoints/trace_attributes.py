@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.http.request import Request
+from tetrapod.generic.observability.tracing.spans import current
 from tetrapod.machinery.requestinfo import scope_of
 
 _SPANS: Final = {
@@ -21,6 +22,8 @@ _SPANS: Final = {
     "delete": "Delete",
     "deletecollection": "Delete",
 }
+STORING: Final = ("About to store object in database", "Write to database call succeeded")
+"""The names of the events before and after the write of a create or an update."""
 _VERBS: Final = {"list": "LIST", "watch": "WATCH"}
 
 
@@ -36,11 +39,19 @@ def span_of(verb: object, scope: Scope, request: Request) -> str:
 
 
 def span_attributes(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
-    """Return the attributes of the request's span, with upstream's names.
+    """Return the attributes of the request's span, with upstream's names, and keep those that other spans repeat.
 
     The parameters are those of the traced function (handler.py); `verb` and `scope` are not used.
     """
     info = request_info(request)
+    protocol = f"HTTP/{request.http_version}"
+    if (span := current()) is not None:
+        span.trace.request = {
+            "audit-id": request.audit_id,
+            "method": request.method,
+            "url": request.path,
+            "protocol": protocol,
+        }
     return {
         "accept": request.header(b"accept"),
         "audit-id": request.audit_id,
@@ -50,7 +61,7 @@ def span_attributes(verb: object, scope: Scope, request: Request) -> dict[str, A
         "name": info.name,
         "subresource": info.subresource,
         "namespace": info.namespace,
-        "protocol": f"HTTP/{request.http_version}",
+        "protocol": protocol,
         "resource": info.resource,
         "scope": scope_of(info),
         "url": request.path,

@@ -16,9 +16,11 @@ from tetrapod.generic.endpoints.large_objects import set_large
 from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
+from tetrapod.generic.endpoints.trace_attributes import STORING
 from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.scheduling.offload import is_large, offloaded
@@ -86,6 +88,7 @@ class Writing:
         name: the name in the path.
         update_options: the UpdateOptions object for admission.
         create_options: the CreateOptions object for admission, if the write creates the object.
+        storing: the names of the events before and after the write in a trace; "" for none.
     """
 
     scope: Scope
@@ -94,6 +97,7 @@ class Writing:
     name: str
     update_options: Object
     create_options: Object
+    storing: tuple[str, str] = STORING
 
     @property
     def admission(self) -> RequestAdmission:
@@ -149,7 +153,11 @@ class Writing:
     async def _store_object(
         self, transform: Revise, preconditions: Preconditions, force_create: bool
     ) -> tuple[Entry, bool]:
-        return await self.scope.store.update(
+        before, after = self.storing
+        span = here()
+        if before:
+            span.event(before)
+        stored = await self.scope.store.update(
             self.context,
             self.name,
             transform,
@@ -159,6 +167,8 @@ class Writing:
             strategy=self.scope.strategy,
             force_create=force_create,
         )
+        span.event(after)
+        return stored
 
     def _transform(self, revise: Revise) -> Revise:
         conversion = self.scope.representation.conversion

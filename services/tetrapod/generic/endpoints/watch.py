@@ -29,6 +29,7 @@ from tetrapod.generic.endpoints.large_events import PIECE, are_large, in_parts, 
 from tetrapod.generic.endpoints.options import ListOptions
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.endpoints.serialization_spans import serialization_attributes
 from tetrapod.generic.endpoints.sharded_watch import ShardedWatch, counted_predicate
 from tetrapod.generic.endpoints.tables import partial_bytes, partial_of
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
@@ -46,6 +47,7 @@ from tetrapod.generic.http.negotiation.accept import (
 from tetrapod.generic.http.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
@@ -180,7 +182,7 @@ class _Serving:
         try:
             if self._seconds > 0:  # upstream's `timeoutSeconds=-1` has expired before the first event
                 async with asyncio.timeout(self._seconds) as limit:
-                    await (self._pull() if self._frames.asynchronous else self._push())
+                    await self._serve()
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -193,6 +195,14 @@ class _Serving:
             writer.write(bytes(self._unwritten))
         if self._gzip is not None:
             writer.write(self._gzip.end())
+
+    @traced(
+        "WatchServer.HandleHTTP",
+        lambda self: self._frames.span_attributes(),
+        events=("About to start writing response", ""),
+    )
+    async def _serve(self) -> None:
+        await (self._pull() if self._frames.asynchronous else self._push())
 
     async def _push(self) -> None:
         source, first = self._source, True
@@ -361,11 +371,16 @@ class Frames:
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
         self._shares = self._plain  # whether frames are cached in entries for all watches
+        self._accepted = accepted
         self._form, self._version = accepted.form, accepted.form_version
         self._tables = scope.representation.tables(accepted) if accepted.form == TABLE else None
         self._first = True
         self.at_once = BATCH if self._plain else FORMED_AT_ONCE
         self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
+
+    def span_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the current span, in which the events are sent."""
+        return serialization_attributes(self._scope.kind.api_version, self._accepted, watch=True)
 
     def headers(self) -> HeaderList:
         """Return the response headers, with the content type."""
@@ -463,7 +478,6 @@ class MessageFrames(Frames):
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
         self._shares = False
-        self._accepted = accepted
 
     def headers(self) -> HeaderList:
         return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]

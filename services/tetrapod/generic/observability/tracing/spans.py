@@ -53,6 +53,7 @@ class Trace:
         dropped: the number of spans that were not recorded, because there were too many.
         failure: the id of the exception that was recorded last: one that passes through many spans is recorded once.
         closed: whether no more spans and events are recorded.
+        request: attributes of the request that spans below its handler repeat: `audit-id`, `method`, `url`, `protocol`.
     """
 
     def __init__(self, trace_id: int = 0, *, detailed: bool = False, sampled: bool = False) -> None:
@@ -64,6 +65,7 @@ class Trace:
         self.dropped = 0
         self.failure = 0
         self.closed = False
+        self.request: Attributes = {}
         self._count = 0
 
     def admits(self) -> bool:
@@ -231,6 +233,11 @@ def start(name: str, kind: int = INTERNAL, scope: str = COMPONENT) -> Span | Not
     return NOTHING if span is None else span.child(name, kind, scope)
 
 
+def here() -> Span | Nothing:
+    """Return the current span, to record events in it; NOTHING if the request is not traced."""
+    return _current.get() or NOTHING
+
+
 def detail(name: str) -> Span | Nothing:
     """Start a span that upstream does not have and return it; NOTHING unless the request has a detailed trace."""
     span = _current.get()
@@ -246,7 +253,9 @@ class traced:  # noqa: N801 - a decorator
     Args:
         name: the name of the span, or a function that returns it.
         attributes: returns the attributes of the span. Like `name` it is called with the arguments of the call.
-        detailed: whether calls are recorded only in detailed traces.
+        detailed: whether calls are recorded only in detailed traces. Other spans have the request's `audit-id`.
+        events: names of two events of the span, at the begin and at the successful end of the call; "" for none.
+        around: names of two events of the parent span, before and after the call.
     """
 
     def __init__(
@@ -255,17 +264,24 @@ class traced:  # noqa: N801 - a decorator
         attributes: Callable[..., Attributes] | None = None,
         *,
         detailed: bool = False,
+        events: tuple[str, str] = ("", ""),
+        around: tuple[str, str] = ("", ""),
     ) -> None:
         self._name, self._attributes, self._detailed = name, attributes, detailed
+        self._events, self._around = events, around
 
     def __call__(self, work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         name, attributes, detailed = self._name, self._attributes, self._detailed
+        events, around = self._events, self._around
 
         async def in_span(span: Span, *args: P.args, **kwargs: P.kwargs) -> R:
-            with span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
+            with _marked(span, around), span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
+                if not detailed and "audit-id" in span.trace.request:
+                    step.put({"audit-id": span.trace.request["audit-id"]})
                 if attributes is not None:
                     step.put(attributes(*args, **kwargs))
-                return await work(*args, **kwargs)
+                with _marked(step, events):
+                    return await work(*args, **kwargs)
 
         @functools.wraps(work)
         def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
@@ -278,6 +294,17 @@ class traced:  # noqa: N801 - a decorator
         if not owner or owner.endswith("<locals>"):
             return call
         return cast(Callable[P, Coroutine[Any, Any, R]], _Method(work, call))
+
+
+@contextmanager
+def _marked(span: Span | Nothing, names: tuple[str, str]) -> Iterator[None]:
+    """Record the first event in `span` before the body, and the second after it unless it fails; "" for none."""
+    before, after = names
+    if before:
+        span.event(before)
+    yield
+    if after:
+        span.event(after)
 
 
 class _Method:

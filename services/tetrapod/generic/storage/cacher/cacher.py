@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.observability.tracing.spans import traced
+from tetrapod.generic.observability.tracing.spans import here, traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
@@ -42,11 +42,39 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
+from tetrapod.machinery.go_packages import go_type
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, resource_expired
 
 BOOKMARK_SECONDS: Final = 60.0
 NO_PRECONDITIONS: Final = Preconditions()
+
+
+_EXTENSION_GROUPS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+def _attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
+    """Return the attributes of the span of a method of `Cacher` about one key. The parameters are those of the method.
+
+    As upstream, `key` is the key without the prefix of the whole store (--etcd-prefix).
+    """
+    config = cacher.config
+    return {"key": f"/{config.prefix}/{key.removeprefix('/')}", "resource": str(config.group_resource)}
+
+
+def _get_attributes(cacher: Cacher, key: str, resource_version: str = "") -> dict[str, Any]:
+    return {**_attributes(cacher, key), "resource-version": resource_version}
+
+
+def _write_attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
+    config = cacher.config
+    group = config.group_resource.group
+    custom = config.is_extension and group not in _EXTENSION_GROUPS
+    return {**_attributes(cacher, key), "type": go_type(group, config.kind, custom=custom)}
+
+
+def _type_attribute(cacher: Cacher, *_: object) -> dict[str, Any]:
+    return {"type": str(cacher.config.group_resource)}
 
 
 class Cacher:
@@ -103,7 +131,7 @@ class Cacher:
 
     # Reads
 
-    @traced("cacher.Get", lambda self, key, *_: {"key": self.prefix + key})
+    @traced("cacher.Get", _get_attributes)
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         if not self._cached_reads:
             return await self._uncached(key, resource_version)
@@ -118,7 +146,11 @@ class Cacher:
                 return await self._from_backend(key)
         except NotReady:  # another object may be the unreadable one, so read this object directly
             return await self._from_backend(key)
+        span = here()
+        span.event("watchCache locked acquired")
+        span.event("watchCache fresh enough")
         entry = self._cache.entries.get(key)
+        span.event("GetByKey success")
         if entry is None or resource_version or entry.revision > self._decrypted_formerly():
             return entry
         return await self._from_backend(key)
@@ -146,14 +178,21 @@ class Cacher:
         await self._lister.check_reached(revision)
         return await self._from_backend(key)
 
-    @traced("Get etcd3", lambda self, key: {"key": self.prefix + key})
+    @traced("Get etcd3", _attributes)
     async def _from_backend(self, key: str) -> Entry | None:
         if not is_key(key):
             return None
+        span = here()
         kv = await self._backend.get(self.prefix + key)
-        return None if kv is None else StoredEntry.from_key_value(key, kv)
+        span.event("Get call succeeded")
+        if kv is None:
+            return None
+        span.event("TransformFromStorage succeeded")
+        entry = StoredEntry.from_key_value(key, kv)
+        span.event("Decode succeeded")
+        return entry
 
-    @traced("cacher.GetList", lambda self, _: {"type": self.config.prefix})
+    @traced("cacher.GetList", _type_attribute)
     async def list(self, query: ListQuery) -> ListPage:
         return await self._lister.list(query)
 
@@ -181,7 +220,7 @@ class Cacher:
 
     # Watches
 
-    @traced("cacher.Watch", lambda self, _: {"type": self.config.prefix})
+    @traced("cacher.Watch", _type_attribute)
     async def watch(self, query: WatchQuery) -> Watch:
         requested = parse_resource_version(query.resource_version)
         if not query.resource_version and await self._freshness.latest():
@@ -193,6 +232,9 @@ class Cacher:
         resumed = bool(requested) and not query.initial_events
         complete = not resumed or requested >= self._cache.window.start or await self._history.reach(requested)
         # Nothing is awaited below this line, so the watch begins exactly where its initial state ends.
+        span = here()
+        span.event("watchCache locked acquired")
+        span.event("watchCache fresh enough")
         now = self._reflector.revision()
         watch = CacheWatch(self._cache.fanout, query, max(requested, now))
         if not complete:
@@ -261,11 +303,11 @@ class Cacher:
 
     # Writes
 
-    @traced("Create etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("Create etcd3", _write_attributes)
     async def create(self, key: str, obj: Object, ttl: int = 0, *, large: bool = False) -> Entry:
         return await self._writer.create(key, obj, ttl, large=large)
 
-    @traced("GuaranteedUpdate etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("GuaranteedUpdate etcd3", _write_attributes)
     async def guaranteed_update(
         self,
         key: str,
@@ -276,7 +318,7 @@ class Cacher:
     ) -> Entry:
         return await self._writer.guaranteed_update(key, try_update, preconditions, allow_absent)
 
-    @traced("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("Delete etcd3", _attributes)
     async def delete(
         self,
         key: str,
@@ -286,7 +328,7 @@ class Cacher:
     ) -> Entry:
         return await self._writer.delete(key, preconditions, validate)
 
-    @traced("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("Delete etcd3", _attributes)
     async def delete_unreadable(
         self, key: str, *, dry_run: bool, readable: Callable[[Entry], Awaitable[bool]] | None = None
     ) -> None:

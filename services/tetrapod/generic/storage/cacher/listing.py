@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -143,7 +144,10 @@ class Lister:
             return await self._from_backend(query, start, 0)
         cheap = query.limit > 0 and _is_plain(query)  # the store needs to read only one page
         try:
+            span = here()
+            span.event("Ready")
             if await self._freshness.latest(wait_for_fill=not cheap):
+                span.event("getCurrentRV success")
                 self._cache.counters.consistent += 1
                 return await self._from_cache(query, start, limit=query.limit)
         except NotReady:
@@ -245,7 +249,15 @@ class Lister:
         return Snapshot(everything, len(everything))
 
     async def _from_cache(self, query: ListQuery, start: str = "", *, limit: int) -> ListPage:
-        return await self._page(query, self._current(query, start, limit), self._freshness.revision(), limit)
+        span = here()
+        span.event("watchCache locked acquired")
+        span.event("watchCache fresh enough")
+        snapshot = self._current(query, start, limit)
+        span.event("GetLatestSnapshotOrBuildLocked success")
+        span.event("Listed items from cache")
+        page = await self._page(query, snapshot, self._freshness.revision(), limit)
+        span.event("Filtered items")
+        return page
 
     async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
         """Return the page of the entries in `snapshot` that match the query.

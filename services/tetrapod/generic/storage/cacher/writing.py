@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import LARGE, in_thread
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -83,7 +84,10 @@ class Writer:
         Raises:
             KeyExists: the key exists.
         """
+        span = here()
+        span.event("About to Encode")
         value = await in_thread(self._encode, obj, dumps) if large else self._encode(obj)
+        span.event("Encode succeeded")
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
             try:
@@ -91,9 +95,12 @@ class Writer:
             except LeaseNotFound:
                 self._leases.forget()
                 continue
+            span.event("Txn call succeeded")
             if not result.succeeded:
                 raise KeyExists(key)
-            return self._stored_entry(key, splice(value, result.revision), result.revision, lease)
+            entry = self._stored_entry(key, splice(value, result.revision), result.revision, lease)
+            span.event("Decode succeeded")
+            return entry
 
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
@@ -113,6 +120,7 @@ class Writer:
             Exception: an exception of `try_update` for the current state.
         """
         state = await self._base_state(key)
+        here().event("initial value restored")
         while True:
             if self._queue.is_writing(key):
                 state = await self._wait_for_write(key, state)
@@ -148,19 +156,26 @@ class Writer:
         """
         if updated is None:
             return await self._unchanged(key, state)
-        obj = updated.object
+        obj, span = updated.object, here()
+        span.event("About to Encode")
         value = await in_thread(self._encode, obj, dumps) if updated.large else self._encode(obj)
+        span.event("Encode succeeded")
         if state.entry is not None and not state.is_stale and await self._is_unchanged(state.entry, value):
             return await self._unchanged(key, state, rewrite=True)
         lease = await self._lease(state.entry, updated.ttl)
         owns_write = self._queue.begin(key)
         stored: StoredEntry | None = None
         try:
+            span.event("Transaction prepared")
             result = await self._backend.put_if(self._prefix + key, value, _revision(state.entry), lease=lease)
+            span.event("Txn call completed")
+            span.event("Transaction committed")
             if result.succeeded:
                 stored = self._stored_entry(key, splice(value, result.revision), result.revision, lease)
+                span.event("Decode succeeded")
                 return stored
             current = self._current_state(key, result.current)
+            span.event("Retry value restored")
             stored = current.entry
             return current
         except LeaseNotFound:
