@@ -286,6 +286,8 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
         match="kms-provider-0: failed to perform status section of the healthz check for KMS Provider plugin",
     ):
         await encryption.check()
+    with pytest.raises(RuntimeError, match="kms-provider-0: rpc error: code = Unavailable desc = "):
+        await encryption.check()
     written = await create(pods, "a/y")
     monkeypatch.setattr(probe, "WRITE_SECONDS", -1.0)
     plugin.start()

@@ -91,14 +91,17 @@ class KmsProbe:
     async def check(self) -> None:
         """Ask the plugin for its health and key ID; raise TransformError if it is unhealthy.
 
-        Results are cached for 20 seconds if healthy, else for 3. A changed key ID replaces the seed.
+        Results are cached for 20 seconds if healthy, else for 3. A changed key ID replaces the seed. As upstream, the
+        text of a failed call begins with its context only in the check that made the call, not in those from the cache.
         """
         async with self._checking:
             if time.monotonic() - self._checked >= self._good_for:
-                error = await self._ask()
+                context, error = await self._ask()
                 self._error = None if error is None else Failure(error)
                 self._checked = time.monotonic()
                 self._good_for = _HEALTHY_SECONDS if self._error is None else _UNHEALTHY_SECONDS
+                if error is not None:
+                    raise TransformError(f"{context}{error}", error.status)
             if self._error is not None:
                 raise self._error.error()
 
@@ -120,12 +123,13 @@ class KmsProbe:
             return False
         return True
 
-    async def _ask(self) -> TransformError | None:
+    async def _ask(self) -> tuple[str, TransformError | None]:
+        """Ask the plugin for its status. Return the context of the error, and the error or None."""
         try:
             status = await self.service.status()
         except TransformError as error:
-            text = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
-            return TransformError(text, error.status)
+            context = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: "
+            return context, TransformError(str(error), error.status)
         errors = [error for error in (self._health_error(status), self._version_error(status)) if error]
         if (key_error := key_id_error(status.key_id)) is not None:
             INVALID_KEY_IDS.add((self.name, key_error[0]))
@@ -134,9 +138,9 @@ class KmsProbe:
             record_status_key(self.name, status.key_id)
             errors += await self._follow_key(status.key_id)
         if not errors:
-            return None
+            return "", None
         text = aggregate_errors(errors)
-        return TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
+        return "", TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
 
     @staticmethod
     def _health_error(status: pb.StatusResponse) -> str:
