@@ -57,6 +57,26 @@ async def test_request_and_response_bodies_are_protobuf(api: Api) -> None:
     assert decoded(patch)["data"] == {"more": "m"}
 
 
+@pytest.mark.parametrize("malformed", [b'{"f:dat":{}}1', b'{"f:data":{},', b"\xff" * 13])
+async def test_managed_fields_that_are_not_json_are_ignored(api: Api, malformed: bytes) -> None:
+    def with_fields(obj: Object) -> bytes:
+        entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+        entries = [{**entry, "fieldsV1": {"f:data": {}}}]
+        body = protobuf.encode({**obj, "metadata": {**obj["metadata"], "managedFields": entries}})
+        assert body.count(b'{"f:data":{}}') == 1
+        return body.replace(b'{"f:data":{}}', malformed)
+
+    answer = await api("POST", MAPS, with_fields(config_map("a", k="v")), content_type=PROTOBUF)
+    assert answer.status == 201, answer.json
+    (entry,) = answer.json["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:k": {}}}
+    changed = {**answer.json, "data": {"k": "v", "l": "w"}}
+    answer = await api("PUT", f"{MAPS}/a", with_fields(changed), content_type=PROTOBUF)
+    assert answer.status == 200, answer.json
+    (entry,) = answer.json["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:k": {}, "f:l": {}}}
+
+
 async def test_the_first_accepted_media_type_is_used(api: Api) -> None:
     await fill(api, "a")
     for accept in ("*/*", f"application/json,{PROTOBUF}", f"application/yaml;q=0.1,application/json,{PROTOBUF};q=0.9"):

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
-from tetrapod.machinery.protobuf.special_types import RAW_EXTENSION, RAW_JSON, parse_json, value_of
+from tetrapod.machinery.protobuf.special_types import FIELDS_V1, RAW_EXTENSION, RAW_JSON, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import (
     BYTES,
     END_GROUP,
@@ -282,7 +282,18 @@ def _base64(data: bytes, position: int, stop: int, _: int) -> str:
 
 
 def _raw_reader(owner: str) -> Value:
-    return _verbatim if owner == RAW_EXTENSION else _json_bytes
+    return {RAW_EXTENSION: _verbatim, FIELDS_V1: _lenient}.get(owner, _json_bytes)
+
+
+def _lenient(data: bytes, position: int, stop: int, depth: int) -> Any:
+    """Return the value of a FieldsV1, or its text if that is not JSON.
+
+    As upstream, only the field manager parses it. It ignores managed fields whose FieldsV1 is malformed or a string.
+    """
+    try:
+        return _json_bytes(data, position, stop, depth)
+    except DecodeError:
+        return _string(data, position, stop, depth)
 
 
 def _verbatim(data: bytes, position: int, stop: int, depth: int) -> Any:

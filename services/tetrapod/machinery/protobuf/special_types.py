@@ -36,7 +36,8 @@ _OR_ARRAY: Final = APIEXTENSIONS + "JSONSchemaPropsOrArray"
 _OR_STRINGS: Final = APIEXTENSIONS + "JSONSchemaPropsOrStringArray"
 
 RAW_EXTENSION: Final = APIMACHINERY + "runtime.RawExtension"
-RAW_JSON: Final = frozenset({META + "FieldsV1", RAW_EXTENSION, APIEXTENSIONS + "JSON"})
+FIELDS_V1: Final = META + "FieldsV1"
+RAW_JSON: Final = frozenset({FIELDS_V1, RAW_EXTENSION, APIEXTENSIONS + "JSON"})
 """Messages with a single field, whose bytes are JSON."""
 _LISTS: Final = ("ExtraValue", "Verbs", "AttestationValue")
 """The last part of the names of lists with a Go type of their own, which are messages on the wire."""
