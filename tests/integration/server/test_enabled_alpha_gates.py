@@ -14,7 +14,9 @@ from support.forms import SQLITE, STOCK, serving
 from support.https_client import HttpsClient, Reply
 
 GATES: Final = (
+    "AtomicWriteVolumeUserFields",
     "ContainerStopSignals",
+    "CrossNamespaceVolumeDataSource",
     "EmptyDirVolumeMode",
     "GRPCContainerProbeTLS",
     "H2CContainerProbe",
@@ -22,6 +24,7 @@ GATES: Final = (
 )
 ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
 PODS: Final = "/api/v1/namespaces/default/pods"
+CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"
 ACCOUNTS: Final = "/api/v1/namespaces/default/serviceaccounts"
 
@@ -134,6 +137,78 @@ def test_empty_directories_have_a_mode(client: HttpsClient) -> None:
         assert causes(rejected) == [("spec.volumes[0].emptyDir.mode", text.replace("1024", str(mode)))]
 
 
+def volumes_of(user: int) -> list[dict[str, Any]]:
+    """Return a volume of each kind that has users, with the user wherever one can be."""
+    item, field_item = {"key": "k", "path": "k", "user": user}, {"path": "f", "user": user}
+    field_item["fieldRef"] = {"fieldPath": "metadata.name"}
+    sources = [
+        {"secret": {"name": "s", "items": [item]}},
+        {"configMap": {"name": "s", "items": [{**item, "path": "l"}]}},
+        {"downwardAPI": {"items": [field_item]}},
+        {"serviceAccountToken": {"path": "t", "user": user}},
+        {"clusterTrustBundle": {"name": "b", "path": "b", "user": user}},
+        {"podCertificate": {"signerName": "e.com/s", "keyType": "ED25519", "keyPath": "c", "user": user}},
+    ]
+    return [
+        {"name": "s", "secret": {"secretName": "s", "defaultUser": user, "items": [item]}},
+        {"name": "c", "configMap": {"name": "c", "defaultUser": user, "items": [item]}},
+        {"name": "d", "downwardAPI": {"defaultUser": user, "items": [field_item]}},
+        {"name": "p", "projected": {"defaultUser": user, "sources": sources}},
+    ]
+
+
+def users_in(value: Any) -> list[int]:
+    if isinstance(value, dict):
+        own = [value[name] for name in ("user", "defaultUser") if name in value]
+        return own + [user for member in value.values() for user in users_in(member)]
+    return [user for member in value for user in users_in(member)] if isinstance(value, list) else []
+
+
+def test_files_of_volumes_have_users(client: HttpsClient) -> None:
+    reply = client.call("POST", PODS, pod("users", {}, volumes=volumes_of(7)))
+    assert reply.status == 201, reply.body
+    assert users_in(reply.body["spec"]["volumes"]) == [7] * 13
+    found = causes(client.call("POST", PODS, pod("bad", {}, volumes=volumes_of(-1))))
+    assert {message for _, message in found} == {
+        "Invalid value: -1: must be between 0 and 2147483647, inclusive",
+    }
+    at = "spec.volumes[{}].{}".format
+    source = "projected.sources[{}].{}".format
+    assert [field for field, _ in found] == [
+        at(0, "secret.defaultUser"),
+        at(0, "secret.items[0].user"),
+        at(1, "configMap.defaultUser"),
+        at(1, "configMap.items[0].user"),
+        at(2, "downwardAPI.defaultUser"),
+        at(2, "downwardAPI.user"),
+        at(3, "projected.defaultUser"),
+        at(3, source(0, "secret.items[0].user")),
+        at(3, source(1, "configMap.items[0].user")),
+        at(3, source(2, "downwardAPI.user")),
+        at(3, source(3, "serviceAccountToken.user")),
+        at(3, source(4, "clusterTrustBundle.user")),
+        at(3, source(5, "podCertificate.user")),
+    ]
+
+
+def claim(name: str) -> dict[str, Any]:
+    source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s", "namespace": "other"}
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "dataSourceRef": source}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_claims_refer_to_data_in_other_namespaces(client: HttpsClient) -> None:
+    body = claim("crossing")
+    reply = client.call("POST", CLAIMS, body)
+    assert reply.status == 201, reply.body
+    assert reply.body["spec"]["dataSourceRef"] == body["spec"]["dataSourceRef"]
+    assert "dataSource" not in reply.body["spec"]
+    body["metadata"]["name"], body["spec"]["dataSourceRef"]["namespace"] = "bad", "Other"
+    ((field, _),) = causes(client.call("POST", CLAIMS, body))
+    assert field == "spec.dataSourceRef.namespace"
+
+
 def affinity(zone: str) -> dict[str, Any]:
     expression = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
@@ -159,10 +234,12 @@ def test_fields_are_dropped_and_the_affinity_is_immutable_without_the_gates(plai
     container = {**stopped_by("SIGFOO"), "readinessProbe": {"grpc": {"port": 1, "mode": "tls"}}}
     container["livenessProbe"] = {"httpGet": {"port": 1, "protocol": "h2"}}
     volume = {"name": "v", "emptyDir": {"mode": -1}}
-    reply = plain.call("POST", PODS, pod("p", container, volumes=[volume]))
+    reply = plain.call("POST", PODS, pod("p", container, volumes=[volume, *volumes_of(-1)]))
     assert reply.status == 201, reply.body
     spec = reply.body["spec"]
     assert spec["volumes"][0] == {"name": "v", "emptyDir": {}}
+    assert users_in(spec["volumes"]) == []
+    assert "dataSourceRef" not in plain.call("POST", CLAIMS, claim("c")).body["spec"]
     assert "lifecycle" not in spec["containers"][0]
     assert spec["containers"][0]["readinessProbe"]["grpc"] == {"port": 1, "service": ""}
     assert "protocol" not in spec["containers"][0]["livenessProbe"]["httpGet"]

@@ -24,8 +24,8 @@ _FIELDS: Final = FieldGates(
         (f"{_PROBES}.httpGet.protocol", f"{_CONTAINERS}.lifecycle.postStart|preStop.httpGet.protocol"),
     ),
     GatedFields("GRPCContainerProbeTLS", (f"{_PROBES}.grpc.mode",)),
-    GatedFields(  # AtomicWriteVolumeUserFields
-        "",
+    GatedFields(
+        "AtomicWriteVolumeUserFields",
         (
             f"volumes[].{_FILES}|projected.defaultUser",
             f"volumes[].{_FILES}.items[].user",

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from tetrapod.core.podspec.volume_sources import key_to_path
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import domain_prefixed_key
+from tetrapod.core.validation.names import domain_prefixed_key, user_id
 from tetrapod.core.validation.paths import not_reserved
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
@@ -112,7 +112,8 @@ def _token(token: Object, volume: str, path: str) -> list[FieldError]:
         )
     # Upstream reports this error at the volume, not at the source.
     file = token.get("path") or ""
-    return errors + (not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")])
+    errors += not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")]
+    return errors + user_id(token.get("user"), f"{path}.user")
 
 
 def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
@@ -142,6 +143,7 @@ def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
         errors.append(field.required(path, "either name or signerName must be specified"))
     if not bundle.get("path"):
         errors.append(field.required(f"{path}.path"))
+    errors += user_id(bundle.get("user"), f"{path}.user")
     return errors + not_reserved(bundle.get("path") or "", f"{path}.path")
 
 
@@ -149,6 +151,7 @@ def _certificate(certificate: Object, path: str) -> list[FieldError]:
     errors = signer_name(certificate.get("signerName") or "", f"{path}.signerName")
     for key in certificate.get("userAnnotations") or ():
         errors += domain_prefixed_key(key.lower(), f"{path}.userAnnotations")
+    errors += user_id(certificate.get("user"), f"{path}.user")
     key = certificate.get("keyType") or ""
     if key not in _KEY_TYPES:
         errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES))

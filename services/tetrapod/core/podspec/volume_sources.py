@@ -18,6 +18,7 @@ from tetrapod.core.validation.names import (
     in_range,
     known,
     one_of,
+    user_id,
 )
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
 from tetrapod.machinery import field
@@ -57,14 +58,15 @@ def key_to_path(item: Object, path: str) -> list[FieldError]:
     """Validate an item that maps a key of a Secret or ConfigMap to a path.
 
     `key` and `path` are required. The path is relative and does not start with `..`. `mode`, if it is set, is 0 to
-    0777.
+    0777, and `user` the id of a user.
 
     Args:
         path: the field path of the item, for the errors.
     """
     errors = [field.required(f"{path}.{name}") for name in ("key", "path") if not item.get(name)]
     errors += not_reserved(item.get("path") or "", f"{path}.path")
-    return errors + file_mode(item.get("mode"), f"{path}.mode")
+    errors += file_mode(item.get("mode"), f"{path}.mode")
+    return errors + user_id(item.get("user"), f"{path}.user")
 
 
 def host_path(source: Object, path: str) -> list[FieldError]:

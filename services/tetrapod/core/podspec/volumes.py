@@ -12,7 +12,7 @@ from tetrapod.core.podspec import volume_sources as sources
 from tetrapod.core.podspec.claim_spec import claim_spec, template_metadata
 from tetrapod.core.podspec.downward import VOLUME_FIELDS, field_ref, resource_ref
 from tetrapod.core.podspec.projected import projected
-from tetrapod.core.validation.names import dns_label
+from tetrapod.core.validation.names import dns_label, user_id
 from tetrapod.core.validation.paths import file_mode, not_reserved
 from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
@@ -104,12 +104,13 @@ def _empty_dir(source: Object, path: str) -> list[FieldError]:
 def _items_source(name_key: str) -> _Check:
     """Return a function that validates a Secret or ConfigMap volume, given the source and its field path.
 
-    The name, in the field `name_key`, is required; `items` and file modes must be valid.
+    The name, in the field `name_key`, is required; `items`, file modes and users must be valid.
     """
 
     def check(source: Object, path: str) -> list[FieldError]:
         errors = [] if source.get(name_key) else [field.required(f"{path}.{name_key}")]
         errors += file_mode(source.get("defaultMode"), f"{path}.defaultMode")
+        errors += user_id(source.get("defaultUser"), f"{path}.defaultUser")
         for i, item in enumerate(source.get("items") or ()):
             errors += sources.key_to_path(item, f"{path}.items[{i}]")
         return errors
@@ -119,6 +120,7 @@ def _items_source(name_key: str) -> _Check:
 
 def _downward(source: Object, path: str) -> list[FieldError]:
     errors = file_mode(source.get("defaultMode"), f"{path}.defaultMode")
+    errors += user_id(source.get("defaultUser"), f"{path}.defaultUser")
     for item in source.get("items") or ():
         errors += downward_file(item, path)
     return errors
@@ -128,7 +130,7 @@ def downward_file(item: Object, path: str) -> list[FieldError]:
     """Validate an item of a downwardAPI volume.
 
     Its path is relative and does not start with `..`, and it has exactly one of fieldRef and resourceFieldRef, and a
-    valid mode.
+    valid mode and user.
 
     Args:
         path: the field path of the source, where upstream reports the errors.
@@ -146,11 +148,14 @@ def downward_file(item: Object, path: str) -> list[FieldError]:
         errors += resource_ref(resource, f"{path}.resourceFieldRef", volume=True)
     else:
         errors.append(field.required(path, "one of fieldRef and resourceFieldRef is required"))
-    return errors + file_mode(item.get("mode"), f"{path}.mode")
+    errors += file_mode(item.get("mode"), f"{path}.mode")
+    return errors + user_id(item.get("user"), f"{path}.user")
 
 
 def _projected(source: Object, path: str) -> list[FieldError]:
-    return file_mode(source.get("defaultMode"), f"{path}.defaultMode") + projected(source, path, downward_file)
+    errors = file_mode(source.get("defaultMode"), f"{path}.defaultMode")
+    errors += user_id(source.get("defaultUser"), f"{path}.defaultUser")
+    return errors + projected(source, path, downward_file)
 
 
 def _ephemeral(source: Object, path: str) -> list[FieldError]:

@@ -90,13 +90,13 @@ def in_range(value: int, low: int, high: int, path: str) -> list[FieldError]:
     return [field.invalid(path, value, text) for text in names.is_in_range(value, low, high)]
 
 
-def user_id(value: int, path: str) -> list[FieldError]:
-    """Validate the numeric id of a user or a group: 0 to 2^31 - 1.
+def user_id(value: int | None, path: str) -> list[FieldError]:
+    """Validate the numeric id of a user or a group: 0 to 2^31 - 1. None is accepted.
 
     Args:
         path: the field path of the value, for the errors.
     """
-    return [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
+    return [] if value is None else [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
 
 
 def not_negative(value: int | None, path: str) -> list[FieldError]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
@@ -39,16 +40,17 @@ class ClaimStatusStrategy(StatusStrategy):
 def _complete_data_sources(spec: Object, old_spec: Object) -> None:
     """Drop data sources that are not supported, then set a missing dataSource from dataSourceRef or the reverse.
 
-    A source is kept if the stored spec has one. Otherwise a dataSourceRef with a namespace is dropped, and so is a
-    dataSource that is neither a claim nor a volume snapshot.
+    A source is kept if the stored spec has one. Otherwise a dataSourceRef with a namespace is dropped without the gate
+    CrossNamespaceVolumeDataSource, and so is always a dataSource that is neither a claim nor a volume snapshot.
 
     Args:
         spec: the new spec, changed in place.
         old_spec: the stored spec; {} on create.
     """
     ref = spec.get("dataSourceRef")
-    if ref is not None and ref.get("namespace") and old_spec.get("dataSourceRef") is None:
-        del spec["dataSourceRef"]  # feature gate CrossNamespaceVolumeDataSource is off
+    crosses = ref is not None and ref.get("namespace") and old_spec.get("dataSourceRef") is None
+    if crosses and not feature_gates.enabled("CrossNamespaceVolumeDataSource"):
+        del spec["dataSourceRef"]
     had_source = old_spec.get("dataSource") is not None or old_spec.get("dataSourceRef") is not None
     source = spec.get("dataSource")
     if not had_source and spec.get("dataSourceRef") is None and source is not None and not _is_known(source):
