@@ -33,7 +33,7 @@ $(VENV)/.installed: pyproject.toml hatch_build.py requirements.lock
 
 dev: $(VENV)/.dev
 $(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements-dev.txt
 	touch $@
 
 ## lock: write down what pyproject.toml needs, by hash (ARGS=--upgrade: newer versions where it leaves a choice)
