@@ -4,9 +4,9 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
-WORKERS ?= 4
-# A file stays on one worker. Without this order, xdist runs files of few tests last, and those of integration are the longest:
-# integration runs first, and the many short files of unit then fill the workers.
+WORKERS ?= 5
+# A file stays on one worker. Without this order, xdist runs files of few tests last, and those of contract and integration are
+# the longest: they run first, and the many short files of unit then fill the workers.
 BY_FILE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 # RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
@@ -50,14 +50,12 @@ lint: dev
 ## test: unit, integration and contract tests but the long ones, in parallel; installs what it needs
 test: dev
 	./tools/prepare.sh
-	$(PYTEST) $(BY_FILE) -m "not long" tests/integration tests/unit
-	$(PYTEST) -n $(WORKERS) tests/contract
+	$(PYTEST) $(BY_FILE) -m "not long" tests/contract tests/integration tests/unit
 
 ## test-all: `make test`, the long tests, and kubectl, Helm and client libraries end to end; images, compose and chart are `make e2e`
 test-all: dev
 	./tools/prepare.sh
-	$(call run_tests,$(BY_FILE) tests/integration tests/unit)
-	$(call run_tests,-n $(WORKERS) tests/contract)
+	$(call run_tests,$(BY_FILE) tests/contract tests/integration tests/unit)
 	$(call run_tests,$(BY_FILE) tests/e2e -m "not containers and not stock and not kind")
 
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)

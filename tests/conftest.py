@@ -14,6 +14,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
+from support.forms import STOCK
+
 # As in the Makefile: without bytecode, each server that a test starts would compile a thousand modules.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -25,6 +27,18 @@ NOT_APPLICABLE = "not applicable: "
 """The prefix of skip reasons that do not name a missing tool. CI accepts these skips."""
 RETRIED = "retried"
 """The property of a test that passed at its second try."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that run a kube-apiserver as long: `make test` does not build one."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and _names_stock(item.callspec.params):
+            item.add_marker(pytest.mark.long)
+
+
+def _names_stock(params: dict[str, object]) -> bool:
+    return any(isinstance(value, str) and value == STOCK for value in params.values())
 
 
 @pytest.hookimpl(wrapper=True)

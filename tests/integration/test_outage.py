@@ -101,6 +101,7 @@ def watching(server: Server, query: str = "") -> Iterator[Watching]:
 # --- the process itself
 
 
+@pytest.mark.long
 def test_kill_9_under_writes_loses_no_acknowledged_write(tmp_path: Path) -> None:
     acknowledged: dict[str, str] = {}
     numbers = itertools.count()

@@ -228,6 +228,7 @@ FETCHING = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("attributes", "flags", "error"),
     [

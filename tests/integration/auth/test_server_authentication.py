@@ -102,6 +102,7 @@ ANONYMOUS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("flags", "text"),
     [

@@ -167,6 +167,7 @@ BOTH = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("flags", "text"),
     [

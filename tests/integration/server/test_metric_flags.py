@@ -91,6 +91,7 @@ def test_deprecated_metrics_have_values(text: str) -> None:
     assert "hidden_metrics_total 0" in lines
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("flag", "error"),
     [

@@ -40,6 +40,7 @@ def check_lists(original: Client, ours: Client) -> int:
     return compared
 
 
+@pytest.mark.long
 def test_both_servers_use_one_store(tmp_path: Path, etcd: Etcd) -> None:
     binary = stock.binaries()["kube-apiserver"]
     tokens = tmp_path / "tokens.csv"
@@ -80,6 +81,7 @@ def test_both_servers_use_one_store(tmp_path: Path, etcd: Etcd) -> None:
             assert all(event["object"]["data"] == {"text": "changed"} for event in events)
 
 
+@pytest.mark.long
 def test_a_stock_server_reads_and_changes_what_is_written_as_protobuf(tmp_path: Path, etcd: Etcd) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text(TOKENS)
@@ -100,6 +102,7 @@ def test_a_stock_server_reads_and_changes_what_is_written_as_protobuf(tmp_path: 
                 until(lambda path=path, written=written: ours.get(f"{path}/a") == written)  # type: ignore[misc]
 
 
+@pytest.mark.long
 def test_the_store_of_a_stopped_server_is_migrated(tmp_path: Path, etcd: Etcd) -> None:
     with running_over(etcd.url, stock.binaries()["kube-apiserver"], tmp_path / "stock") as stock_server:
         original = Client(stock_server.url, stock_server.ca)

@@ -215,6 +215,7 @@ def test_an_unavailable_store_affects_its_resources_only(cluster: Cluster) -> No
     created(client, f"{NAMESPACE}/secrets", {"metadata": {"name": "later"}})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value",
     ["pods", "/pods", "/pods#", "/pods#http://a;", "/pods#http://a#b", "pods#http://a", "v1//pods#http://a", "/a#b,x"],

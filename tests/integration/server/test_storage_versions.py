@@ -58,6 +58,7 @@ def test_a_ready_server_has_reported_all_resources_under_its_identity(client: Ht
     assert set(versions["servedVersions"]) == {"autoscaling/v1", "autoscaling/v2"}
 
 
+@pytest.mark.long
 def test_reports_equal_those_of_a_stock_server(client: HttpsClient, tmp_path: Path) -> None:
     etcd = Etcd(etcd_36(), tmp_path / "etcd")
     etcd.start()

@@ -271,6 +271,7 @@ def test_a_socket_in_use_is_not_taken_over(services: Services) -> None:
     assert ask(path, "/readyz/ping", {}) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "flags", "error"),
     [

@@ -83,6 +83,7 @@ def grows(small: float, large: float) -> bool:
     return large > _WORTH and large > small * 2**_EXPONENT + 0.1
 
 
+@pytest.mark.long
 @settings(
     max_examples=8,
     deadline=None,
