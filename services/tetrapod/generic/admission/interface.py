@@ -50,14 +50,18 @@ class Versions(Protocol):
         """
         ...
 
-    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
+    async def accept(
+        self, obj: Object, kind: GroupVersionKind, original: Object, *, strict: bool = False, large: bool = False
+    ) -> Object:
         """Convert an object that a plugin received as `kind` and modified back to the version of `Attributes.object`.
 
-        The result is decoded and has defaults. `obj` may be modified.
+        The result is decoded and has defaults. It has the fields of `original` that `kind` lacks. `obj` may be
+        modified.
 
         Args:
             obj: the modified object.
             kind: the kind and version of `obj`.
+            original: `Attributes.object` before the modification.
             strict: reject unknown fields of built-in kinds instead of removing them.
             large: whether to decode the object in a thread, because decoding it would block the event loop.
 

@@ -68,13 +68,18 @@ class AdmissionVersions:
             return obj
         return await conversion.from_stored(await copy_of(obj, large=large))
 
-    async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False, large: bool = False) -> Object:
+    async def accept(
+        self, obj: Object, kind: GroupVersionKind, original: Object, *, strict: bool = False, large: bool = False
+    ) -> Object:
         if not self._converts:
             await offloaded(large, _shape, self._own_decoder, obj, strict)
             return obj
         conversion, decoder = self._converter(kind)
         await offloaded(large, _shape, decoder, obj, strict)
-        return await conversion.to_stored(obj)
+        accepted = await conversion.to_stored(obj)
+        for path in self._definition.missing_fields.get(kind.version, ()):
+            _keep(accepted, original, path)
+        return accepted
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
         decoder = self._converter(kind)[1] if self._converts else self._own_decoder
@@ -98,6 +103,17 @@ class AdmissionVersions:
                 if definition.gvk(version) == kind:
                     return Conversion(definition, version), self._decoder_of(definition, version)
         raise ValueError(f"unable to convert to {kind}: unknown kind")
+
+
+def _keep(obj: Object, original: Object, path: tuple[str, ...]) -> None:
+    """Copy a field of `original` to `obj`, in place, unless one of them lacks the object that the field belongs to."""
+    *parents, name = path
+    for parent in parents:
+        obj, original = obj.get(parent), original.get(parent)  # type: ignore[assignment]
+        if not isinstance(obj, dict) or not isinstance(original, dict):
+            return
+    if name in original:
+        obj[name] = original[name]
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:

@@ -58,6 +58,8 @@ class ResourceDefinition:
         table: makes the rows of Tables; None for the columns Name and Created At.
         rest: the handler of a resource without storage, such as a review; None for all others.
         convert: returns a copy of an object in another version, with apiVersion set; None changes only apiVersion.
+        missing_fields: the paths of the fields that a version lacks, by version. A conversion to it drops them.
+            Admission keeps them in an object that was changed in that version.
         convert_many: converts several objects to a version by a webhook, instead of `convert`; None without a webhook.
         custom: whether it is a custom resource. Its objects must have a kind, fields that are not in the schema are
             pruned, and list items contain kind and apiVersion.
@@ -88,6 +90,7 @@ class ResourceDefinition:
     table: TableConvertor | None = None
     rest: Rest | None = None
     convert: Callable[[Object, str], Object] | None = None
+    missing_fields: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
     # `convert_many` replaces `convert` (webhooks).
     convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None
     custom: bool = False

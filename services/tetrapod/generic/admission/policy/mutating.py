@@ -190,7 +190,11 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
         return
     try:
         attributes.object = await request.versions.accept(
-            await copy_of(changed, large=attributes.large), kind, strict=mutation.patches, large=attributes.large
+            await copy_of(changed, large=attributes.large),
+            kind,
+            attributes.object or {},
+            strict=mutation.patches,
+            large=attributes.large,
         )
     except ValueError as error:
         raise internal_error(str(error)) from None

@@ -151,7 +151,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         try:
             accepted = patched
             if attributes.versions is not None:
-                accepted = await attributes.versions.accept(patched, matched_kind.kind, large=attributes.large)
+                accepted = await attributes.versions.accept(
+                    patched, matched_kind.kind, attributes.object, large=attributes.large
+                )
         except ValueError as error:
             raise internal_error(str(error)) from None
         # serializing a large patch is expensive
