@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.policy.former_budgets import from_former
 from tetrapod.core.validation import rolling
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import known, not_negative
@@ -38,7 +39,14 @@ def definition() -> ResourceDefinition:
         metadata_rules="late",
     )
     status = PlainStatusStrategy(strategy, validate=validate_status)
-    return builtin("policy", "poddisruptionbudgets", strategy, table=TABLE, subresources={"status": status})
+    return builtin(
+        "policy",
+        "poddisruptionbudgets",
+        strategy,
+        table=TABLE,
+        subresources={"status": status},
+        from_former=from_former,
+    )
 
 
 def validate(obj: Object) -> list[FieldError]:

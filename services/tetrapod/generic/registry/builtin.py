@@ -46,6 +46,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
     rest: Rest | None = None,
     convert: Callable[[Object, str], Object] | None = None,
     storage_group: str | None = None,
+    from_former: Callable[[bytes], bytes] | None = None,
 ) -> ResourceDefinition:
     """Return the definition of a built-in resource, made of upstream's discovery data ("facts") and these arguments.
 
@@ -65,6 +66,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         rest: the handler of a resource without storage.
         convert: returns a copy of an object in another version; None if the versions differ only in apiVersion.
         storage_group: the group under which objects are stored, if it differs (events).
+        from_former: converts stored values of versions that are no longer served.
 
     Raises:
         LookupError: the facts lack the resource or one of `subresources`, or `subresources` lacks one that the facts
@@ -114,6 +116,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         storage_version_hash=hashed,
         deprecated=_warnings(group, kind, versions),
         storage_group=storage_group,
+        from_former=from_former,
     )
 
 

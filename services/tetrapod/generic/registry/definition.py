@@ -68,6 +68,8 @@ class ResourceDefinition:
         deprecated: the texts of Warning headers, by deprecated version.
         hidden_annotations: annotations that are fields upstream, and are omitted from Tables and PartialObjectMetadata.
         storage_group: the group under which it is stored; None for `group` (events).
+        from_former: returns a value that was stored in a version which is no longer served in the storage version, and
+            other values unchanged; None if every stored version is served.
         equivalents: returns the definitions that serve the same objects in another group (events).
         store: creates the store of a resource with storage; a subclass if a verb differs (namespaces).
     """
@@ -99,6 +101,7 @@ class ResourceDefinition:
     deprecated: Mapping[str, str] = field(default_factory=dict)
     hidden_annotations: frozenset[str] = frozenset()
     storage_group: str | None = None
+    from_former: Callable[[bytes], bytes] | None = None
     equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple
     store: Callable[[ResourceDefinition, ResourceStorage], Store] = Store
 

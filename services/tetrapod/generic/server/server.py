@@ -143,6 +143,7 @@ class GenericAPIServer:
             api_version=definition.gvk(definition.storage_version).api_version,
             kind=definition.kind,
             namespaced=definition.namespaced,
+            convert=definition.from_former,
         )
         storage = self.storage.resource(config)
         store = definition.store(definition, storage)

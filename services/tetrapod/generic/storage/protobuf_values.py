@@ -14,6 +14,7 @@ from typing import Final
 
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.protobuf import decoding, encode
+from tetrapod.machinery.protobuf.messages import FORMER
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.serializer.raw_json import Verbatim
 from tetrapod.machinery.types import schema_for
@@ -55,7 +56,8 @@ def object_of(stored: bytes) -> Object:
         return obj
     text = _text(obj) if gvk == _REVISION else ""
     try:
-        typed.decode(schema_for(gvk), obj)
+        api_version = FORMER.get((gvk.api_version, gvk.kind), gvk.api_version)
+        typed.decode(schema_for(GroupVersion.parse(api_version).with_kind(gvk.kind)), obj)
     except KeyError:
         raise _unknown(gvk) from None
     except typed.DecodeError as error:

@@ -6,6 +6,7 @@ label]. A type that begins with a dot is in the same package.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -19,6 +20,8 @@ APIMACHINERY: Final = "io.k8s.apimachinery.pkg."
 META: Final = APIMACHINERY + "apis.meta.v1."
 APIEXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
+FORMER: Final[Mapping[tuple[str, str], str]] = {("policy/v1beta1", "PodDisruptionBudget"): "policy/v1"}
+"""Kinds by the apiVersion in which former releases stored them, and the served version with the same message."""
 _RANGE_ALLOCATION: Final = ("v1", "RangeAllocation")
 """A kind that is stored and not served, so that OpenAPI does not define it."""
 
@@ -84,6 +87,7 @@ def message_of(api_version: str, kind: str) -> str:
     Raises:
         UnknownMessageError: the kind has no message.
     """
+    api_version = FORMER.get((api_version, kind), api_version)
     if (api_version, kind) == _RANGE_ALLOCATION:
         return "io.k8s.api.core.v1.RangeAllocation"
     if api_version == "meta.k8s.io/v1beta1" and kind == PARTIAL_LIST:
