@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date
+from string import ascii_letters, digits
 from typing import Final
 
 from tetrapod.machinery.golang.durations import parse_nanoseconds
@@ -22,6 +23,8 @@ from tetrapod.machinery.golang.urls import request_uri_error
 from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain
 
 _HEX: Final = "[0-9a-fA-F]"
+_BASE64: Final = (ascii_letters + digits + "+/").encode()
+_OTHER_THAN_DIGITS: Final = bytes(set(range(256)) - set(digits.encode()))
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
@@ -103,11 +106,14 @@ def _is_duration(text: str) -> bool:
     try:
         parse_nanoseconds(text)
     except ValueError:
-        amounts = _AMOUNT.findall(text)
-        units = [unit.lower() for _, unit in amounts]
-        return all(decimal_number(number) < 1 << 63 for number, _ in amounts) and any(
-            unit in _UNITS or unit.startswith(_SPELLED_UNITS) for unit in units
-        )
+        has_unit = False
+        for match in _AMOUNT.finditer(text):  # one at a time, so that other threads can run: a text may have a million
+            number, unit = match.groups()
+            if decimal_number(number) >= 1 << 63:
+                return False
+            unit = unit.lower()
+            has_unit = has_unit or unit in _UNITS or unit.startswith(_SPELLED_UNITS)
+        return has_unit
     return True
 
 
@@ -160,19 +166,29 @@ def _is_mac(text: str) -> bool:
     return _MAC.fullmatch(text) is not None and len(re.sub("[:.-]", "", text)) in (12, 16, 40)
 
 
-def _is_isbn10(text: str) -> bool:
-    digits = text.replace(" ", "").replace("-", "")
-    if re.fullmatch(r"[0-9]{9}(?:[0-9]|X)", digits) is None:
+def _is_base64(text: str) -> bool:
+    """Return whether a text is Base64 with padding, and not empty.
+
+    Python's regular expressions take a tenth of a second for 3 MB, in which no other thread runs.
+    """
+    if not text or len(text) % 4 or not text.isascii():
         return False
-    values = [10 if char == "X" else int(char) for char in digits]
+    return not text.encode().removesuffix(b"=").removesuffix(b"=").translate(None, _BASE64)
+
+
+def _is_isbn10(text: str) -> bool:
+    number = text.replace(" ", "").replace("-", "")
+    if re.fullmatch(r"[0-9]{9}(?:[0-9]|X)", number) is None:
+        return False
+    values = [10 if char == "X" else int(char) for char in number]
     return sum((position + 1) * value for position, value in enumerate(values)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
-    digits = text.replace(" ", "").replace("-", "")
-    if re.fullmatch(r"[0-9]{13}", digits) is None:
+    number = text.replace(" ", "").replace("-", "")
+    if re.fullmatch(r"[0-9]{13}", number) is None:
         return False
-    return sum(int(char) * (3 if position % 2 else 1) for position, char in enumerate(digits)) % 10 == 0
+    return sum(int(char) * (3 if position % 2 else 1) for position, char in enumerate(number)) % 10 == 0
 
 
 _CARD: Final = re.compile(
@@ -182,11 +198,11 @@ _CARD: Final = re.compile(
 
 
 def _is_credit_card(text: str) -> bool:
-    digits = re.sub(r"[^0-9]+", "", text)
-    if _CARD.fullmatch(digits) is None:
+    number = text.encode("ascii", "ignore").translate(None, _OTHER_THAN_DIGITS).decode()
+    if _CARD.fullmatch(number) is None:
         return False
     total = 0
-    for position, char in enumerate(reversed(digits)):
+    for position, char in enumerate(reversed(number)):
         value = int(char) * (2 if position % 2 else 1)
         total += value - 9 if value > 9 else value
     return total % 10 == 0
@@ -195,7 +211,7 @@ def _is_credit_card(text: str) -> bool:
 _COLOR: Final = r"\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "bsonobjectid": _pattern(_HEX + "{24}"),
-    "byte": _pattern(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"),
+    "byte": _is_base64,
     "cidr": _is_cidr,
     "creditcard": _is_credit_card,
     "date": _is_date,
