@@ -7,6 +7,9 @@ Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, s
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections import deque
 from typing import Final
 
 from tetrapod.generic.client.informer import Informer
@@ -22,6 +25,12 @@ from tetrapod.machinery.timestamps import now_rfc3339
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = GroupVersionResource(GROUP, "v1", "flowschemas")
 MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
+_MOST_UPDATES: Final = 6
+"""The updates of one FlowSchema in a minute. Servers with different configurations would otherwise overwrite each
+other's condition without end.
+"""
+_DELAYS: Final = (30, 75)
+"""The least and the most seconds after which a further update is tried."""
 
 
 class FlowSchemaStatus:
@@ -38,6 +47,8 @@ class FlowSchemaStatus:
         self._schemas = schemas
         self._levels = levels
         self._queue: WorkQueue[str] = WorkQueue("flow-schema-status", self._sync)
+        self._updates: dict[str, deque[float]] = {}
+        """The times of the last updates of each FlowSchema (`loop.time()`), at most `_MOST_UPDATES`."""
         self._schemas.handlers.append(self._schema_changed)
         self._levels.handlers.append(self._level_changed)
 
@@ -50,6 +61,8 @@ class FlowSchemaStatus:
     def _schema_changed(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
             self._queue.add(new["metadata"]["name"])
+        elif old is not None:
+            self._updates.pop(old["metadata"]["name"], None)
 
     def _level_changed(self, old: Object | None, new: Object | None) -> None:
         if old is None or new is None:  # it was created or deleted
@@ -66,6 +79,11 @@ class FlowSchemaStatus:
         existing = find_condition(schema, condition["type"]) or {}
         if all(existing.get(key) == condition[key] for key in ("status", "reason", "message")):
             return
+        updates, now = self._updates.setdefault(name, deque(maxlen=_MOST_UPDATES)), asyncio.get_running_loop().time()
+        if len(updates) == _MOST_UPDATES and updates[0] > now - 60:
+            self._queue.add_after(name, random.uniform(*_DELAYS))
+            return
+        updates.append(now)
         if existing.get("status") == condition["status"]:
             condition["lastTransitionTime"] = existing.get("lastTransitionTime", condition["lastTransitionTime"])
         patch = {
