@@ -18,6 +18,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/component-base/tracing"
 )
 
 const (
@@ -105,6 +106,9 @@ func Start(t Logger, name, certDir string, listener net.Listener, flags []Flag) 
 	server, err := run(t, name, append(flags, Gates()...))
 	if err != nil {
 		return nil, err
+	}
+	if has(flags, "tracing-config-file") { // as upstream's loopback client, send the trace context of the test
+		config.Wrap(tracing.WrapperFor(tracing.NewNoopTracerProvider()))
 	}
 	server.Config = config
 	return server, nil
