@@ -25,6 +25,7 @@ Text.
 |---|---|---|---|---|---|---|---|---|---|
 | query: ampersands | 1,040 | 4 | 0.01 |  | 1 | 8 | 0.01 |  | 1 |
 | query: semicolons | 1,041 | **600** | 0.01 |  | 0 | 18 | 0.03 |  | 0 |
+| query: percent signs | 1,041 | 6 | 0.01 |  | 0 | 18 | 0.03 |  | 0 | 206 | 0.5 |  | 0 |
 | a case of the past | 1,041 | 6 | 0.01 |  | 0 | 18 | 0.03 |  | 0 |
 """
 
@@ -40,7 +41,8 @@ def test_only_the_measured_cases_change() -> None:
     assert "| query: semicolons | 2,048 | 50 | 1.50 |  | 3 | 18 | 0.03 |  | 0 |  |  |  |  |" in page
     assert "| audit: YAML | 2,048 | **200** | 1.50 |  | 3 |  |  |  |  |  |  |  |  |" in page
     assert not [line for line in page if "past" in line]
-    assert "| one process | 3 | 1 | 50, 200, 0 |" in page
-    assert "| four services | 2 | 0 | 18, 0, 0 |" in page
+    assert "| one process | 4 | 1 | 50, 200, 0 |" in page
+    assert "| four services | 3 | 0 | 18, 0, 0 |" in page
+    assert "| kube-apiserver | 1 | 1 | 206, 0, 0 |" in page
     assert "Text." in page
-    assert any(line.startswith("| `heads` | ") and line.endswith(" | 2 | 2 | 0 |") for line in page)
+    assert any(line.startswith("| `heads` | ") and line.endswith(" | 3 | 3 | 1 |") for line in page)
