@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tetrapod.machinery import field_selectors, labels, names
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.golang.booleans import query_bool
 from tetrapod.machinery.golang.query import Query
 
@@ -21,6 +22,8 @@ from tetrapod.machinery.golang.query import Query
 @dataclass(slots=True)
 class RequestInfo:
     """The parts of a request's path. Parts that a path does not have are empty.
+
+    It must not be modified, because requests for the same path share it.
 
     Attributes:
         is_resource_request: whether the path is that of a resource below /api or /apis.
@@ -95,6 +98,7 @@ class UnknownRequestError(ValueError):
 
 
 _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_COLLECTIONS: Final = {"get": "list", "delete": "deletecollection"}
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 
@@ -110,8 +114,30 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
     Raises:
         UnknownRequestError: nothing follows `watch` or `proxy` in the path.
     """
-    stripped = path.strip("/")
-    parts = stripped.split("/")
+    info = _of_path((method, path))
+    if info is None:
+        raise UnknownRequestError(
+            f"unable to determine kind and namespace from url, {f'{path}?{query}' if query else path}"
+        )
+    selects = query and info.verb in _SELECTING and info.is_resource_request
+    if selects and ("watch" in query or "elector" in query or "%" in query):
+        info = replace(info)
+        _read_query(info, (parameters() if parameters is not None else Query(query)).values)
+    return info
+
+
+_SELECTING: Final = frozenset({"list", "deletecollection"})
+"""The verbs of collections whose selectors are read from the query."""
+
+
+@bounded(count=2048, size=4 << 20, largest=8192, weigh_entry=lambda key, _: 1000 + 8 * len(key[1]))
+def _of_path(method_and_path: tuple[str, str]) -> RequestInfo | None:
+    """Return the parts of a path, or None if nothing follows `watch` or `proxy` in it.
+
+    The result is cached, and must not be modified.
+    """
+    method, path = method_and_path
+    parts = path.strip("/").split("/")
     prefix = parts[0]
     if prefix == "api":
         if len(parts) < 3:
@@ -128,8 +154,7 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
     first = parts[at]
     if first in ("watch", "proxy"):
         if len(parts) == at + 1:
-            shown = f"{path}?{query}" if query else path
-            raise UnknownRequestError(f"unable to determine kind and namespace from url, {shown}")
+            return None
         verb = first
         at += 1
         first = parts[at]
@@ -148,7 +173,9 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
     count = len(rest)
     name = rest[1] if count > 1 else ""
     subresource = rest[2] if count > 2 and verb != "proxy" else ""
-    info = RequestInfo(
+    if not name:
+        verb = _OF_COLLECTIONS.get(verb, verb)
+    return RequestInfo(
         True,
         path,
         verb,
@@ -162,14 +189,6 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
         tuple(rest),
         namespaced=namespaced,
     )
-    if not name:
-        if verb == "delete":
-            info.verb = "deletecollection"
-        elif verb == "get":
-            info.verb = "list"
-        if query and verb in ("get", "delete") and ("watch" in query or "elector" in query or "%" in query):
-            _read_query(info, (parameters() if parameters is not None else Query(query)).values)
-    return info
 
 
 def _read_query(info: RequestInfo, values: dict[str, str]) -> None:

@@ -87,3 +87,21 @@ def test_the_name_in_an_overlong_selector_does_not_count() -> None:
     padding = ",".join(f"metadata.name!=other-{i}" for i in range(1000))
     assert parse("GET", "/api/v1/pods", "fieldSelector=metadata.name%3Dx").name == "x"
     assert parse("GET", "/api/v1/pods", f"fieldSelector=metadata.name%3Dx,{padding}").name == ""
+
+
+def test_selectors_of_one_request_are_not_those_of_the_next_for_the_same_path() -> None:
+    path = "/api/v1/namespaces/default/pods"
+    watch = parse("GET", path, "watch=1&fieldSelector=metadata.name%3Da&labelSelector=x%3Dy")
+    assert (watch.verb, watch.name, watch.field_selector, watch.label_selector) == (
+        "watch",
+        "a",
+        "metadata.name=a",
+        "x=y",
+    )
+    plain = parse("GET", path)
+    assert (plain.verb, plain.name, plain.field_selector, plain.label_selector) == ("list", "", "", "")
+
+
+def test_a_method_named_like_a_verb_reads_no_selectors() -> None:
+    info = parse("LIST", "/version", "labelSelector=x%3Dy")
+    assert (info.verb, info.label_selector) == ("list", "")
