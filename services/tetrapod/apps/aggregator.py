@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from tetrapod.aggregator.delegation.peer import PeerService
 from tetrapod.aggregator.delegation.remote import RemoteDelegation
 from tetrapod.aggregator.service import AggregatorService
@@ -75,8 +78,8 @@ class SeparateAggregator(SeparateService):
         self.aggregator.register(self.lifecycle)
         return Assembled(self._director, authenticator, authorizer)
 
-    async def _director(self, request: Request) -> Response:
-        return await self.aggregator.director(request)
+    def _director(self, request: Request) -> Coroutine[Any, Any, Response]:
+        return self.aggregator.director(request)
 
 
 SERVICE = SeparateAggregator

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from tetrapod.aggregator.delegation.groups import service_of
 from tetrapod.apps.separate import Assembled, SeparateService
 from tetrapod.apps.wiring.addresses import reachable_address
@@ -55,8 +58,8 @@ class SeparateCore(SeparateService):
         core.register(self.lifecycle)
         return Assembled(self._director, authenticator, authorizer)
 
-    async def _director(self, request: Request) -> Response:
-        return await self.server.director(request)
+    def _director(self, request: Request) -> Coroutine[Any, Any, Response]:
+        return self.server.director(request)
 
 
 SERVICE = SeparateCore

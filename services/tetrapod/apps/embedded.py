@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from tetrapod.aggregator.delegation.local import LocalDelegation
 from tetrapod.aggregator.service import AggregatorService
@@ -200,8 +200,8 @@ class Embedded(Program):
         servers = (self.core_server, self.auth_server, self.extensions_server)
         return next((known for server in servers if (known := server.statistics(group, resource)) is not None), None)
 
-    async def _local(self, request: Request) -> Response:
-        return await self.delegation.handle(request)
+    def _local(self, request: Request) -> Coroutine[Any, Any, Response]:
+        return self.delegation.handle(request)
 
     async def director(self, request: Request) -> Response:
         """Pass a request to the aggregator.

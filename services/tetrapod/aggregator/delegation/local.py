@@ -8,7 +8,8 @@ suffices here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from tetrapod.aggregator.delegation.groups import group_of
 from tetrapod.generic.http.request import Handler, Request, Response
@@ -32,10 +33,10 @@ class LocalDelegation:
             for gv in server.source.group_versions():
                 self._by_group[gv.group] = server
 
-    async def handle(self, request: Request) -> Response:
+    def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Pass a request to the server of its group and return the response."""
         group = group_of(request)
         if group is None:
-            return await self._aggregator.director(request)
+            return self._aggregator.director(request)
         server = self._by_group.get(group)
-        return await (server.director(request) if server is not None else self._last(request))
+        return server.director(request) if server is not None else self._last(request)

@@ -7,8 +7,8 @@ resource, the router has checked before that its paths and methods exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
@@ -33,7 +33,7 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.status import method_not_supported, not_found
 
-Verb = Callable[[Scope, Request], Awaitable[Response]]
+Verb = Callable[[Scope, Request], Coroutine[Any, Any, Response]]
 
 _DEPRECATED: Final = Gauge(
     "apiserver_requested_deprecated_apis",
@@ -107,19 +107,19 @@ class ResourceHandler:
             sub.name: SubresourceHandler(sub, scopes.subresource(sub)) for sub in definition.subresources_in(version)
         }
 
-    async def __call__(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         info = request_info(request)
         request.served = True
         if info.subresource:
             subresource = self._subresources.get(info.subresource)
             if subresource is None:
                 raise not_found(self.definition.group_resource, request_info(request).name)
-            return await subresource(request)
+            return subresource(request)
         self._deprecation.record(request, info)
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.definition.verbs:
             raise method_not_supported(self.definition.group_resource, info.verb)
-        return await _serve(verb, self._scope, request)
+        return _serve(verb, self._scope, request)
 
     def subresource(self, name: str) -> SubresourceHandler | None:
         """Return the handler of a subresource, or None if this version does not have it."""
@@ -141,16 +141,16 @@ class SubresourceHandler:
         self._deprecation = _Deprecation(warning)
         self.connects = scope.rest is not None and type(scope.rest).connect is not Rest.connect
 
-    async def __call__(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         info = request_info(request)
         request.served = True
         self._deprecation.record(request, info)
         if self.connects:
-            return await (stream if tuple(self.declared.verbs) == ("get",) else connect)(self._scope, request)
+            return (stream if tuple(self.declared.verbs) == ("get",) else connect)(self._scope, request)
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.declared.verbs:
             raise method_not_supported(self._scope.definition.group_resource, info.verb)
-        return await _serve(verb, self._scope, request)
+        return _serve(verb, self._scope, request)
 
 
 @traced(span_of, span_attributes)

@@ -7,8 +7,8 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
@@ -52,7 +52,7 @@ class Route:
         self.patch_types = patch_types()
         self.connects = connects
 
-    async def __call__(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         method = request.method
         if method not in self.methods:
             raise method_not_allowed()
@@ -60,7 +60,7 @@ class Route:
             if method == "PATCH":
                 check_route_content_type(request, self.patch_types)
             check_route_accept(request, self.produced if method == "GET" else MEDIA_TYPES)
-        return await self.handler(request)
+        return self.handler(request)
 
 
 class ResourceRoutes:
@@ -148,7 +148,7 @@ class GroupVersionRouter:
         )
         self._resources[definition.resource] = ResourceRoutes(definition, handler)
 
-    async def handle(self, request: Request) -> Response:
+    def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Serve a request, which needs a request info. Raises StatusError, a 404 for an unknown path."""
         info = request.info
         if info is None:
@@ -157,4 +157,4 @@ class GroupVersionRouter:
         route = resource.find(info) if resource is not None else None
         if route is None:
             raise unknown_path()
-        return await route(request)
+        return route(request)

@@ -90,9 +90,10 @@ class ChainConfig:
     storage_versions: Barrier | None = None
     server_name: str = "tetrapod"
 
-    def contended(self) -> bool:
-        """Return whether requests of several users compete for the event loop at this moment."""
-        return (self.flow_control.scheduler if self.flow_control is not None else self.scheduler).contended()
+    @property
+    def contended(self) -> Callable[[], bool]:
+        """A function that returns whether requests of several users compete for the event loop at this moment."""
+        return (self.flow_control.scheduler if self.flow_control is not None else self.scheduler).contended
 
 
 def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:

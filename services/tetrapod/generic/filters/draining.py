@@ -53,8 +53,7 @@ class Draining:
         self._no_watches.set()
         self.active = False
         self.in_flight = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._idle = asyncio.Event()  # only for `wait`: to clear it for each request would cost more than the count
 
     def begin(self) -> None:
         """Reject new requests from now on, except for health checks and /metrics."""
@@ -64,12 +63,13 @@ class Draining:
         """Wait until no request is in flight, but at most `timeout` seconds. Both outcomes return normally."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):  # asyncio.wait_for may lose a cancellation before Python 3.12
-                await self._idle.wait()
+                while self.in_flight:
+                    self._idle.clear()
+                    await self._idle.wait()
 
     def enter(self) -> None:
         """Count a request that starts. `leave` must be called when it ends."""
         self.in_flight += 1
-        self._idle.clear()
 
     def leave(self) -> None:
         """Count a request that has ended, and wake `wait` if it was the last one."""

@@ -9,7 +9,8 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 from __future__ import annotations
 
 import time
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.requestheader import extra_key
@@ -49,11 +50,15 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     tracker = ModeTracker(modes if constrained else modes[-1:])
     latency = FilterLatency("constrainedimpersonation" if constrained else "impersonation")
 
-    async def impersonation(request: Request) -> Response:
+    # Not a coroutine: nearly all requests would resume it in vain whenever they have waited for something.
+    def impersonation(request: Request) -> Coroutine[Any, Any, Response]:
         target = requested_user(request)
         if target is None:
             latency.passed()
-            return await handler(request)
+            return handler(request)
+        return impersonated(request, target)
+
+    async def impersonated(request: Request, target: UserInfo) -> Response:
         started = time.monotonic()
         try:
             acting = await tracker.impersonate(target, attributes_of(request))

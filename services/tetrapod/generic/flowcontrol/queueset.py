@@ -295,7 +295,7 @@ class QueueSet:
         now = self._advance()
         ticket = Ticket(estimate, labels, distinguisher, user, info, now, self._r)
         if self.queuing.queues < 1:
-            if not self._fits(estimate.seats):
+            if not self._fits(ticket.seats):
                 self._reject(labels, "concurrency-limit")
                 return None
             self.queueless.add(ticket)

@@ -8,8 +8,9 @@ Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go; handler.go, director
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -167,8 +168,11 @@ class GenericAPIServer:
         """Return whether a resource of this group-version is installed."""
         return (group, version_) in self._routers
 
-    async def director(self, request: Request) -> Response:
+    def director(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Route a request to its endpoint, to `fallback`, or to a plain-text 404.
+
+        It returns the coroutine of the endpoint: one of its own would be resumed in vain whenever the request has
+        waited for something.
 
         Raises:
             StatusError: the error of the endpoint; 404 for an unknown version of an installed group.
@@ -177,14 +181,17 @@ class GenericAPIServer:
         info = request.info
         if info is None:
             raise ValueError("the director needs the request info")
-        if info.is_resource_request:
-            router = self._routers.get((info.api_group, info.api_version))
-            if router is not None:
-                return await router.handle(request)
-            if info.api_group in self._groups:
-                raise status.unknown_path()
-            return await self.fallback(request) if self.fallback else unknown_path_response(self.lifecycle)
-        return await self._non_resource(request)
+        if not info.is_resource_request:
+            return self._non_resource(request)
+        router = self._routers.get((info.api_group, info.api_version))
+        if router is not None:
+            return router.handle(request)
+        if info.api_group in self._groups:
+            raise status.unknown_path()
+        return self.fallback(request) if self.fallback is not None else self._unknown(request)
+
+    async def _unknown(self, _: Request) -> Response:
+        return unknown_path_response(self.lifecycle)
 
     async def _non_resource(self, request: Request) -> Response:
         handler = self.routes.find(request.path)

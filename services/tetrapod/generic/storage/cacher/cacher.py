@@ -120,8 +120,8 @@ class Cacher:
         lists = metrics.Lists(*config.group_resource)
         self._lister = Lister(backend, self.prefix, self._cache, self._freshness, lists, cached=cached_reads)
         self._cached_reads = cached_reads
-        self._reloads = reloads or (lambda: 0)
-        self._known_reloads = self._reloads()
+        self._reloads = reloads
+        self._known_reloads = reloads() if reloads is not None else 0
         self._former_revision = 0
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
@@ -160,7 +160,7 @@ class Cacher:
 
         A consistent read of such an object reads it from the store, to find out whether it can still be decrypted.
         """
-        if (reloads := self._reloads()) != self._known_reloads:
+        if self._reloads is not None and (reloads := self._reloads()) != self._known_reloads:
             self._known_reloads, self._former_revision = reloads, self._reflector.revision()
         return self._former_revision
 
