@@ -136,9 +136,11 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
     if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(field.invalid(field.child(path, "generation"), generation, "must not be decremented"))
     for key in ("name", "namespace", "uid"):
-        errors += validate_immutable(new.get(key) or "", old.get(key) or "", field.child(path, key))
+        if (value := new.get(key) or "") != (old.get(key) or ""):
+            errors.append(field.invalid(field.child(path, key), value, FIELD_IMMUTABLE))
     for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        errors += validate_immutable(new.get(key), old.get(key), field.child(path, key))
+        if (value := new.get(key)) != old.get(key):
+            errors.append(field.invalid(field.child(path, key), value, FIELD_IMMUTABLE))
     errors += _validate_common(new, path)
     return errors + validate_managed_fields(new.get("managedFields") or [], field.child(path, "managedFields"))
 

@@ -315,6 +315,8 @@ def is_relaxed_env_var_name(value: str) -> list[str]:
 
 def is_config_map_key(value: str) -> list[str]:
     """Return the error messages for a text that is not a key of a ConfigMap or Secret, or [] if it is one."""
+    if len(value) <= DNS1123_SUBDOMAIN_MAX and _config_key_re(value) and not value.startswith("."):
+        return []
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _config_key_re(value):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"

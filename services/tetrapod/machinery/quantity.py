@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
+from tetrapod.machinery.boundedcache import bounded, weigh
+
 Format: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 FORMAT_TEXT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -241,7 +243,13 @@ def _interpret(suffix: str) -> tuple[int, Format]:
     _fail(SUFFIX_TEXT)
 
 
+@bounded(count=8192, size=2 << 20, weigh_entry=lambda text, quantity: weigh((text, quantity.nano)) + 100)
 def _parse(text: str) -> Quantity:
+    """Return the quantity of a text without white space. A pod's are parsed ten times for each write.
+
+    Raises:
+        ValueError: the text is invalid; with upstream's text.
+    """
     if text == "0":
         return ZERO
     if not text:

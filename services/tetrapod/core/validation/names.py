@@ -29,7 +29,8 @@ def errors_from(check: Callable[[str], list[str]], value: str, path: str) -> lis
         check: returns the error texts of the value, [] if it is valid.
         path: the field path of the value, for the errors.
     """
-    return [field.invalid(path, value, text) for text in check(value)]
+    texts = check(value)
+    return [field.invalid(path, value, text) for text in texts] if texts else []
 
 
 def dns_label(value: str, path: str) -> list[FieldError]:
