@@ -52,7 +52,7 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     (
         "embedded",
         "patch",
-    ): "16 clients patch one object. Each waits for the one before, and is retried after a conflict.",
+    ): "16 clients patch one object. Each waits for the writes before its own, and is computed once.",
     ("embedded", "create-pod"): f"Not examined alone. {_BUSY}",
     (
         "embedded",
