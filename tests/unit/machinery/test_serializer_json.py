@@ -79,6 +79,20 @@ def test_an_object_that_comes_twice_is_merged_in_built_in_kinds_only() -> None:
     assert json.decode(data, unstructured=True) == ({"kind": "B", "metadata": {"labels": {"x": "y"}}}, duplicates)
 
 
+@pytest.mark.parametrize(
+    ("data", "obj", "duplicates"),
+    [
+        (b'{"a": 1, "a": 2}', {"a": 2}, ['duplicate field "a"']),
+        (b'{"a": " x", "a": "x"}', {"a": "x"}, ['duplicate field "a"']),
+        (b'{"a": [{"b": {}}, {"b": 1, "b": 1}]}', {"a": [{"b": {}}, {"b": 1}]}, ['duplicate field "a[1].b"']),
+        (b'{"a b": 1, "ab": 2}', {"a b": 1, "ab": 2}, []),
+        (b' {"a": "x  y",\n\t"b": [1, 2.5, null]}\r\n', {"a": "x  y", "b": [1, 2.5, None]}, []),
+    ],
+)
+def test_duplicate_fields_are_found_in_bodies_with_white_space(data: bytes, obj: Any, duplicates: list[str]) -> None:
+    assert json.decode(data) == (obj, duplicates)
+
+
 def test_unknown_fields_are_looked_up_not_searched() -> None:
     """A body may have hundreds of thousands of them."""
 
