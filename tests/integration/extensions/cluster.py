@@ -97,14 +97,16 @@ class Cluster:
 
 
 class Watching:
-    """A StreamWriter whose events can be awaited."""
+    """A StreamWriter whose events can be awaited. The server may write an event in pieces."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Object] = asyncio.Queue()
+        self._incomplete = b""
         self.ended = asyncio.Event()
 
     def write(self, data: bytes) -> None:
-        for line in data.splitlines():
+        *lines, self._incomplete = (self._incomplete + data).split(b"\n")
+        for line in lines:
             self._events.put_nowait(orjson.loads(line))
 
     async def event(self) -> Object:
