@@ -41,6 +41,9 @@ async def run(form: str, world: World, settings: Settings, progress: Callable[[s
                             samples[process.name].append(await sample(process, elapsed, traffic.requests))
                     progress(_line(elapsed, traffic.requests, samples))
                     await asyncio.sleep(settings.interval)
+                async with gate.shut():  # uvloop cannot close while a cancelled connection is in its handshake
+                    for worker in workers:
+                        worker.cancel()
             finally:
                 for worker in workers:
                     worker.cancel()
