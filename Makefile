@@ -31,8 +31,13 @@ $(VENV)/.installed: pyproject.toml hatch_build.py requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
+# What `make test` needs, without the tools of lint, documentation and end-to-end tests, whose installation takes longer.
+$(VENV)/.test: $(VENV)/.installed requirements-test.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements-test.txt
+	touch $@
+
 dev: $(VENV)/.dev
-$(VENV)/.dev: $(VENV)/.installed requirements-dev.txt
+$(VENV)/.dev: $(VENV)/.test requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements-dev.txt
 	touch $@
 
@@ -48,7 +53,7 @@ lint: dev
 	$(BIN)/lint-imports
 
 ## test: unit, integration and contract tests but the long ones, in parallel; installs what it needs
-test: dev
+test: $(VENV)/.test
 	./tools/prepare.sh
 	$(PYTEST) $(BY_FILE) -m "not long" tests/contract tests/integration tests/unit
 
