@@ -7,11 +7,12 @@ other requests for a second, and buffer a gigabyte.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from tetrapod.generic.scheduling.step_queue import StepQueue
 from tetrapod.generic.storage.interface import WatchEvent
 
 PIECE: Final = 128 << 10
@@ -40,45 +41,20 @@ def in_parts(events: Sequence[WatchEvent], most: int) -> Iterator[Sequence[Watch
         yield events[start:]
 
 
-class _Turns:
-    """The turns of one event loop, which lets one of the waiting tasks run in each step.
-
-    Args:
-        loop: the event loop.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._scheduled = False
-
-    def add(self) -> asyncio.Future[None]:
-        """Return a future that is done when it is the turn of the caller."""
-        turn = self._loop.create_future()
-        self._waiting.append(turn)
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._grant)
-        return turn
-
-    def _grant(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():  # else its task was cancelled
-                turn.set_result(None)
-                break
-        self._scheduled = bool(self._waiting)
-        if self._scheduled:
-            self._loop.call_soon(self._grant)
-
-
-_turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns]] = WeakKeyDictionary()
+_queues: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, StepQueue]] = WeakKeyDictionary()
 
 
 async def turn() -> None:
     """Wait until this task may encode or write a part. In each step of the event loop, one task gets its turn."""
     loop = asyncio.get_running_loop()
-    turns = _turns.get(loop)
-    if turns is None:
-        turns = _turns[loop] = _Turns(loop)
-    await turns.add()
+    queue = _queues.get(loop)
+    if queue is None:
+        queue = _queues[loop] = StepQueue()
+    granted: asyncio.Future[None] = loop.create_future()
+    queue.add(loop, partial(_grant, granted))
+    await granted
+
+
+def _grant(granted: asyncio.Future[None]) -> None:
+    if not granted.done():  # else its task was cancelled
+        granted.set_result(None)

@@ -11,8 +11,8 @@ from uvicorn.server import ServerState
 from tetrapod.generic.http.loop_monitor import LoopMonitor
 from tetrapod.generic.http.request import Handler, Request
 from tetrapod.generic.http.request_bodies import RequestBodies
-from tetrapod.generic.http.step_queue import StepQueue
 from tetrapod.generic.http.unread_responses import UnreadResponses
+from tetrapod.generic.scheduling.step_queue import StepQueue
 
 DEFAULT_STREAMS: Final = 100
 """Requests that a client may have open on an HTTP/2 connection. Clients assume this number until they know.

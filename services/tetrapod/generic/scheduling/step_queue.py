@@ -1,7 +1,8 @@
-"""`StepQueue`: the long work of connections, of which one part runs in each step of the event loop.
+"""`StepQueue`: long work of many connections, of which one part runs in each step of the event loop.
 
-A connection whose received bytes take long to parse parses a part of them and adds the rest here. However many
-connections do so, a step of the loop holds one part, and other clients are served between two parts.
+A connection whose received bytes take long to parse parses a part of them and adds the rest to a queue. A watch does
+the same with the rest of a large event. However many connections do so, a step of the loop holds one part, and other
+clients are served between two parts.
 """
 
 from __future__ import annotations
