@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tetrapod.core.podspec.claim_spec import default_claim_spec
+from tetrapod.core.podspec.handlers import PROBES, http_actions
 from tetrapod.core.podspec.images import tag_of
 from tetrapod.core.podspec.pod_resources import round_requirements, round_up
 from tetrapod.machinery.gvk import Object
 
 _DEFAULT_MODE: Final = 0o644
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")
 
 
@@ -69,12 +69,11 @@ def _default_container(container: Object) -> None:
     for env in container.get("env") or ():
         if (source := env.get("valueFrom")) and (ref := source.get("fieldRef")) and not ref.get("apiVersion"):
             ref["apiVersion"] = "v1"
-    for name in _PROBES:
+    for name in PROBES:
         if (probe := container.get(name)) is not None:
             _default_probe(probe)
-    for hook in (container.get("lifecycle") or {}).values():
-        if isinstance(hook, dict) and hook.get("httpGet") is not None:
-            _default_http_get(hook["httpGet"])
+    for action in http_actions(container):
+        _default_http_get(action)
     if resources := container.get("resources"):
         round_requirements(resources)
 
@@ -88,8 +87,6 @@ def _default_probe(probe: Object) -> None:
     ):
         if not probe.get(field):
             probe[field] = value
-    if probe.get("httpGet") is not None:
-        _default_http_get(probe["httpGet"])
     if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
         grpc["service"] = ""
 

@@ -5,6 +5,7 @@ Upstream: pkg/apis/core/validation/validation.go, validateProbe and validateHand
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from tetrapod.core.validation.names import errors_from, known, not_negative, port_number, port_number_or_name
@@ -34,6 +35,15 @@ _REAL_TIME_SIGNALS: Final = (
     "RTMAX",
 )
 _SIGNALS_OF_LINUX: Final = frozenset(f"SIG{name}" for name in (*_STANDARD_SIGNALS.split(), *_REAL_TIME_SIGNALS))
+
+
+def http_actions(container: Object) -> Iterator[Object]:
+    """Yield the field `httpGet` of each probe and lifecycle hook of a container that has one."""
+    lifecycle = container.get("lifecycle") or {}
+    for owner, names in ((container, PROBES), (lifecycle, HOOKS)):
+        for name in names:
+            if (handler := owner.get(name)) is not None and (action := handler.get("httpGet")) is not None:
+                yield action
 
 
 def lifecycle_and_probes(container: Object, grace: int | None, system: str | None, path: str) -> list[FieldError]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.podspec.defaults import default_pod_spec, each_container
-from tetrapod.core.podspec.handlers import HOOKS, HTTP1, PROBES
+from tetrapod.core.podspec.handlers import HTTP1, http_actions
 from tetrapod.core.podspec.pod_resources import aggregate
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
@@ -30,16 +30,9 @@ def set_defaults(pod: Object) -> None:
         _requests_from_limits(container)
     if feature_gates.enabled("H2CContainerProbe"):
         for container in each_container(spec):
-            _default_protocols(container)
-
-
-def _default_protocols(container: Object) -> None:
-    """Set an unset protocol of HTTP probes and hooks to HTTP1."""
-    lifecycle = container.get("lifecycle") or {}
-    handlers = [*(container.get(name) for name in PROBES), *(lifecycle.get(name) for name in HOOKS)]
-    for handler in handlers:
-        if handler is not None and (action := handler.get("httpGet")) is not None and action.get("protocol") is None:
-            action["protocol"] = HTTP1
+            for action in http_actions(container):
+                if action.get("protocol") is None:
+                    action["protocol"] = HTTP1
 
 
 def _alias_addresses(status: Object) -> None:
