@@ -74,9 +74,8 @@ def _class(obj: Object, existing: Object) -> list[FieldError]:
     """
     spec, errors, name = obj.get("spec") or {}, ErrorLists(), obj["metadata"].get("name") or ""
     errors.declared += errors_from(is_long_name, name, "metadata.name") if name else []
-    selectors(
-        spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == existing.get("selectors")
-    )
+    changed = spec.get("selectors") != existing.get("selectors")
+    selectors(spec.get("selectors") or [], "spec.selectors", errors, compiles=changed)
     configs = spec.get("config") or []
     if errors.within_limit(configs, "spec.config", MOST):
         for i, config in enumerate(configs):

@@ -187,21 +187,21 @@ def identifier(name: str, path: str) -> list[FieldError]:
     return errors + errors_from(is_c_identifier, name, path)
 
 
-def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored: bool = False) -> None:
+def selectors(listed: list[Object], path: str, collected: ErrorLists, *, compiles: bool) -> None:
     """Validate device selectors, adding errors to `collected`.
 
     There are at most 32, and each has a CEL expression, which is compiled (`device_selectors.Selectors`).
 
     Args:
         path: the field path of the list, for the errors.
-        stored: whether the expressions are not compiled, because the stored object has the same.
+        compiles: whether the expressions are compiled. They need not be if the stored object has the same ones.
     """
     if not collected.within_limit(listed, path, _MOST_SELECTORS):
         return
     for i, given in enumerate(listed):
         if (cel := given.get("cel")) is None:
             collected.written.append(field.required(f"{path}[{i}].cel"))
-        elif not stored:
+        elif compiles:
             collected.written += collected.selectors.validate(
                 cel.get("expression") or "", f"{path}[{i}].cel.expression"
             )

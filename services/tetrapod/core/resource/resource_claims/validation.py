@@ -141,7 +141,7 @@ def _device_request(request: Object, path: str, collected: ErrorLists, *, compil
         compiles: whether the expressions of the selectors are compiled.
     """
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
-    selectors(request.get("selectors") or [], f"{path}.selectors", collected, stored=not compiles)
+    selectors(request.get("selectors") or [], f"{path}.selectors", collected, compiles=compiles)
     if mode == "All" and count:
         collected.written.append(
             field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
