@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 
 from tetrapod.generic.configuration.effective_version import EffectiveVersion, effective_version
 from tetrapod.generic.configuration.version import RELEASE
@@ -47,6 +48,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
     convert: Callable[[Object, str], Object] | None = None,
     storage_group: str | None = None,
     from_former: Callable[[bytes], bytes] | None = None,
+    missing_fields: Mapping[str, Sequence[tuple[str, ...]]] = MappingProxyType({}),
 ) -> ResourceDefinition:
     """Return the definition of a built-in resource, made of upstream's discovery data ("facts") and these arguments.
 
@@ -67,6 +69,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         convert: returns a copy of an object in another version; None if the versions differ only in apiVersion.
         storage_group: the group under which objects are stored, if it differs (events).
         from_former: converts stored values of versions that are no longer served.
+        missing_fields: the paths of the fields that a version lacks, by version.
 
     Raises:
         LookupError: the facts lack the resource or one of `subresources`, or `subresources` lacks one that the facts
@@ -117,6 +120,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         deprecated=_warnings(group, kind, versions),
         storage_group=storage_group,
         from_former=from_former,
+        missing_fields=missing_fields,
     )
 
 

@@ -6,7 +6,6 @@ Upstream: pkg/registry/certificates/podcertificaterequest/strategy.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.cells import NAME, NONE, name_of, spec_of, status_of
@@ -44,7 +43,7 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
         allow_unconditional_update=False,
         fields={f"spec.{key}": _spec_field(key) for key in ("signerName", "podName", "nodeName")},
     )
-    declared = builtin(
+    return builtin(
         "certificates.k8s.io",
         "podcertificaterequests",
         strategy,
@@ -53,8 +52,8 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
         table=TABLE,
         subresources={"status": PodCertificateStatusStrategy(strategy, authorizer)},
         convert=convert,
+        missing_fields={"v1": [("spec", name) for name in pod_certificates.ONLY_V1BETA1]},
     )
-    return replace(declared, missing_fields={"v1": [("spec", name) for name in pod_certificates.ONLY_V1BETA1]})
 
 
 def convert(obj: Object, version: str) -> Object:
