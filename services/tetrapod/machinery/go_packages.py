@@ -10,6 +10,8 @@ _PACKAGES: Final[Mapping[str, str]] = {
     "events.k8s.io": "core",
     "internal.apiserver.k8s.io": "apiserverinternal",
 }
+OWN_SCHEMES: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+"""The groups of built-in kinds that upstream serves by servers of their own, each with a scheme of its own."""
 
 
 def go_package(group: str) -> str:

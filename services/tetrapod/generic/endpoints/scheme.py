@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tetrapod.machinery.go_packages import go_package
+from tetrapod.machinery.go_packages import OWN_SCHEMES, go_package
 from tetrapod.machinery.gvk import GroupVersion
 from tetrapod.machinery.types.definitions import kinds_of
 
@@ -59,11 +59,9 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
 }
 """Versions that are still decoded, although they are no longer served."""
 
-_SCHEMES_OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
-
 
 def _scheme_of(group: str) -> str:
-    return group if group in _SCHEMES_OF_THEIR_OWN else ""
+    return group if group in OWN_SCHEMES else ""
 
 
 def is_registered(api_version: str, kind: str, group: str) -> bool:

@@ -42,15 +42,12 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
-from tetrapod.machinery.go_packages import go_type
+from tetrapod.machinery.go_packages import OWN_SCHEMES, go_type
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, resource_expired
 
 BOOKMARK_SECONDS: Final = 60.0
 NO_PRECONDITIONS: Final = Preconditions()
-
-
-_EXTENSION_GROUPS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
 
 def _attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
@@ -69,7 +66,7 @@ def _get_attributes(cacher: Cacher, key: str, resource_version: str = "") -> dic
 def _write_attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
     config = cacher.config
     group = config.group_resource.group
-    custom = config.is_extension and group not in _EXTENSION_GROUPS
+    custom = config.is_extension and group not in OWN_SCHEMES
     return {**_attributes(cacher, key), "type": go_type(group, config.kind, custom=custom)}
 
 
