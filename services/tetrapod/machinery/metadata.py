@@ -136,11 +136,11 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
     if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(field.invalid(field.child(path, "generation"), generation, "must not be decremented"))
     for key in ("name", "namespace", "uid"):
-        if (value := new.get(key) or "") != (old.get(key) or ""):
-            errors.append(field.invalid(field.child(path, key), value, FIELD_IMMUTABLE))
+        if (value := new.get(key) or "") != (stored := old.get(key) or ""):  # the path is made for an error only
+            errors += validate_immutable(value, stored, field.child(path, key))
     for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if (value := new.get(key)) != old.get(key):
-            errors.append(field.invalid(field.child(path, key), value, FIELD_IMMUTABLE))
+        if (value := new.get(key)) != (stored := old.get(key)):
+            errors += validate_immutable(value, stored, field.child(path, key))
     errors += _validate_common(new, path)
     return errors + validate_managed_fields(new.get("managedFields") or [], field.child(path, "managedFields"))
 
