@@ -39,7 +39,7 @@ from tetrapod.generic.http.negotiation.accept import (
 )
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.request import HeaderList, Response, StreamResponse, StreamWriter
-from tetrapod.generic.observability.tracing.spans import current, traced
+from tetrapod.generic.observability.tracing.spans import current, marked, traced
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
@@ -136,14 +136,10 @@ class Representation:
         """
         if (span := current()) is None:
             return self._object(obj, accepted, status)
-        span.event(_RESPONDING[0])
-        with span.child("SerializeObject") as step:
+        with marked(span, _RESPONDING), span.child("SerializeObject") as step:
             step.put(serialization_attributes(str(obj.get("apiVersion", "")), accepted))
-            step.event(_WRITING[0])
-            response = self._object(obj, accepted, status)
-            step.event(_WRITING[1])
-        span.event(_RESPONDING[1])
-        return response
+            with marked(step, _WRITING):
+                return self._object(obj, accepted, status)
 
     def _object(self, obj: Object, accepted: Accepted, status: int) -> Response:
         if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":

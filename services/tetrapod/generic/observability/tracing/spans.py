@@ -275,12 +275,12 @@ class traced:  # noqa: N801 - a decorator
         events, around = self._events, self._around
 
         async def in_span(span: Span, *args: P.args, **kwargs: P.kwargs) -> R:
-            with _marked(span, around), span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
+            with marked(span, around), span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
                 if not detailed and "audit-id" in span.trace.request:
                     step.put({"audit-id": span.trace.request["audit-id"]})
                 if attributes is not None:
                     step.put(attributes(*args, **kwargs))
-                with _marked(step, events):
+                with marked(step, events):
                     return await work(*args, **kwargs)
 
         @functools.wraps(work)
@@ -297,7 +297,7 @@ class traced:  # noqa: N801 - a decorator
 
 
 @contextmanager
-def _marked(span: Span | Nothing, names: tuple[str, str]) -> Iterator[None]:
+def marked(span: Span | Nothing, names: tuple[str, str]) -> Iterator[None]:
     """Record the first event in `span` before the body, and the second after it unless it fails; "" for none."""
     before, after = names
     if before:
