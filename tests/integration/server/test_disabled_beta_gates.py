@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from support.definitions import definition
-from support.forms import ETCD, SQLITE, STOCK, running_etcd, serving, serving_over
+from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, running_etcd, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply
 
 GATES: Final = (
@@ -95,19 +95,13 @@ def patched(client: HttpsClient, path: str, body: dict[str, Any]) -> Any:
     return reply.body
 
 
-def is_running(client: HttpsClient) -> None:
-    account = "/api/v1/namespaces/default/serviceaccounts/default"
-    if client.until(lambda reply: reply.status in (200, 404), "GET", account, timeout=30).status == 404:
-        client.call("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-
-
 @pytest.fixture(scope="module", params=[ETCD, STOCK])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     """A server without the gates, over a store that a server with the gates has written before."""
     directory = tmp_path_factory.mktemp("gates")
     with running_etcd(directory / "etcd") as etcd:
         with serving_over(etcd, request.param, directory / "enabled") as client:
-            is_running(client)
+            ensure_service_account(client)
             created(client, f"{APPS}/statefulsets", workload("kept", updateStrategy=rolling(2)))
             created(client, f"{APPS}/deployments", workload("kept", with_file()))
             created(client, f"{APPS}/deployments", workload("spread", {"topologySpreadConstraints": [SPREAD]}))
@@ -115,7 +109,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             for path, name in ((f"{APPS}/statefulsets", "kept"), (f"{APPS}/deployments", "kept")):
                 assert client.call("GET", f"{path}/{name}").status == 200
         with serving_over(etcd, request.param, directory / "disabled", OFF) as client:
-            is_running(client)
+            ensure_service_account(client)
             yield client
 
 
@@ -281,7 +275,7 @@ def test_the_server_has_no_identity(client: HttpsClient) -> None:
 @pytest.mark.parametrize("form", [SQLITE, STOCK])
 def test_label_keys_of_spreads_are_not_merged_into_selectors(tmp_path: Path, form: str) -> None:
     with serving(form, tmp_path, f"--feature-gates={SPREADS}=false") as client:
-        is_running(client)
+        ensure_service_account(client)
         spec = created(client, PODS, pod("spread", {"topologySpreadConstraints": [SPREAD]}))["spec"]
         assert spec["topologySpreadConstraints"] == [SPREAD]
         twice = {**SPREAD, "matchLabelKeys": ["tier"]}
@@ -298,7 +292,7 @@ def test_label_keys_of_spreads_are_not_merged_into_selectors(tmp_path: Path, for
 @pytest.mark.parametrize("form", [SQLITE, STOCK])
 def test_with_the_gates_fields_are_kept(tmp_path: Path, form: str) -> None:
     with serving(form, tmp_path) as client:
-        is_running(client)
+        ensure_service_account(client)
         spec = created(client, f"{APPS}/statefulsets", workload("s"))["spec"]
         assert spec["updateStrategy"]["rollingUpdate"] == {"partition": 0, "maxUnavailable": 1}
         assert created(client, DRIVERS, driver("d"))["spec"]["preventPodSchedulingIfMissing"] is True

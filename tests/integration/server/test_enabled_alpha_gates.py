@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import SQLITE, STOCK, serving
+from support.forms import SQLITE, STOCK, ensure_service_account, serving
 from support.https_client import HttpsClient, Reply
 
 GATES: Final = (
@@ -26,18 +26,13 @@ ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
 PODS: Final = "/api/v1/namespaces/default/pods"
 CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"
-ACCOUNTS: Final = "/api/v1/namespaces/default/serviceaccounts"
 
 
 @pytest.fixture(scope="module", params=[SQLITE, STOCK])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     """A server with the gates."""
     with serving(request.param, tmp_path_factory.mktemp("gates"), ON) as client:
-        if (
-            client.until(lambda reply: reply.status in (200, 404), "GET", f"{ACCOUNTS}/default", timeout=30).status
-            == 404
-        ):
-            client.call("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+        ensure_service_account(client)
         yield client
 
 
@@ -45,7 +40,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     """A server without the gates."""
     with serving(SQLITE, tmp_path_factory.mktemp("plain")) as client:
-        client.until(lambda reply: reply.status == 200, "GET", f"{ACCOUNTS}/default", timeout=30)
+        ensure_service_account(client)
         yield client
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd
+from support.forms import ETCD, running_etcd, serving_over
 from support.https_client import HttpsClient
-from support.server import running
 
 LABEL: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 MATCH_NONE: Final = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
@@ -62,13 +62,8 @@ def _base64(data: bytes) -> str:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("former-budgets")
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
-        with running(directory, f"--etcd-servers={etcd.url}", "--controllers=-*") as server:
-            yield Cluster(HttpsClient(server.kubeconfig), etcd)
-    finally:
-        etcd.stop()
+    with running_etcd(directory / "etcd") as etcd, serving_over(etcd, ETCD, directory, "--controllers=-*") as client:
+        yield Cluster(client, etcd)
 
 
 @pytest.mark.parametrize(

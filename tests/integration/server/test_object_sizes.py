@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.etcd import Etcd, etcd_36
+from support.forms import ETCD, serving
 from support.https_client import HttpsClient
-from support.server import running
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 LARGEST_MESSAGE = 2_097_152
@@ -17,14 +16,8 @@ LARGEST_MESSAGE = 2_097_152
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
-    directory = tmp_path_factory.mktemp("object-sizes")
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
-        with running(directory, f"--etcd-servers={etcd.url}", "--controllers=-*") as server:
-            yield HttpsClient(server.kubeconfig)
-    finally:
-        etcd.stop()
+    with serving(ETCD, tmp_path_factory.mktemp("object-sizes"), "--controllers=-*") as client:
+        yield client
 
 
 def config_map(size: int) -> dict[str, object]:
