@@ -99,7 +99,7 @@ CASES: Final = [
     _json("JSON: empty objects", lambda n: _unknown(f"[{_join('{}', n)}]")),
     _json("JSON: nulls", lambda n: _data('"k#":null', n)),
     _json("JSON: blanks", lambda n: _map('"data":{}' + " " * n)),
-    _json("JSON: bytes that are no UTF-8", lambda n: _value("\x80" * n)),
+    _json("JSON: bytes other than UTF-8", lambda n: _value("\x80" * n)),
     _json("JSON: broken at the end", lambda n: _map('"data":{' + _join('"k#":"v"', n))),
     _json("JSON: a list instead of an object", lambda n: f"[{_join('1', n)}]"),
     _json("JSON: a kind of any length", lambda n: f'{{"kind":"{"a" * n}"}}'),

@@ -71,7 +71,7 @@ CASES: Final = [
     _gadget("too many numbers under a rule", lambda n: {"numbers": [1] * n}),
     _gadget("pattern", lambda n: {"pattern": "a" * n + "!"}),
     _gadget("digits of a duration", lambda n: {"duration": "9" * n}),
-    _gadget("values that are no choice", lambda n: {"choice": ["d"] * n}),
+    _gadget("values outside the enum", lambda n: {"choice": ["d"] * n}),
     _gadget("values of another type", lambda n: {"set": [1] * n}),
     _gadget("unknown fields", lambda n: {f"u{i}": 1 for i in range(n)}),
     _gadget("unknown fields below", lambda n: {"items": [{"name": f"a{i}", "u": 1} for i in range(n)]}),
