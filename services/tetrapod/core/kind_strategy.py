@@ -68,6 +68,15 @@ class KindStrategy(Strategy):
         if function is not None:
             function(obj)
 
+    @property
+    def has_defaults(self) -> bool:
+        kind = type(self)
+        return (
+            self.defaults is not None
+            or kind.default is not KindStrategy.default
+            or kind.default_stored is not Strategy.default_stored
+        )
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         if self.pod_template:
             drop_disabled_of_template(self._pod_template(obj), None)

@@ -18,6 +18,7 @@ from tetrapod.extensions.custom.columns import table_convertor
 from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.storage import Currency, CurrentStorage, revision_now
 from tetrapod.extensions.custom.store import CustomStore
+from tetrapod.extensions.custom.stored_defaults import DefaultsOfVersions
 from tetrapod.extensions.custom.strategy import CustomStrategy
 from tetrapod.extensions.custom.version_codec import VersionCodec
 from tetrapod.extensions.custom.versioned_stores import ByVersion
@@ -76,7 +77,12 @@ class Serving:
         self.idle.set()
         hub = self.definition.gvk(self.definition.storage_version)
         config = StorageConfig(
-            self.definition.storage_prefix, hub.api_version, hub.kind, crd.namespaced, cbor=serves_cbor()
+            self.definition.storage_prefix,
+            hub.api_version,
+            hub.kind,
+            crd.namespaced,
+            cbor=serves_cbor(),
+            defaults=DefaultsOfVersions(crd.group, strategy.versions, hub.version),
         )
         self._stored = storages.resource(config)
         self.currency = Currency(crd.entry.revision)

@@ -87,6 +87,19 @@ class Strategy:
         The defaults of the schema have been set before.
         """
 
+    def default_stored(self, obj: Object, version: str) -> None:
+        """Set, in place, the fields that `obj` lacks because a former release or another program stored it.
+
+        The defaults of the schema have been set before. The function sets those of `default`; a kind may add others.
+        """
+        self.default(obj, version)
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether `default_stored` may change an object."""
+        kind = type(self)
+        return kind.default is not Strategy.default or kind.default_stored is not Strategy.default_stored
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         """Clear fields of `obj` that the user cannot set, and set those that only the server sets, in place."""
 

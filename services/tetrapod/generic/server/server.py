@@ -20,6 +20,7 @@ from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
+from tetrapod.generic.endpoints.stored_defaults import DefaultsOfKind
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.debugging import profiles, verbosity, zpages
@@ -145,6 +146,7 @@ class GenericAPIServer:
             kind=definition.kind,
             namespaced=definition.namespaced,
             convert=definition.from_former,
+            defaults=None if definition.custom else DefaultsOfKind(definition),
         )
         storage = self.storage.resource(config)
         store = definition.store(definition, storage)

@@ -477,6 +477,17 @@ class ResourceStorage(Protocol):
         ...
 
 
+class StoredDefaults(Protocol):
+    """The defaults of the stored objects of one resource."""
+
+    @property
+    def exist(self) -> bool:
+        """Whether the resource has defaults that stored objects may lack."""
+
+    def complete(self, obj: Object) -> bool:
+        """Set missing defaults in a stored object, in place. Return False if it cannot be decoded as its kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class StorageConfig:
     """Where and how one resource is stored.
@@ -490,6 +501,7 @@ class StorageConfig:
         cbor: whether objects are written as CBOR instead of JSON. Both are read.
         convert: converts a stored JSON value to the storage version, because another server may have stored it in
             another version; None if that cannot happen.
+        defaults: sets the defaults that a stored object lacks; None if it has none.
     """
 
     prefix: str
@@ -499,6 +511,7 @@ class StorageConfig:
     compressed: bool = False
     cbor: bool = False
     convert: Callable[[bytes], bytes] | None = None
+    defaults: StoredDefaults | None = None
 
     @property
     def group_resource(self) -> GroupResource:

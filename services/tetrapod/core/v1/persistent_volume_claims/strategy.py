@@ -19,13 +19,16 @@ _KNOWN_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.i
 class ClaimStrategy(KindStrategy):
     """The strategy of PersistentVolumeClaim, which sets a missing dataSource from dataSourceRef and the reverse."""
 
+    def default_stored(self, obj: Object, version: str) -> None:
+        super().default_stored(obj, version)
+        _normalize(obj.get("spec") or {})  # the claim may predate dataSourceRef
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         _complete_data_sources(obj["spec"], {})
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         _complete_data_sources(spec, old_spec)
-        _normalize(old_spec)  # the stored claim may predate dataSourceRef
 
 
 class ClaimStatusStrategy(StatusStrategy):

@@ -15,6 +15,7 @@ from tetrapod.generic.storage.backend import BackendEvent, KeyValue
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
+from tetrapod.generic.storage.cacher.entry_reader import EntryReader
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.unreadable import NotDecodable
@@ -32,6 +33,7 @@ class Cache:
         counters: the metrics of the cache.
         window: the number of recent changes to keep.
         compressed: whether entries are kept compressed.
+        reader: makes entries of stored values; None for one without defaults.
 
     Attributes:
         consistent: whether the last comparison with the store found no difference (`ConsistencyChecker`). Otherwise
@@ -40,9 +42,16 @@ class Cache:
     """
 
     def __init__(
-        self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, compressed: bool = False
+        self,
+        prefix_length: int,
+        counters: CacheCounters,
+        *,
+        window: int = MOST,
+        compressed: bool = False,
+        reader: EntryReader | None = None,
     ) -> None:
         self._prefix_length = prefix_length
+        self.reader = reader or EntryReader()
         self.counters = counters
         self._window_size = window
         self.compressed = compressed
@@ -64,6 +73,7 @@ class Cache:
         self.window = Window(revision, most=self._window_size, counters=self.counters)
         self.filled, self.forgotten = True, False
         self.fanout.close()
+        self.reader.forget_writes()
         self.advance(revision)
 
     def forget(self) -> None:
@@ -118,7 +128,7 @@ class Cache:
             NotDecodable: the value is not an object.
         """
         try:
-            entry = StoredEntry.from_key_value(kv.key[self._prefix_length :], kv)
+            entry = self.reader.read(kv.key[self._prefix_length :], kv)
         except NotDecodable as error:
             log.error("%s cannot be served: %s", kv.key, error)
             self.counters.undecodable += 1

@@ -15,12 +15,14 @@ from typing import Any, Final
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.spans import here, traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.consistency import ConsistencyChecker
 from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entry_reader import EntryReader
 from tetrapod.generic.storage.cacher.freshness import Freshness
 from tetrapod.generic.storage.cacher.history import History
 from tetrapod.generic.storage.cacher.listing import Lister
@@ -34,6 +36,7 @@ from tetrapod.generic.storage.interface import (
     ListQuery,
     Preconditions,
     StorageConfig,
+    StoredDefaults,
     TryUpdate,
     Watch,
     WatchEvent,
@@ -108,7 +111,10 @@ class Cacher:
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
         counters = counters_of(*config.group_resource)
-        self._cache = Cache(len(self.prefix), counters, window=window, compressed=config.compressed)
+        self._reader = EntryReader(config.defaults)
+        self._cache = Cache(
+            len(self.prefix), counters, window=window, compressed=config.compressed, reader=self._reader
+        )
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._checker = ConsistencyChecker(backend, self.prefix, self._cache, self._reflector, config.group_resource)
         self._reflector.on_begin = self._checker.schedule
@@ -125,6 +131,10 @@ class Cacher:
         self._bookmark_timer: asyncio.TimerHandle | None = None
         self._bookmark_task: asyncio.Task[None] | None = None
         metrics.register(self)
+
+    def set_defaults(self, defaults: StoredDefaults) -> None:
+        """Complete stored objects that are read from now on with their defaults."""
+        self._reader.defaults = defaults
 
     # Reads
 
@@ -185,7 +195,7 @@ class Cacher:
         if kv is None:
             return None
         span.event("TransformFromStorage succeeded")
-        entry = StoredEntry.from_key_value(key, kv)
+        entry = await offloaded(len(kv.value) >= LARGE, self._reader.read, key, kv)
         span.event("Decode succeeded")
         return entry
 

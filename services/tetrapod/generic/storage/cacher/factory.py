@@ -29,6 +29,7 @@ class CachingStorageFactory:
     """The implementation of `StorageFactory`.
 
     For a prefix that was requested before, it returns the same Cacher, even if the rest of the configuration differs.
+    Only defaults are added to it.
 
     Args:
         backend: the store of all resources without another one.
@@ -86,6 +87,8 @@ class CachingStorageFactory:
                 cached_reads=self._cached is None or self._cached(config.group_resource),
                 reloads=None if self._encryption is None else partial(self._encryption.reloads, config.group_resource),
             )
+        elif config.defaults is not None:
+            cacher.set_defaults(config.defaults)
         return cacher
 
     def _store(self, config: StorageConfig) -> Backend:

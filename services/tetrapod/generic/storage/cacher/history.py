@@ -14,12 +14,11 @@ import logging
 from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
-from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted, prefix_end
+from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted, KeyValue, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.window import Change
-from tetrapod.generic.storage.encoding import CorruptObject
-from tetrapod.generic.storage.unreadable import NotTransformable
+from tetrapod.generic.storage.unreadable import Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +135,7 @@ class _Changes:
         try:
             previous = self._latest[key] if key in self._latest else self._previous(key, event)
             entry = None if event.value is None else self._entry(key, event.value, event.revision, event.lease)
-        except (CorruptObject, NotTransformable) as error:
+        except Unreadable as error:
             raise _Incomplete(str(error)) from error
         self._latest[key] = entry
         if entry is not None or previous is not None:
@@ -159,5 +158,5 @@ class _Changes:
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == revision:
             return cached
-        entry = StoredEntry.from_stored(key, value, revision, lease)
+        entry = self._cache.reader.read(key, KeyValue(key, value, revision, 0, lease))
         return compress(entry) if self._cache.compressed else entry

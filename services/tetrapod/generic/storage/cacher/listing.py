@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.observability.tracing.spans import here
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -310,7 +312,7 @@ class Lister:
             first = first or page
             fetched += len(page.kvs)
             with LayerTimer(DECODING):
-                entries = self._readable(page.kvs, unreadable)
+                entries = await self._readable(page.kvs, unreadable)
             matching, examined = await _apply_view(
                 query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )
@@ -324,16 +326,29 @@ class Lister:
         self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
         return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
-    def _readable(self, kvs: Sequence[KeyValue], unreadable: UnreadableObjects) -> Sequence[StoredEntry]:
+    async def _readable(self, kvs: Sequence[KeyValue], unreadable: UnreadableObjects) -> Sequence[StoredEntry]:
         """Return the entries of those keys that can be read, and add the others to `unreadable`.
+
+        An object that the cache has in the same revision is not decoded again.
 
         Raises:
             Unreadable: too many objects cannot be read.
         """
         entries = []
+        timer = YieldTimer()
+        cached, reader = self._cache.entries, self._cache.reader
+        completes = reader.completes
         for kv in kvs:
+            key = kv.key[len(self._prefix) :]
             try:
-                entries.append(StoredEntry.from_key_value(kv.key[len(self._prefix) :], kv))
+                if not completes:
+                    entries.append(reader.read(key, kv))
+                    continue
+                entry = cached.get(key)
+                if entry is None or entry.revision != kv.mod_revision:
+                    entry = await offloaded(len(kv.value) >= LARGE, reader.read, key, kv)
+                    await timer.yield_if_due()
+                entries.append(entry)
             except Unreadable as error:
                 unreadable.add(error)
         return entries

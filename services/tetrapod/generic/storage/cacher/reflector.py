@@ -16,6 +16,7 @@ from typing import Final
 
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import (
     Backend,
@@ -223,7 +224,7 @@ class Reflector:
         """
         for kv in kvs:
             try:
-                entries.append(self._cache.entry(kv))
+                entries.append(await offloaded(len(kv.value) >= LARGE, self._cache.entry, kv))
             except Unreadable as error:
                 unreadable.add(error)
             await timer.yield_if_due()

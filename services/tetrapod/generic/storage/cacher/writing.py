@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tetrapod.generic.observability.tracing.spans import here
-from tetrapod.generic.scheduling.offload import LARGE, in_thread
-from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue
+from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
+from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue, WriteResult
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.write_queue import WriteQueue
@@ -43,7 +43,7 @@ class BaseState(NamedTuple):
     - `is_current` is True if the state was read from the store, and False if it comes from the cache, which may be
       behind.
     - `is_stale` is True if the value must be rewritten even if nothing changes, because it is encrypted with an old
-      key or is not JSON.
+      key, is not JSON, or lacks defaults.
     """
 
     entry: StoredEntry | None
@@ -91,7 +91,7 @@ class Writer:
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
             try:
-                result = await self._backend.put_if(self._prefix + key, value, 0, lease=lease)
+                result = await self._put(key, value, 0, lease)
             except LeaseNotFound:
                 self._leases.forget()
                 continue
@@ -167,14 +167,14 @@ class Writer:
         stored: StoredEntry | None = None
         try:
             span.event("Transaction prepared")
-            result = await self._backend.put_if(self._prefix + key, value, _revision(state.entry), lease=lease)
+            result = await self._put(key, value, _revision(state.entry), lease)
             span.event("Txn call completed")
             span.event("Transaction committed")
             if result.succeeded:
                 stored = self._stored_entry(key, splice(value, result.revision), result.revision, lease)
                 span.event("Decode succeeded")
                 return stored
-            current = self._current_state(key, result.current)
+            current = await self._current_state(key, result.current)
             span.event("Retry value restored")
             stored = current.entry
             return current
@@ -260,7 +260,7 @@ class Writer:
             result = await self._backend.delete_if(self._prefix + key, entry.revision)
             if result.succeeded:
                 return entry.as_deleted(result.revision)
-            state = self._current_state(key, result.current)
+            state = await self._current_state(key, result.current)
 
     async def delete_unreadable(
         self, key: str, readable: Callable[[Entry], Awaitable[bool]] | None, *, dry_run: bool
@@ -283,7 +283,7 @@ class Writer:
                 raise KeyNotFound(key)
             kv = page.kvs[0]
             with contextlib.suppress(Unreadable):
-                entry = StoredEntry.from_key_value(key, kv)
+                entry = self._cache.reader.read(key, kv)
                 if readable is None or await readable(entry):
                     raise Readable(key)
             if dry_run:
@@ -321,16 +321,35 @@ class Writer:
         return None if _revision(current.entry) == _revision(rejected.entry) else current
 
     async def _read(self, key: str) -> BaseState:
-        return self._current_state(key, await self._backend.get(self._prefix + key))
+        return await self._current_state(key, await self._backend.get(self._prefix + key))
 
-    def _current_state(self, key: str, kv: KeyValue | None) -> BaseState:
+    async def _current_state(self, key: str, kv: KeyValue | None) -> BaseState:
         if kv is None:
             return BaseState(None, True)
         stale = isinstance(kv, StaleKeyValue) or not kv.value.startswith(b"{")
         cached = self._cache.entries.get(key)
+        reader = self._cache.reader
         if cached is not None and cached.revision == kv.mod_revision:
-            return BaseState(cached, True, stale)
-        return BaseState(StoredEntry.from_key_value(key, kv), True, stale)
+            entry = cached
+        else:
+            entry = await offloaded(len(kv.value) >= LARGE, reader.read, key, kv)
+        return BaseState(entry, True, stale or (reader.completes and entry.raw != splice(kv.value, kv.mod_revision)))
+
+    async def _put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
+        """Write a value to the store if the key has the revision `expected` (0: if it is absent).
+
+        Raises:
+            LeaseNotFound: the lease does not exist.
+        """
+        reader, revision = self._cache.reader, 0
+        reader.begin_write(key, value)
+        try:
+            result = await self._backend.put_if(self._prefix + key, value, expected, lease=lease)
+            if result.succeeded and self._cache.filled:
+                revision = result.revision
+            return result
+        finally:
+            reader.end_write(key, value, revision, self._cache.revision)
 
     # Encoding
 
