@@ -65,7 +65,9 @@ def test_rows_of_flow_schemas_follow_each_other_as_requests_try_them() -> None:
     precedences = {"last": 900, "b": 5, "a": 5}
     head = b'{"kind":"FlowSchema","apiVersion":"flowcontrol.apiserver.k8s.io/v1",'
     entries = [
-        StoredEntry(name, head, orjson.dumps({"metadata": {"name": name}, "spec": {"matchingPrecedence": n}})[1:], 1)
+        StoredEntry.from_served(
+            name, head + orjson.dumps({"metadata": {"name": name}, "spec": {"matchingPrecedence": n}})[1:], 1
+        )
         for name, n in precedences.items()
     ]
     ordered = Tables(TABLE, "v1", "Metadata").in_order(entries)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
 from tetrapod.generic.http.request import StreamWriter
@@ -24,7 +23,6 @@ LARGE_PIECE: Final = 1 << 20
 """If some items exceed this number of bytes together, each is a piece of its own, because a slow client keeps a piece
 in memory.
 """
-_SIZE: Final = attrgetter("size")
 
 
 def large(entries: Sequence[Entry]) -> bool:
@@ -97,12 +95,13 @@ class ListBody:
     def _parts(self) -> Iterator[tuple[Sequence[Entry], bool]]:
         """Yield the entries of each piece, and whether they are encoded in a thread."""
         for chunk in slice_entries(self.entries):
-            size = sum(map(_SIZE, chunk))
+            sizes = [entry.size for entry in chunk]  # half the time of map() with attrgetter
+            size = sum(sizes)
             if size > LARGE_PIECE:
                 for i, entry in enumerate(chunk):
                     yield chunk[i : i + 1], self.parses and entry.size >= LARGE
             else:
-                yield chunk, self.parses and size >= LARGE and max(map(_SIZE, chunk)) >= LARGE
+                yield chunk, self.parses and size >= LARGE and max(sizes) >= LARGE
 
 
 async def iterated(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -55,7 +55,7 @@ class Lister:
 
     async def list(self, namespace: str = "", selector: Selector | None = None) -> list[Object]:
         """Return the cached objects of a namespace ("": all) that match the selector (None: all), in key order."""
-        predicate = Predicate(labels=selector.matches if selector is not None and not selector.empty else None)
+        predicate = Predicate(labels=selector.matcher if selector is not None and not selector.empty else None)
         prefix = f"{namespace}/" if namespace and self._namespaced else ""
         page = await self.storage.list(ListQuery(prefix, predicate, resource_version=_CACHED))
         return [entry.peek() for entry in page.entries]

@@ -103,7 +103,7 @@ def _label_match(text: str) -> Callable[[Mapping[str, str]], bool] | None:
         selector = labels.parse(text)
     except ValueError as error:
         raise bad_request(str(error)) from None
-    return None if selector.empty else selector.matches
+    return None if selector.empty else selector.matcher
 
 
 _IN_KEY: Final = ("metadata.name", "metadata.namespace")

@@ -104,6 +104,14 @@ class Predicate:
             return False
         return self.fields is None or self.fields(entry)
 
+    @property
+    def matcher(self) -> Callable[[Entry], bool]:
+        """`matches`, or a function that returns the same in less time. Use it for many objects."""
+        labels = self.labels
+        if labels is None or self.fields is not None or self.shard is not None:
+            return self.matches
+        return lambda entry: labels(entry.labels)
+
 
 EVERYTHING = Predicate()
 

@@ -211,6 +211,11 @@ class Selector:
                 return False
         return True
 
+    @property
+    def matcher(self) -> Callable[[Labels], bool]:
+        """`matches`, or a function that returns the same for a map of labels in less time. Use it for many objects."""
+        return self.requirements[0].matches if len(self.requirements) == 1 else self.matches
+
     def requires_exact_match(self, key: str) -> str | None:
         """Return the only value that a label may have, or None if it may have several.
 

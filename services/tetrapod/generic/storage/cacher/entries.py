@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.generic.storage.backend import prefix_end
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 
 FREED_AT_ONCE: Final = 1000
 """Entries that are freed in one step of the event loop, which takes 0.1 ms (measured)."""
+
+
+class _Span(NamedTuple):
+    """The first entries whose keys begin with `prefix` and are not less than `start`, and the number of all of them."""
+
+    prefix: str
+    start: str
+    entries: list[StoredEntry]
+    total: int
 
 
 class Entries:
@@ -27,8 +36,7 @@ class Entries:
         self._by_key: dict[str, StoredEntry] = {}
         self._keys: list[str] = []
         self.get = self._by_key.get
-        # The last result of `within`, valid until the next change.
-        self._last_span: tuple[str, str, list[StoredEntry]] | None = None
+        self._last_span: _Span | None = None  # valid until the next change
 
     def __contains__(self, key: str) -> bool:
         return key in self._by_key
@@ -38,8 +46,8 @@ class Entries:
 
     def average_size(self) -> int:
         """Return the average size of an object in bytes, estimated from the first 16; 0 if it has no entries."""
-        sizes = [len(self._by_key[key].raw) for key in self._keys[:16]]
-        return sum(sizes) // len(sizes) if sizes else 0
+        entries = [self._by_key[key] for key in self._keys[:16]]
+        return sum(len(entry.head) + entry.size for entry in entries) // len(entries) if entries else 0
 
     def append(self, entry: StoredEntry) -> None:
         """Add an entry whose key must be greater than all others."""
@@ -88,22 +96,20 @@ class Entries:
 
     def first(self, count: int, prefix: str, start: str = "") -> tuple[Sequence[StoredEntry], int]:
         """Return the first `count` entries of `within(prefix, start)`, and the total number of those entries."""
-        low, high = self._span(prefix, start)
-        by_key = self._by_key
-        return [by_key[key] for key in self._keys[low : min(low + count, high)]], max(high - low, 0)
+        last = self._last_span
+        if last is None or last.prefix != prefix or last.start != start or len(last.entries) < min(count, last.total):
+            low, high = self._span(prefix, start)
+            by_key = self._by_key
+            entries = [by_key[key] for key in self._keys[low : min(low + count, high)]]
+            last = self._last_span = _Span(prefix, start, entries, max(high - low, 0))
+        return last.entries if len(last.entries) <= count else last.entries[:count], last.total
 
     def within(self, prefix: str, start: str = "") -> Sequence[StoredEntry]:
         """Return the entries whose keys begin with `prefix` and are not less than `start`, in key order.
 
         The list may be returned to several callers and must not be modified. Later changes do not alter it.
         """
-        last = self._last_span
-        if last is not None and last[0] == prefix and last[1] == start:
-            return last[2]
-        by_key = self._by_key
-        entries = [by_key[key] for key in self.keys(prefix, start)]
-        self._last_span = (prefix, start, entries)
-        return entries
+        return self.first(len(self._keys), prefix, start)[0]
 
 
 def _free(entries: list[StoredEntry]) -> None:

@@ -81,7 +81,8 @@ class _Derived(msgspec.Struct, gc=False):
 class StoredEntry(msgspec.Struct, gc=False, eq=False):
     """An object of the watch cache or the store; implements `Entry`, which explains the attributes.
 
-    `lease` is the ID of the object's lease; 0 if it does not expire.
+    `lease` is the ID of the object's lease; 0 if it does not expire. `size` is a field, because lists read it for each
+    of their entries: a property took 2 of the 25 ms of a list of 10,000 pods.
 
     Entries are excluded from Python's cyclic garbage collector (`gc=False`). They are never part of cycles, and the
     collector would otherwise scan the thousands that every write leaves behind.
@@ -91,6 +92,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     head: bytes
     item: bytes
     revision: int
+    size: int
     lease: int = 0
     _labels: Mapping[str, str] | None = None
     _derived: _Derived | None = None
@@ -106,7 +108,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
             lease: the ID of its lease; 0 if it does not expire.
         """
         head, item = divided(raw)
-        return cls(key, _heads.setdefault(head, head), item, revision, lease)
+        return cls(key, _heads.setdefault(head, head), item, revision, len(item), lease)
 
     @classmethod
     def from_stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
@@ -146,10 +148,6 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     @property
     def raw(self) -> bytes:
         return self.head + self.item
-
-    @property
-    def size(self) -> int:
-        return len(self.item)
 
     def object(self) -> Object:
         parsed: Object = loads(self.raw)
@@ -257,11 +255,6 @@ class CompressedEntry(StoredEntry, gc=False, eq=False):
     """A `StoredEntry` that keeps `item` compressed. Each access decompresses it again."""
 
     _compressed: bytes = b""
-    _size: int = 0
-
-    @property
-    def size(self) -> int:
-        return self._size
 
     def __getattr__(self, name: str) -> bytes:
         if name != "item":
@@ -278,9 +271,9 @@ def compress(entry: StoredEntry) -> StoredEntry:
         entry.head,
         b"",
         entry.revision,
+        entry.size,
         entry.lease,
         _compressed=zlib.compress(entry.item, _LEVEL),
-        _size=entry.size,
     )
     del compressed.item
     return compressed

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from itertools import islice
+from operator import length_hint
 from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
@@ -283,15 +285,8 @@ class Lister:
             chosen.extend(entries[:limit] if more else entries)
             remaining = snapshot.total - len(chosen)
         else:
-            more, remaining, matches = False, 0, query.predicate.matches
-            for count, entry in enumerate(entries, 1):
-                if matches(entry):
-                    chosen.append(entry)
-                    if len(chosen) == limit:
-                        more = count < len(entries)
-                        break
-                if not count % YIELD_EVERY:
-                    await asyncio.sleep(0)
+            chosen, examined = await _filter(entries, query.predicate.matcher, limit)
+            more, remaining = examined < len(entries), 0
         self._lists.cached(snapshot.total, len(chosen))
         return _page_of(query, chosen, revision, more, remaining)
 
@@ -420,6 +415,22 @@ async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple
                     return chosen, start + count
         start += len(chunk)
         size = min(size * 2, BIGGEST_PAGE)
+    return chosen, len(entries)
+
+
+async def _filter(entries: Sequence[Entry], matches: Callable[[Entry], bool], limit: int) -> tuple[list[Entry], int]:
+    """Return the entries that match, at most `limit` (0: all), and the number of entries examined.
+
+    Yield to the event loop every `YIELD_EVERY` entries.
+    """
+    chosen: list[Entry] = []
+    for start in range(0, len(entries), YIELD_EVERY):
+        if start:
+            await asyncio.sleep(0)
+        part = iter(entries[start : start + YIELD_EVERY])
+        chosen += islice(filter(matches, part), limit - len(chosen) if limit else None)
+        if limit and len(chosen) == limit:
+            return chosen, min(start + YIELD_EVERY, len(entries)) - length_hint(part)
     return chosen, len(entries)
 
 

@@ -163,7 +163,7 @@ class CacheWatch:
             missed = [self._missed.popleft() for _ in range(min(CHUNK, len(self._missed)))]
             self._fanout.counters.initial += len(missed)
             return missed
-        matches = self.predicate.matches
+        matches = self.predicate.matcher
         entries = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
         chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in entries if matches(entry)]
         self._fanout.counters.initial += len(chunk)
