@@ -114,9 +114,9 @@ def test_an_invalid_setting_leaves_the_gates_unchanged() -> None:
 def test_the_document_names_the_gates_that_can_be_set() -> None:
     text = (Path(__file__).parents[2] / "docs/reference/flags.md").read_text()
     effective, other = (
-        text.split("- These have their effect: ")[1]
-        .split("- Gates that kube-apiserver does not")[0]
-        .split("- These are accepted with any value")
+        text.split("| area | gates with their effect |")[1]
+        .split("`AllAlpha` and `AllBeta` also")[0]
+        .split("| gates that clients cannot observe |")
     )
     assert set(re.findall(r"`(\w+)`", effective)) == SWITCHABLE - {"AllAlpha", "AllBeta"}
     assert set(re.findall(r"`(\w+)`", other)) == INTERNAL
