@@ -222,6 +222,7 @@ class AuthService:
                 signer,
                 self.objects,
                 self.audiences,
+                self.authorizer,
                 max_expiration=options.max_token_expiration,
                 extend_expiration=options.extend_token_expiration,
                 max_extended=options.max_extended_expiration,

@@ -10,6 +10,7 @@ import pytest
 from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, TokenIssuer
 from tetrapod.auth.tokens.request import TokenRequests
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.registry.context import Context
 
 
@@ -31,6 +32,11 @@ class _Objects:
         return {"metadata": {"namespace": namespace, "name": name, "uid": "u"}, "spec": spec}
 
 
+class _AllowAll:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
+        return AuthorizationResult(Decision.ALLOW)
+
+
 @pytest.mark.parametrize(
     ("maximum", "lifetime", "warn_after"),
     [
@@ -44,7 +50,7 @@ async def test_the_maximum_limits_the_requested_lifetime_and_not_the_extended_on
 ) -> None:
     signer = _Signer()
     objects: Any = _Objects()
-    requests = TokenRequests(TokenIssuer("api"), signer, objects, ("api",), max_expiration=maximum)
+    requests = TokenRequests(TokenIssuer("api"), signer, objects, ("api",), _AllowAll(), max_expiration=maximum)
     reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
     spec = {"expirationSeconds": WARN_ONLY_SECONDS, "audiences": ["api"], "boundObjectRef": reference}
     await requests.issue(Context(namespace="default"), "default", {"spec": spec})

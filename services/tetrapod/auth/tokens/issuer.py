@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import jwt
@@ -27,18 +27,22 @@ EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The object that a token is bound to: a pod, a Secret or a node, or none. Deleting it makes the token invalid.
+    """The object that a token is bound to, or none. Deleting it makes the token invalid.
 
     Attributes:
         pod: the pod.
         secret: the Secret.
         node: the name and uid of the node. With a pod, it is the node on which the pod is scheduled, if any. The token
             is not bound to that node and stays valid without it. The uid is then "" if the Node does not exist.
+        webhooks: the ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
+        attestations: the attestations of a token that is bound to `webhooks`; empty for others.
     """
 
     pod: Object | None = None
     secret: Object | None = None
     node: Mapping[str, str] | None = None
+    webhooks: Object | None = None
+    attestations: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Signer(Protocol):
@@ -90,7 +94,7 @@ class TokenIssuer:
             account: the ServiceAccount.
             seconds: the lifetime.
             audiences: the `aud` claim.
-            bound: the pod, Secret or node that the token is bound to, if any.
+            bound: the object that the token is bound to, if any.
             warn_after: seconds until uses of the token are counted as stale; 0 for never.
         """
         now = int(self._clock())
@@ -102,6 +106,10 @@ class TokenIssuer:
             private_claims["pod"] = _reference(bound.pod)
         if bound.secret is not None:
             private_claims["secret"] = _reference(bound.secret)
+        if bound.webhooks is not None:
+            private_claims[str(bound.webhooks["kind"]).lower()] = _reference(bound.webhooks)
+        if bound.attestations:
+            private_claims["attestations"] = bound.attestations
         private_claims["serviceaccount"] = _reference(account)
         if warn_after:
             private_claims["warnafter"] = now + warn_after

@@ -168,6 +168,20 @@ def object_of(claims: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     return value
 
 
+def texts_of(claims: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return a claim that is a list of strings; () if it is missing or null.
+
+    Raises:
+        InvalidToken: it is not a list of strings.
+    """
+    value = claims.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _malformed(key)
+    return tuple(value)
+
+
 def _malformed(key: str) -> InvalidToken:
     return InvalidToken(f"go-jose/go-jose/jwt: the claim {key} cannot be unmarshalled")
 

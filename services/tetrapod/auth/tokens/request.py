@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, Signer, TokenIssuer
+from tetrapod.auth.tokens.webhook_binding import ATTESTATION, CONFIGURATIONS, GATE, WebhookBinding
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.token_requests import default_token_request, note_credential
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
@@ -30,9 +32,7 @@ _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = GroupKind(_GROUP, "TokenRequest")
 _SHORTEST: Final = 10 * 60
 _LONGEST: Final = 1 << 32
-_WEBHOOK_KINDS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _WEBHOOK_VERSION: Final = "admissionregistration.k8s.io/v1"
-_ATTESTATION: Final = "admissionReviewAPIGroups"
 _CHECKS_UID: Final = "TokenRequestServiceAccountUIDValidation"
 _UID_MISMATCH: Final = "authentication.k8s.io/token-request-uid-mismatch"
 
@@ -45,6 +45,7 @@ class TokenRequests:
         signer: signs the tokens.
         objects: reads the service account and the bound object.
         audiences: the audiences of this server, used for requests that name none.
+        authorizer: authorizes tokens that are bound to webhook configurations.
         max_expiration: --service-account-max-token-expiration in seconds; 0 for no limit.
         extend_expiration: --service-account-extend-token-expiration.
         max_extended: the lifetime of extended tokens in seconds, which `max_expiration` does not limit.
@@ -56,6 +57,7 @@ class TokenRequests:
         signer: Signer,
         objects: Objects,
         audiences: Sequence[str],
+        authorizer: Authorizer,
         *,
         max_expiration: int = 0,
         extend_expiration: bool = True,
@@ -65,6 +67,7 @@ class TokenRequests:
         self._objects, self._audiences = objects, tuple(audiences)
         self._max_expiration, self._extend = max_expiration, extend_expiration
         self._max_extended = max_extended
+        self._webhooks = WebhookBinding(objects, authorizer, self._audiences)
 
     async def prepare(self, ctx: Context, name: str, obj: Object) -> None:
         """Set the defaults of a TokenRequest, which is modified, and validate it.
@@ -116,16 +119,12 @@ class TokenRequests:
             name: the name of the service account.
 
         Raises:
-            StatusError: the account or the bound object does not exist (404), the bound object has another uid (409),
-                or tokens cannot be bound to it (400); the plugin cannot sign the token (500).
+            StatusError: 404, the account or the bound object does not exist; 400, 403 or 409, the token cannot be bound
+                to the object; 500, the plugin cannot sign the token.
         """
         namespace, spec = ctx.namespace, obj["spec"]
         account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
-        bound = (
-            await self._bound(namespace, name, spec["boundObjectRef"])
-            if spec["boundObjectRef"] is not None
-            else Bound()
-        )
+        bound = await self._bound(account, spec) if spec["boundObjectRef"] is not None else Bound()
         seconds = int(spec["expirationSeconds"])
         if 0 < self._max_expiration < seconds:
             ctx.warnings.append(
@@ -142,20 +141,32 @@ class TokenRequests:
         expires = format_time(moment.fromtimestamp(moment.timestamp() + seconds, moment.tzinfo))
         return {**obj, "status": {"token": token, "expirationTimestamp": expires}}
 
-    async def _bound(self, namespace: str, account: str, ref: Object) -> Bound:
+    async def _bound(self, account: Object, spec: Object) -> Bound:
+        """Return the object that a token of the account is to be bound to; `spec` is that of the TokenRequest.
+
+        Raises:
+            StatusError: 400, 403, 404 or 409, the token cannot be bound to the object.
+        """
+        ref = spec["boundObjectRef"]
         kind, name = _kind_of(ref), ref.get("name", "")
         if kind.group == "" and kind.kind in ("Pod", "Secret", "Node"):
-            object_key(kind.kind != "Node", namespace, name)  # rejects names that no path can have
-            bound, uid = await self._find(namespace, account, kind.kind, name)
-            if ref.get("uid") and ref["uid"] != uid:
-                message = (
-                    f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
-                    "The object might have been deleted and then recreated"
-                )
-                raise conflict(GroupResource(kind.group, kind.kind), name, message)
-            return bound
-        gate = " (feature gate APIServerWebhookAuthenticationToken is disabled)" if _is_webhook(ref) else ""
-        raise bad_request(f"cannot bind token to object of type {kind}{gate}")
+            meta = account["metadata"]
+            object_key(kind.kind != "Node", meta["namespace"], name)  # rejects names that no path can have
+            bound, uid = await self._find(meta["namespace"], meta["name"], kind.kind, name)
+        elif _is_webhook(ref) and feature_gates.enabled(GATE):
+            configuration = await self._webhooks.configuration(account, kind.kind, name, spec)
+            bound = Bound(webhooks=configuration, attestations=spec["attestations"])
+            uid = configuration["metadata"]["uid"]
+        else:
+            gate = f" (feature gate {GATE} is disabled)" if _is_webhook(ref) else ""
+            raise bad_request(f"cannot bind token to object of type {kind}{gate}")
+        if ref.get("uid") and ref["uid"] != uid:
+            message = (
+                f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
+                "The object might have been deleted and then recreated"
+            )
+            raise conflict(GroupResource(kind.group, kind.kind), name, message)
+        return bound
 
     async def _find(self, namespace: str, account: str, kind: str, name: str) -> tuple[Bound, str]:
         """Read the object that a token is to be bound to, and return it in a `Bound`, with its uid.
@@ -250,14 +261,15 @@ def validate_token_request(spec: Object) -> list[FieldError]:
 def _attestation_errors(attestations: dict[str, list[str]] | None) -> list[FieldError]:
     path = "spec.attestations"
     if attestations is None or len(attestations) != 1:
-        text = f"webhook bound requests require exactly one {_ATTESTATION} attestation"
+        text = f"webhook bound requests require exactly one {ATTESTATION} attestation"
         return [field.invalid(path, attestations, text)]
     ((key, groups),) = attestations.items()
     path = field.key(path, key)
-    if key != _ATTESTATION:
-        return [field.not_supported(path, key, [_ATTESTATION])]
+    if key != ATTESTATION:
+        return [field.not_supported(path, key, [ATTESTATION])]
     if len(groups) != 1:
         return [field.invalid(path, groups, "must specify a single value")]
+    path = f"{path}[0]"
     if not groups[0]:
         return [field.invalid(path, "", "may not be an empty string")]
     problems = [] if groups[0] == "*" else is_dns1123_subdomain(groups[0])
@@ -265,7 +277,7 @@ def _attestation_errors(attestations: dict[str, list[str]] | None) -> list[Field
 
 
 def _is_webhook(ref: Object | None) -> bool:
-    return ref is not None and ref.get("kind") in _WEBHOOK_KINDS and ref.get("apiVersion") == _WEBHOOK_VERSION
+    return ref is not None and ref.get("kind") in CONFIGURATIONS and ref.get("apiVersion") == _WEBHOOK_VERSION
 
 
 def _kind_of(ref: Object) -> GroupVersionKind:

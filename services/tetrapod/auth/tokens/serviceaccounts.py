@@ -19,17 +19,22 @@ from typing import Any, Final
 from tetrapod.auth.rbac.descriptions import quoted
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import LEGACY_ISSUER
-from tetrapod.auth.tokens.jwts import JwtVerifier, number_of, object_of, text_of
+from tetrapod.auth.tokens.jwts import JwtVerifier, number_of, object_of, text_of, texts_of
+from tetrapod.auth.tokens.webhook_binding import ATTESTATION, CONFIGURATIONS, GATE
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.serviceaccount import (
+    ATTESTATION_KEY_PREFIX,
     CREDENTIAL_ID_KEY,
     NODE_NAME_KEY,
     NODE_UID_KEY,
     POD_NAME_KEY,
     POD_UID_KEY,
+    WEBHOOK_NAME_KEYS,
+    WEBHOOK_UID_KEYS,
     make_group_names,
     make_username,
 )
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.golang.quoting import go_quote
@@ -166,7 +171,38 @@ class _BoundToken:
             extra[NODE_NAME_KEY] = (node[0],)
             if node[1]:
                 extra[NODE_UID_KEY] = (node[1],)
+        extra |= await self._check_webhooks()
         return UserInfo(make_username(self._namespace, name), uid, make_group_names(self._namespace), extra)
+
+    async def _check_webhooks(self) -> dict[str, tuple[str, ...]]:
+        """Check the webhook configurations that the token is bound to, and return the user's extra fields about them.
+
+        Raises:
+            InvalidToken: the feature gate is disabled, the attestation is missing, or a configuration is gone or was
+                recreated.
+        """
+        references = {kind: self._reference(kind.lower()) for kind in CONFIGURATIONS}
+        bound = {kind: ref for kind, ref in references.items() if ref is not None}
+        if not bound:
+            return {}
+        if not feature_gates.enabled(GATE):
+            raise InvalidToken(f"feature gate {go_quote(GATE)} is disabled, but token is webhook bound")
+        groups = texts_of(object_of(self._about, "attestations") or {}, ATTESTATION)
+        if not groups:
+            raise InvalidToken(f"bound object was a webhook config, but {go_quote(ATTESTATION)} attestation is missing")
+        extra = {ATTESTATION_KEY_PREFIX + ATTESTATION: groups}
+        for kind, (name, uid) in bound.items():
+            configuration = await self._objects.find(CONFIGURATIONS[kind], "", name, uid)
+            if configuration is None:
+                raise InvalidToken(_INVALIDATED)
+            if (actual := configuration["metadata"].get("uid", "")) != uid:
+                text = f"{kind} UID ({actual}) does not match service account validating ref claim ({uid})"
+                raise InvalidToken(text)
+            if self._deleted(configuration):
+                raise InvalidToken(_INVALIDATED)
+            if name and uid:
+                extra |= {WEBHOOK_NAME_KEYS[kind]: (name,), WEBHOOK_UID_KEYS[kind]: (uid,)}
+        return extra
 
     def _check_times(self) -> None:
         expiry, not_before, issued = (number_of(self._claims, key) for key in ("exp", "nbf", "iat"))

@@ -19,6 +19,15 @@ POD_NAME_KEY: Final = "authentication.kubernetes.io/pod-name"
 POD_UID_KEY: Final = "authentication.kubernetes.io/pod-uid"
 NODE_NAME_KEY: Final = "authentication.kubernetes.io/node-name"
 NODE_UID_KEY: Final = "authentication.kubernetes.io/node-uid"
+WEBHOOK_NAME_KEYS: Final = {
+    "ValidatingWebhookConfiguration": "authentication.kubernetes.io/validatingwebhookconfiguration-name",
+    "MutatingWebhookConfiguration": "authentication.kubernetes.io/mutatingwebhookconfiguration-name",
+}
+WEBHOOK_UID_KEYS: Final = {
+    "ValidatingWebhookConfiguration": "authentication.kubernetes.io/validatingwebhookconfiguration-uid",
+    "MutatingWebhookConfiguration": "authentication.kubernetes.io/mutatingwebhookconfiguration-uid",
+}
+ATTESTATION_KEY_PREFIX: Final = "attestation.authentication.kubernetes.io/"
 
 
 def make_username(namespace: str, name: str) -> str:

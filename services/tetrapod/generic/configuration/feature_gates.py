@@ -23,6 +23,7 @@ SWITCHABLE: Final = frozenset(
     {
         "APIResponseCompression",
         "APIServerIdentity",
+        "APIServerWebhookAuthenticationToken",
         "AllAlpha",
         "AllBeta",
         "AllowParsingUserUIDFromCertAuth",
