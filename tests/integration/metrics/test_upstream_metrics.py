@@ -147,3 +147,20 @@ def test_counts_begin_again_when_that_is_asked_for(server: Server, text: str) ->
         if line.startswith(said)
     )
     assert after < before
+
+
+def test_a_reset_removes_gauges_until_they_are_set_again(server: Server) -> None:
+    ask = TokenClient(server.url)
+
+    def deprecated() -> list[str]:
+        lines = ask("GET", "/metrics")[1].decode().splitlines()
+        return [line for line in lines if line.startswith("apiserver_requested_deprecated_apis{")]
+
+    labels = 'group="",removed_release="",resource="componentstatuses",subresource="",version="v1"'
+    one = f"apiserver_requested_deprecated_apis{{{labels}}} 1"
+    ask("GET", "/api/v1/componentstatuses")
+    assert deprecated() == [one]
+    ask("DELETE", "/metrics")
+    assert deprecated() == []
+    ask("GET", "/api/v1/componentstatuses")
+    assert deprecated() == [one]

@@ -221,12 +221,22 @@ class Gauge(Counter):
 
     kind = "gauge"
     shows_zero = True
+    _is_set = False
+
+    def clear(self) -> None:
+        """Remove the series of a gauge with labels, as upstream, until each is set again.
+
+        A gauge that counts what is open, by `add` or `row`, is not changed: the series would become negative.
+        """
+        if self._is_set and self.labels:
+            self.values.clear()
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
         """Set the value of the series with these label values, creating the series if it does not exist.
 
         Do nothing if a new series must not be created: its object was deleted, or the gauge has too many series.
         """
+        self._is_set = True
         if labels not in self.values:
             labels = self._constrained(labels)
         if labels not in self.values and self._key_of(labels, len(self.values)) != labels:
@@ -596,7 +606,7 @@ def since() -> float:
 
 
 def reset() -> None:
-    """Set all counters, histograms and summaries to 0. Gauges keep their values."""
+    """Set all counters, histograms and summaries to 0, and clear the gauges."""
     global _begun
     _begun = time.time()
     for metric in _ALL:
@@ -607,7 +617,7 @@ def reset() -> None:
                 row[:] = [0.0] * len(row)  # in place, because callers hold references to rows
             if metric.native is not None:
                 metric.native.clear()
-        elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
+        elif isinstance(metric, Counter):
             metric.clear()
     for begin_anew in RESETS:
         begin_anew()
