@@ -163,6 +163,13 @@ def _over_elements(sizes: Sizes, target: Operand | None, args: Sequence[Operand]
     return size.times(each), None
 
 
+def _includes(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
+    """Return the cost of `includes`, whose receiver may be of unknown type: it then visits each of its elements."""
+    if target is not None and sizes.elements(target) is None:
+        return sizes.size_of(target).times(ONE), None
+    return _over_elements(sizes, target, args)
+
+
 def _argument(factor: float, *, keeps_size: bool = False) -> _Rule:
     """Return a rule for calls that cost `factor` for each unit of the first argument's size.
 
@@ -435,6 +442,7 @@ _BY_FUNCTION: Final[Mapping[str, _Rule]] = {
     "check": _check,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_elements),
+    "includes": _includes,
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _argument(_TENTH, keeps_size=True)),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _receiver),
     "replace": _replace,

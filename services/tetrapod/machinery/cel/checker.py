@@ -27,7 +27,7 @@ from tetrapod.machinery.cel.nodes import (
     StructNode,
     children,
 )
-from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
+from tetrapod.machinery.cel.overloads import OPTIONAL, Overload, functions
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
 from tetrapod.machinery.cel.values import type_of_literal
 
@@ -65,14 +65,21 @@ class Scope:
         variables: the type of each variable.
         objects: the fields of each object type, by type name and escaped field name.
         patch_types: whether `Object`, `Object.…` and `JSONPatch` are types.
+        functions: the functions of `overloads.OPTIONAL` that the expression can use.
     """
 
     def __init__(
-        self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, DeclType]], *, patch_types: bool
+        self,
+        variables: Mapping[str, CelType],
+        objects: Mapping[str, Mapping[str, DeclType]],
+        *,
+        patch_types: bool,
+        functions: frozenset[str] = frozenset(),
     ) -> None:
         self.variables = variables
         self._objects = objects
         self._patch = patch_types
+        self._functions = functions
 
     def type_named(self, name: str) -> CelType | None:
         """Return the type with a name such as `int` or `Object.spec`, or None for an unknown name."""
@@ -108,7 +115,7 @@ class Scope:
     def function(self, name: str) -> tuple[Overload, ...] | None:
         """Return the overloads of a function, which may have a leading dot, or None if expressions cannot use it."""
         name = name.removeprefix(".")
-        return functions().get(name) if self._patch or name not in PATCH_FUNCTIONS else None
+        return functions().get(name) if name not in OPTIONAL or name in self._functions else None
 
 
 class Checker:

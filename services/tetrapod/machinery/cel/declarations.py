@@ -26,9 +26,10 @@ class DeclType:
         key: the type of a map's keys; None for other types.
         elem: the type of the elements of a list or the values of a map; None for other types.
         max_elements: the largest length of a string, bytes, list or map; -1 means unbounded.
+        by_name: whether the size of a map's entry is known if its name selects it, as in `labels.app`.
     """
 
-    __slots__ = ("cel", "elem", "fields", "key", "max_elements", "min_size", "name")
+    __slots__ = ("by_name", "cel", "elem", "fields", "key", "max_elements", "min_size", "name")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class DeclType:
         key: DeclType | None = None,
         elem: DeclType | None = None,
         max_elements: int = 0,
+        by_name: bool = False,
     ) -> None:
         self.name = name
         self.cel = cel
@@ -48,6 +50,7 @@ class DeclType:
         self.key = key
         self.elem = elem
         self.max_elements = max_elements
+        self.by_name = by_name
 
     @property
     def is_map(self) -> bool:
@@ -72,7 +75,9 @@ class DeclType:
         elem = self.elem.named(f"{name}.{'@idx' if self.key is None else '@elem'}")
         if elem is self.elem:
             return self
-        return list_decl(elem, self.max_elements) if self.key is None else map_decl(self.key, elem, self.max_elements)
+        if self.key is None:
+            return list_decl(elem, self.max_elements)
+        return map_decl(self.key, elem, self.max_elements, by_name=self.by_name)
 
     def objects(self) -> Iterator[DeclType]:
         """Yield all object types within this type at any depth, outer ones first, including the type itself."""
@@ -89,9 +94,17 @@ def list_decl(elem: DeclType, max_items: int = -1) -> DeclType:
     return DeclType("list", types.list_of(elem.cel), 2, elem=elem, max_elements=max_items)
 
 
-def map_decl(key: DeclType, elem: DeclType, max_properties: int = -1) -> DeclType:
-    """Return the type of maps from `key` to `elem` with at most `max_properties` entries; -1 means unbounded."""
-    return DeclType("map", types.map_of(key.cel, elem.cel), 2, key=key, elem=elem, max_elements=max_properties)
+def map_decl(key: DeclType, elem: DeclType, max_properties: int = -1, *, by_name: bool = False) -> DeclType:
+    """Return a type of maps.
+
+    Args:
+        key: the type of the keys.
+        elem: the type of the values.
+        max_properties: the most entries; -1 means unbounded.
+        by_name: see `DeclType`.
+    """
+    kind = types.map_of(key.cel, elem.cel)
+    return DeclType("map", kind, 2, key=key, elem=elem, max_elements=max_properties, by_name=by_name)
 
 
 def object_decl(name: str, fields: Mapping[str, DeclType], min_size: int = 2) -> DeclType:

@@ -25,6 +25,7 @@ from tetrapod.machinery.cel.frame import Frame
 from tetrapod.machinery.cel.limits import MATCH_CONDITIONS_BUDGET, MAX_REQUEST_SIZE, PER_CALL_LIMIT, RUNTIME_BUDGET
 from tetrapod.machinery.cel.literals import literal_problems
 from tetrapod.machinery.cel.nodes import Node, selects
+from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS
 from tetrapod.machinery.cel.parsing import parsed, too_deep
 from tetrapod.machinery.cel.plan import Plan
 from tetrapod.machinery.cel.plan_results import InstantiationError
@@ -59,6 +60,7 @@ class Environment:
         declared: further types that expressions can name.
         patch_types: whether `Object{…}`, `Object.spec{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey` are allowed.
         binds: whether `cel.bind` is allowed.
+        includes: whether the function `includes` is allowed.
     """
 
     def __init__(
@@ -68,11 +70,13 @@ class Environment:
         declared: tuple[DeclType, ...] = (),
         patch_types: bool = False,
         binds: bool = False,
+        includes: bool = False,
     ) -> None:
         self.variables = dict(variables)
         self.declared = declared
         self.patch_types = patch_types
         self.binds = binds
+        self.includes = includes
 
     def extend(self, variables: Mapping[str, CelType | DeclType], declared: tuple[DeclType, ...] = ()) -> Environment:
         """Return a copy of this environment with more variables and types.
@@ -88,6 +92,7 @@ class Environment:
             declared=self.declared + declared,
             patch_types=self.patch_types,
             binds=self.binds,
+            includes=self.includes,
         )
 
     def compile(self, expression: str) -> Program:
@@ -113,7 +118,8 @@ class Environment:
         variables = {name: kind.cel if isinstance(kind, DeclType) else kind for name, kind in self.variables.items()}
         decls = [kind for kind in (*self.variables.values(), *self.declared) if isinstance(kind, DeclType)]
         objects = {nested.name: nested.fields for d in decls for nested in d.objects() if nested.fields is not None}
-        return Scope(variables, objects, patch_types=self.patch_types)
+        functions = (PATCH_FUNCTIONS if self.patch_types else frozenset()) | ({"includes"} if self.includes else set())
+        return Scope(variables, objects, patch_types=self.patch_types, functions=functions)
 
 
 class Program:

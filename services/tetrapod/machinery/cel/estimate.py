@@ -333,7 +333,7 @@ class Estimator:
             elif name == "@keys":
                 decl = decl.key
             else:
-                decl = (decl.fields or {}).get(name)
+                decl = (decl.fields or {}).get(name) or (decl.elem if decl.by_name else None)
             if decl is None:
                 return None
         return Range(0, decl.max_elements if decl.max_elements >= 0 else MAX + 1 + decl.max_elements)

@@ -2,7 +2,7 @@
 
 Each line of the file is `function overload signature`, in upstream's order. The functions are those of cel-go's
 standard library, and of the libraries that Kubernetes 1.37 enables for new expressions: those of 1.36, its minimum
-compatibility version.
+compatibility version. Only some expressions can use the functions of `OPTIONAL`.
 
 Upstream: k8s.io/apiserver/pkg/cel/environment/base.go.
 """
@@ -18,6 +18,8 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.types import CelType
 
 PATCH_FUNCTIONS: Final = frozenset({"jsonpatch.escapeKey"})
+OPTIONAL: Final = PATCH_FUNCTIONS | {"includes"}
+"""The functions that an expression can use only if its environment has them."""
 _LINE: Final = re.compile(r"(\S+) (\S+) (?:([^()].*)\.)?\((.*)\) -> (.+)")
 _BASIC: Final = {
     "any": types.ANY,

@@ -205,7 +205,7 @@ _BY_FUNCTION: Final[Mapping[str, Cost]] = {
     "check": AUTHORIZATION_COST,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(
-        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, result: traversal(args[0])
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), lambda args, result: traversal(args[0])
     ),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _first),
     **dict.fromkeys(("replace", "split"), _first_twice),

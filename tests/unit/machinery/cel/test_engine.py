@@ -64,6 +64,23 @@ def test_variables_are_computed_when_they_are_used_and_their_errors_are_errors_t
         environment.compile("variables.b == 1").evaluate(bindings)
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("[1, 2].includes(2)", True),
+        ("[1, 2].includes(3)", False),
+        ("'a'.includes('a')", True),
+        ("'a'.includes(1)", False),
+        ("self.includes('b')", True),
+    ],
+)
+def test_includes_finds_an_element_or_the_value_itself(expression: str, value: bool) -> None:
+    environment = Environment({"self": types.DYN}, includes=True)
+    assert environment.extend({}).compile(expression).evaluate({"self": ["a", "b"]}) is value
+    with pytest.raises(CompileError, match="undeclared reference to 'includes'"):
+        DYNAMIC.compile(expression)
+
+
 def test_an_interrupt_leaves_the_evaluation_at_once() -> None:
     def ask(asked: CheckAttributes) -> Decision:
         raise Interrupt(asked)

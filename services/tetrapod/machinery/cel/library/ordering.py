@@ -1,4 +1,4 @@
-"""Kubernetes' list functions: isSorted, sum, min, max, indexOf, lastIndexOf.
+"""Kubernetes' list functions: isSorted, sum, min, max, indexOf, lastIndexOf, includes.
 
 Upstream: apiserver/pkg/cel/library/lists.go.
 """
@@ -67,6 +67,11 @@ def _last_index_of(values: list[Any], item: Any) -> int:
     return next((i for i in range(len(values) - 1, -1, -1) if same(values[i], item)), -1)
 
 
+def _includes(value: Any, item: Any) -> bool:
+    """Return whether a list has an element, or whether a value of another type equals it."""
+    return any(same(element, item) for element in value) if isinstance(value, list) else same(value, item)
+
+
 _ORDERED: Final = list_of(*COMPARABLE)
 
 FUNCTIONS: Final[Functions] = {
@@ -76,4 +81,5 @@ FUNCTIONS: Final[Functions] = {
     "max": [((_ORDERED,), _best("max", -1))],
     "indexOf": [((list, object), _index_of)],
     "lastIndexOf": [((list, object), _last_index_of)],
+    "includes": [((object, object), _includes)],
 }
