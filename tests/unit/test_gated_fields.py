@@ -24,6 +24,10 @@ from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
         ("x[].y[].b", {"x": [{"y": [{"b": 1}]}, {"y": None}, None]}, {}, {"x": [{"y": [{}]}, {"y": None}, None]}),
         ("a.b", {"a": None}, {}, {"a": None}),
         ("a.b", {"a": [{"b": 1}]}, {}, {"a": [{"b": 1}]}),
+        ("m{}.b", {"m": {"x": {"b": 1, "c": 1}, "y": {}}}, {}, {"m": {"x": {"c": 1}, "y": {}}}),
+        ("m{}.b", {"m": {"x": {"b": 1}}}, {"m": {"y": {"b": 2}}}, {"m": {"x": {"b": 1}}}),
+        ("m{}.b", {"m": [{"b": 1}]}, {}, {"m": [{"b": 1}]}),
+        ("m[].b", {"m": {"x": {"b": 1}}}, {}, {"m": {"x": {"b": 1}}}),
         ("a|b", {"a": 1, "b": 2, "c": 3}, {}, {"c": 3}),
     ],
 )
@@ -53,3 +57,17 @@ def test_an_enabled_gate_keeps_its_fields(gate: str, expected: Any) -> None:
     new = {"a": 1}
     FieldGates(GatedFields(gate, ("a",))).drop(new, {})
     assert new == expected
+
+
+@pytest.mark.parametrize(("also", "expected"), [("WatchList", {"a": 1}), ("KMSv1", {})])
+def test_a_second_gate_must_be_enabled_too(also: str, expected: Any) -> None:
+    new = {"a": 1}
+    FieldGates(GatedFields("EnvFiles", ("a",), also=also)).drop(new, {})
+    assert new == expected
+
+
+@pytest.mark.parametrize(("old", "expected"), [({"spec": {"a": True}}, {"a": 1}), ({"spec": {}}, {})])
+def test_a_sign_in_the_stored_object_keeps_the_fields(old: Any, expected: Any) -> None:
+    new = {"a": 1, "spec": {"a": True}}
+    FieldGates(GatedFields("", ("a",), signs=("spec.a",))).drop(new, old)
+    assert new == {**expected, "spec": {"a": True}}
