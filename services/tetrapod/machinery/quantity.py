@@ -186,6 +186,25 @@ def canonical(value: Any) -> str:
     return str(Quantity.of(value))
 
 
+def decimal_text(text: str) -> str:
+    """Return the quantity `text` as a decimal number, with as many digits after the point as were given.
+
+    It is `1.200` for `1200m`.
+
+    Upstream: AsDec, and String of gopkg.in/inf.v0's Dec.
+
+    Raises:
+        ValueError: the text is not a quantity; with upstream's text.
+    """
+    nano = _parse(text).nano
+    _, whole, fraction, suffix = _split(text)
+    exponent, fmt = _interpret(suffix)
+    scale = (0 if fmt == "BinarySI" else exponent) - len(fraction)
+    places = max(-scale, 0) if _is_small(fmt, whole, fraction, exponent, scale) or not nano else 9
+    units, rest = divmod(abs(nano), NANO)
+    return f"{'-' if nano < 0 else ''}{units}{f'.{rest:09}'[: places + 1] if places else ''}"
+
+
 def _split(text: str) -> tuple[bool, str, str, str]:
     """Return whether a quantity is negative, its digits before and after the point, and its suffix.
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.quantity import FORMAT_TEXT, SUFFIX_TEXT, Quantity, canonical
+from tetrapod.machinery.quantity import FORMAT_TEXT, SUFFIX_TEXT, Quantity, canonical, decimal_text
 
 QUANTITIES = st.builds(
     lambda sign, whole, fraction, suffix: f"{sign}{whole}{fraction}{suffix}",
@@ -81,6 +81,21 @@ def test_values_round_up() -> None:
     assert str(Quantity.parse("100u").round_up(-3)) == "1m"
     assert str(Quantity.parse("1e3").round_up(-3)) == "1e3"
     assert Quantity.parse("1500m").as_int64() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1200m", "1.200"),
+        ("1.50", "1.50"),
+        ("-1.5", "-1.5"),
+        ("1k", "1000"),
+        ("2Ki", "2048"),
+        ("1.5Ki", "1536.000000000"),
+    ],
+)
+def test_the_decimal_form_has_the_digits_that_were_given(text: str, shown: str) -> None:
+    assert decimal_text(text) == shown
 
 
 def test_a_sum_takes_the_notation_of_what_was_there() -> None:

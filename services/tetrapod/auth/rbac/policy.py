@@ -73,9 +73,8 @@ def node_rules() -> list[dict[str, Any]]:
 
     The node authorizer uses them where no more specific rule applies.
     """
-    rules: list[dict[str, Any]] = next(
-        role["rules"] for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node"
-    )
+    role = next(role for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node")
+    rules: list[dict[str, Any]] = _role(role)["rules"]
     return rules
 
 

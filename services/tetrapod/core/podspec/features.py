@@ -35,6 +35,7 @@ _FIELDS: Final = FieldGates(
     ),
     GatedFields("EmptyDirVolumeMode", ("volumes[].emptyDir.mode",)),
     GatedFields("", (f"{_CONTAINERS}.volumeMounts[].bindMountOptions",)),  # VolumeBindMountOptions
+    GatedFields("DynamicResourceAllocation", ("resourceClaims", f"{_CONTAINERS}.resources.claims")),
     GatedFields("GenericWorkload", ("schedulingGroup",)),
     GatedFields("EvictionRequestAPI", ("evictionResponders",)),
     GatedFields("EnvFiles", (f"{_CONTAINERS}.env[].valueFrom.fileKeyRef",)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tetrapod.generic.admission.quota import Usage
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -39,7 +40,9 @@ class Extended:
 
     @classmethod
     def of(cls, classes: Iterable[Object]) -> Extended:
-        """Return the explicit and implicit names of these DeviceClasses."""
+        """Return the explicit and implicit names of these DeviceClasses; none without the gate DRAExtendedResource."""
+        if not feature_gates.enabled("DRAExtendedResource"):
+            return NO_NAMES
         resource_by_class = {
             device_class["metadata"]["name"]: (device_class.get("spec") or {}).get("extendedResourceName")
             for device_class in classes
@@ -88,6 +91,8 @@ def device_usage(claim: Object, context: ClaimContext) -> Usage:
         for name, count in maximum.items():
             total[name] = total.get(name, 0) + count
     used = {f"{name}{CLASS_SUFFIX}": Quantity.from_int(count) for name, count in total.items()}
+    if not feature_gates.enabled("DRAExtendedResource"):
+        return used
     extended: Usage = {}
     for name, count in total.items():
         if name:

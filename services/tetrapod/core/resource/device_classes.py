@@ -16,6 +16,7 @@ from tetrapod.core.resource.resource_claims.validation import MOST
 from tetrapod.core.validation.names import errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -33,6 +34,7 @@ def definition() -> ResourceDefinition:
         name_validator=validate_name,
         generation=("spec",),
         return_deleted_object=True,
+        gated_fields=FieldGates(GatedFields("DRAExtendedResource", ("spec.extendedResourceName",))),
     )
     return builtin(GROUP, "deviceclasses", strategy, versions=VERSIONS, table=TABLE)
 

@@ -17,6 +17,7 @@ import orjson
 
 from tetrapod.core.resource.device_selectors import Selectors
 from tetrapod.core.validation.names import dns_subdomain, errors_from
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -30,6 +31,7 @@ from tetrapod.machinery.names import (
     is_valid_label_value,
 )
 
+_OPERATIONS: Final = frozenset({"*", "NodePrepareResources", "NodeUnprepareResources"})
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute", "None"})
 _LONGEST_POOL: Final = 253
 _LONGEST_ID: Final = 32
@@ -175,6 +177,41 @@ def fully_qualified(name: str, path: str) -> list[FieldError]:
         errors = [field.too_long(path, _LONGEST_DRIVER)] if len(domain) > _LONGEST_DRIVER else []
         errors += [field.invalid(path, domain, f"prefix: {text}") for text in is_long_name(domain)]
     return errors + (identifier(last, path) if last else [field.invalid(path, "", "name must not be empty")])
+
+
+def skipped_operations(listed: list[str], path: str, collected: ErrorLists) -> None:
+    """Validate skipNodeOperations of a slice or of an allocation result, adding errors to `collected`.
+
+    The operations are known and unique. NodePrepareResources is only skipped together with NodeUnprepareResources.
+
+    Args:
+        listed: the operations.
+        path: the field path of the list, for the errors.
+    """
+    if "NodePrepareResources" in listed and not {"NodeUnprepareResources", "*"} & set(listed):
+        text = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+        collected.written.append(field.invalid(path, listed, text))
+    collected.unique(listed, path)
+    collected.declared += [
+        field.not_supported(f"{path}[{i}]", name, _OPERATIONS)
+        for i, name in enumerate(listed)
+        if name not in _OPERATIONS
+    ]
+
+
+def partition_type(name: str | None, stored: str | None, path: str) -> list[FieldError]:
+    """Validate the name of the attribute that holds the type of partitions, by the rules that the schema declares.
+
+    Args:
+        name: the new name, or None.
+        stored: the stored name, or None. An unchanged name is not validated again.
+        path: the field path of the name, for the errors.
+    """
+    if name is None or name == stored:
+        return []
+    if not feature_gates.enabled("DRAPartitionableDevicesType"):
+        return [field.forbidden(path)]
+    return fully_qualified(name, path)
 
 
 def identifier(name: str, path: str) -> list[FieldError]:

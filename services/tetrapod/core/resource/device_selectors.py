@@ -1,4 +1,6 @@
-"""Validation of the CEL expressions that select devices: their length, variables, result type and estimated cost.
+"""Validation of the CEL expressions about devices: their length, variables, result type and estimated cost.
+
+They select devices, or compute derived attributes of them.
 
 The CEL packages are imported only when the first expression is compiled.
 
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.error_limits import MAX_TEXT
@@ -29,89 +32,132 @@ _LONGEST_ID: Final = 32
 _LONGEST_VALUE: Final = 64
 
 
+class Expression(NamedTuple):
+    """A CEL expression, and what its rules depend on.
+
+    Attributes:
+        text: the expression.
+        derived: whether the expression computes a derived attribute. Other expressions select devices.
+        shared: whether the gate DRAConsumableCapacity is enabled, which declares `device.allowMultipleAllocations`.
+        lists: whether the gate DRAListTypeAttributes is enabled: attributes may be lists, and `includes` is a function.
+    """
+
+    text: str
+    derived: bool
+    shared: bool
+    lists: bool
+
+
 @dataclass(slots=True)
 class Selectors:
-    """The validation of all device selectors of one object. It ends when the errors fill a response.
+    """The validation of all expressions of one object. It ends when the errors fill a response.
 
     An object of 3 MB can have thousands of invalid expressions, and the syntax errors of one can take a tenth of a
     second.
+
+    Attributes:
+        derived_cost: the estimated cost of all valid expressions of derived attributes so far.
     """
 
+    derived_cost: int = 0
     _characters: int = 0
     """The length of the errors so far."""
 
-    def validate(self, expression: str, path: str) -> list[FieldError]:
-        """Validate one expression by `selector`, or return UNCOUNTED if a response cannot list further errors.
+    def validate(self, expression: str, path: str, *, derived: bool = False) -> list[FieldError]:
+        """Validate one expression by `check`, or return UNCOUNTED if a response cannot list further errors.
 
         Args:
             expression: the CEL expression.
             path: its field path, for the errors.
+            derived: whether it computes a derived attribute.
         """
         if self._characters > MAX_TEXT:
             return [UNCOUNTED]
-        errors = selector(expression, path)
+        shared, lists = map(feature_gates.enabled, ("DRAConsumableCapacity", "DRAListTypeAttributes"))
+        errors, cost = check(Expression(expression, derived, shared, lists), path)
+        if derived:
+            self.derived_cost += cost
         self._characters += sum(MAX_TEXT if error is LEFT_OUT else len(error.body()) for error in errors)
         return errors
 
+    @property
+    def is_too_complex(self) -> bool:
+        """Whether the expressions of derived attributes together exceed the cost limit of a claim."""
+        return self.derived_cost > _DEAREST
 
-def selector(expression: str, path: str) -> list[FieldError]:
-    """Validate the CEL expression of a device selector: at most 10 KiB, of type bool, and within the cost limit.
+
+def check(expression: Expression, path: str) -> tuple[list[FieldError], int]:
+    """Return the errors of an expression, and its estimated cost, which is 0 for an expression that is invalid.
+
+    It has at most 10 KiB, is within the cost limit, and its type is bool or, for a derived attribute, a scalar or a
+    list of scalars.
 
     Args:
-        path: the field path of the expression, for the errors.
+        expression: the expression.
+        path: its field path, for the errors.
     """
-    if len(expression.encode()) > _LONGEST:
-        return [field.too_long(path, _LONGEST)]
-    problem = _problem(expression)
-    if problem is None:
-        return []
-    match problem.type:
-        case "invalid":
-            return [field.invalid(path, expression, problem.detail)]
-        case "internal":
-            return [field.internal_error(path, problem.detail)]
-    return [field.forbidden(path, problem.detail)]
+    if len(expression.text.encode()) > _LONGEST:
+        return [field.too_long(path, _LONGEST)], 0
+    problem, cost = _compiled(expression)
+    if problem is not None:
+        if problem.type == "internal":
+            return [field.internal_error(path, problem.detail)], 0
+        return [field.invalid(path, expression.text, problem.detail)], 0
+    return [field.forbidden(path, "too complex, exceeds cost limit")] if cost > _DEAREST else [], cost
 
 
 class _Problem(NamedTuple):
-    """The error of an expression: the type of its FieldError ("invalid", "internal" or "forbidden"), and its text."""
+    """The error of an expression: the type of its FieldError ("invalid" or "internal"), and its text."""
 
     type: str
     detail: str
 
 
 @bounded(count=1024, size=4 << 20, largest=64 << 10)
-def _problem(expression: str) -> _Problem | None:
-    """Compile an expression and estimate its cost. Return its error, or None if it is valid.
+def _compiled(expression: Expression) -> tuple[_Problem | None, int]:
+    """Compile an expression. Return its error, or None if it is valid, and its estimated cost.
 
     The results are cached, because the requests of a claim, and the claims of a workload, repeat expressions.
     """
     from tetrapod.machinery.cel.errors import CompileError
 
     try:
-        program = _environment().compile(expression)
+        program = _environment(expression.shared, expression.lists).compile(expression.text)
     except CompileError as error:
         if error.output_type is None:
-            return _Problem("invalid", error.full)
-        return _wrong_type(error.output_type) or _Problem("internal", error.full)
-    if (problem := _wrong_type(program.output_type)) is not None:
-        return problem
-    return _Problem("forbidden", "too complex, exceeds cost limit") if program.cost_estimate().max > _DEAREST else None
+            return _Problem("invalid", error.full), 0
+        return _wrong_type(error.output_type, expression) or _Problem("internal", error.full), 0
+    if (problem := _wrong_type(program.output_type, expression)) is not None:
+        return problem, 0
+    return None, program.cost_estimate().max
 
 
-def _wrong_type(actual: CelType) -> _Problem | None:
+def _wrong_type(actual: CelType, expression: Expression) -> _Problem | None:
     from tetrapod.machinery.cel import types
 
-    if actual in (types.BOOL, types.ANY):
+    shown = types.go_text(actual)
+    if not expression.derived:
+        if actual in (types.BOOL, types.DYN if expression.lists else types.ANY):
+            return None
+        return _Problem("invalid", f"must evaluate to bool or the unknown type, not {shown}")
+    scalars = (types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.object_type("kubernetes.Semver"))
+    if actual in scalars or (expression.lists and actual.kind == "list" and actual.params[0] in scalars):
         return None
-    return _Problem("invalid", f"must evaluate to bool or the unknown type, not {types.go_text(actual)}")
+    expected = "a primitive scalar (string, integer, boolean, semver)"
+    if expression.lists:
+        expected += " or a list of these scalars"
+    return _Problem("invalid", f"must evaluate to {expected}, not {shown}")
 
 
 @cache
-def _environment() -> Environment:
+def _environment(shared: bool, lists: bool) -> Environment:
     """Return the CEL environment with the variable `device`; built once.
 
     The variable has the device's driver, and its attributes and capacities by domain and name.
+
+    Args:
+        shared: whether it has the field allowMultipleAllocations.
+        lists: whether attributes may be lists. Their type is then dynamic.
     """
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.declarations import QUANTITY, DeclType, map_decl, object_decl
@@ -121,14 +167,16 @@ def _environment() -> Environment:
         DeclType("string", types.STRING, 2, max_elements=most)
         for most in (_LONGEST_DOMAIN, _LONGEST_ID, _LONGEST_DOMAIN)
     )
-    attribute = DeclType("any", types.ANY, 1, max_elements=_LONGEST_VALUE)
+    attribute = DeclType(*(("dyn", types.DYN) if lists else ("any", types.ANY)), 1, max_elements=_LONGEST_VALUE)
+    attributes = map_decl(name, attribute, _MOST_ATTRIBUTES, by_name=True)
+    allocations = {"allowMultipleAllocations": DeclType("bool", types.BOOL, 4, max_elements=1)} if shared else {}
     device = object_decl(
         "kubernetes.DRADevice",
         {
             "driver": driver,
-            "allowMultipleAllocations": DeclType("bool", types.BOOL, 4, max_elements=1),
-            "attributes": map_decl(domain, map_decl(name, attribute, _MOST_ATTRIBUTES), _MOST_ATTRIBUTES),
+            **allocations,
+            "attributes": map_decl(domain, attributes, _MOST_ATTRIBUTES),
             "capacity": map_decl(domain, map_decl(name, QUANTITY, _MOST_ATTRIBUTES), _MOST_ATTRIBUTES),
         },
     )
-    return Environment({"device": device}, binds=True)
+    return Environment({"device": device}, binds=True, includes=lists)

@@ -13,6 +13,7 @@ from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.conversion import VERSIONS, convert_claim_template
 from tetrapod.core.resource.device_rules import ErrorLists
 from tetrapod.core.resource.resource_claims import definition as resource_claims
+from tetrapod.core.resource.resource_claims.gated import spec_fields
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
 from tetrapod.core.resource.resource_claims.validation import validate_devices
 from tetrapod.core.validation.differences import immutable, internal
@@ -39,6 +40,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         return_deleted_object=True,
+        gated_fields=spec_fields("spec.spec"),
     )
     return builtin(
         GROUP, "resourceclaimtemplates", strategy, versions=VERSIONS, table=TABLE, convert=convert_claim_template

@@ -11,13 +11,13 @@ from typing import Any, Final
 from tetrapod.core.cells import NAME, NONE, name_of, since, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
-from tetrapod.core.resource.device_rules import ErrorLists, declared_pool
+from tetrapod.core.resource.device_rules import ErrorLists, declared_pool, partition_type
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, errors_from, fixed
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
@@ -26,6 +26,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name, is_long_name_caseless
 from tetrapod.machinery.table import Column, TableConvertor
 
+_DEFAULT_TYPE: Final = "defaultPartitionTypeAttribute"
 _DEFAULT_LIMIT: Final = 100
 _LARGEST_LIMIT: Final = 1000
 _MOST_POOLS: Final = 1000
@@ -37,13 +38,14 @@ _COUNTS: Final = ("totalDevices", "allocatedDevices", "availableDevices", "unava
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of ResourcePoolStatusRequests: versions, strategy, subresources and columns."""
-    strategy = PoolStatusStrategy(
+    strategy = KindStrategy(
         defaults=set_defaults,
         validator=validate,
         whole_update_validator=validate_update,
         has_status=True,
         allow_unconditional_update=False,
         return_deleted_object=True,
+        gated_fields=FieldGates(GatedFields("DRAPartitionableDevicesType", (f"spec.{_DEFAULT_TYPE}",))),
     )
     strategy.initial_status = None  # a request without a status has not been processed
     return builtin(
@@ -54,17 +56,6 @@ def definition() -> ResourceDefinition:
         table=TABLE,
         subresources={"status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
     )
-
-
-class PoolStatusStrategy(KindStrategy):
-    """The strategy of ResourcePoolStatusRequests, which drops the field of the gate DRAPartitionableDevicesType."""
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        (obj.get("spec") or {}).pop("defaultPartitionTypeAttribute", None)
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        if (old.get("spec") or {}).get("defaultPartitionTypeAttribute") is None:
-            (new.get("spec") or {}).pop("defaultPartitionTypeAttribute", None)
 
 
 def set_defaults(obj: Object) -> None:
@@ -78,6 +69,7 @@ def validate(obj: Object) -> list[FieldError]:
     """Validate a new ResourcePoolStatusRequest.
 
     driver is a valid driver name and poolName, if it is set, a valid pool name. limit is from 1 to 1000.
+    defaultPartitionTypeAttribute is the full name of an attribute.
     """
     spec = obj.get("spec") or {}
     errors = _driver(spec.get("driver") or "", "spec.driver")
@@ -87,7 +79,8 @@ def validate(obj: Object) -> list[FieldError]:
     limit = spec["limit"]
     if limit > _LARGEST_LIMIT:
         errors.append(field.invalid("spec.limit", limit, f"must be less than or equal to {_LARGEST_LIMIT}"))
-    return errors + _at_least(limit, 1, "spec.limit")
+    errors += _at_least(limit, 1, "spec.limit")
+    return errors + partition_type(spec.get(_DEFAULT_TYPE), None, f"spec.{_DEFAULT_TYPE}")
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

@@ -25,6 +25,10 @@ _TYPES: Final = {
     ),
     "PodSchedulingGroup": "PodGroupName:ptr",
     "EvictionResponder": "Name Priority:ptr",
+    "DeviceAttribute": (
+        "IntValue:ptr BoolValue:ptr StringValue:ptr VersionValue:ptr"
+        " IntValues:list BoolValues:list StringValues:list VersionValues:list"
+    ),
     "FlowSchemaSpec": (
         "PriorityLevelConfiguration=Named MatchingPrecedence:int DistinguisherMethod*FlowDistinguisher Rules[]FlowRule"
     ),
@@ -310,6 +314,11 @@ _KEYS: Final = {
     "DeprecatedServiceAccount": "serviceAccount",
     "PdID": "pdID",
     "SetHostnameAsFQDN": "setHostnameAsFQDN",
+    **{
+        f"{kind}Value{plural}": f"{kind.lower()}{plural}"
+        for kind in ("Int", "Bool", "String", "Version")
+        for plural in ("", "s")
+    },
 }
 
 INTERNAL_TYPES: Final = StructTypes(_TYPES, _KEYS)

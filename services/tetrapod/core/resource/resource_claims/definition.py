@@ -12,6 +12,7 @@ from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.conversion import VERSIONS, convert_claim
 from tetrapod.core.resource.resource_claims import status_validation as claim_status
 from tetrapod.core.resource.resource_claims import validation as claims
+from tetrapod.core.resource.resource_claims.gated import spec_fields
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess, ClaimStatusStrategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -35,6 +36,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         revalidates_generate_name=True,
         has_status=True,
         return_deleted_object=True,
+        gated_fields=spec_fields("spec"),
     )
     status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)
     return builtin(

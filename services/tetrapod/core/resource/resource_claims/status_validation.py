@@ -17,6 +17,7 @@ from tetrapod.core.resource.device_rules import (
     declared_pool,
     json_object,
     pool_name,
+    skipped_operations,
 )
 from tetrapod.core.resource.resource_claims.validation import MOST, reference, references, request_names, toleration
 from tetrapod.core.validation.conditions import FIELDS, conditions
@@ -95,6 +96,7 @@ def _allocation(allocation: Object, names: set[str], collected: ErrorLists) -> N
             toleration(given, f"{at}.tolerations[{j}]", collected)
         binding(result, at, collected)
         collected.declared += _uuid(result.get("shareID"), f"{at}.shareID")
+        skipped_operations(result.get("skipNodeOperations") or [], f"{at}.skipNodeOperations", collected)
     configs = devices.get("config") or []
     for i, config in enumerate(configs if collected.within_limit(configs, f"{path}.config", 2 * MOST) else ()):
         at, source = f"{path}.config[{i}]", config.get("source") or ""

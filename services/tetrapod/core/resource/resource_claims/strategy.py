@@ -13,10 +13,12 @@ from typing import Any, Final
 
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.resource_claims.gated import STATUS_FIELDS
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_status
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
@@ -91,15 +93,8 @@ class AdminStrategy(KindStrategy):
         super().__init__(**options)
         self._access, self._kind, self._requests = access, kind, requests
 
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        super().prepare_for_create(ctx, obj)
-        drop_disabled_request_fields(self._requests(obj))
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        drop_disabled_request_fields(self._requests(new))
-
     async def begin_create(self, ctx: Context, obj: Object) -> None:
+        self.gated_fields.drop(obj, {})
         for i, request in enumerate(self._requests(obj)):
             if not (request.get("exactly") or {}).get("adminAccess"):
                 continue
@@ -129,8 +124,8 @@ class ClaimStatusStrategy(StatusStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         """Drop fields of disabled feature gates, and status.devices entries of devices that the update deallocates."""
         super().prepare_for_update(ctx, new, old)
+        STATUS_FIELDS.drop(new, old)
         status = new.get("status") or {}
-        drop_disabled_result_fields(_results(new))
         deallocated = set(map(_device, _results(old))) - set(map(_device, _results(new)))
         kept = [device for device in status.get("devices") or () if _device(device) not in deallocated]
         if kept:
@@ -139,9 +134,13 @@ class ClaimStatusStrategy(StatusStrategy):
             status.pop("devices", None)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
-        errors = await self._admin(ctx, new, old) + await self._binding(ctx, new, old)
-        if (new.get("status") or {}).get("allocation") is not None:
-            errors += await self._devices(ctx, new, old)
+        STATUS_FIELDS.drop(new, old)
+        errors = await self._admin(ctx, new, old)
+        if feature_gates.enabled("DRAResourceClaimGranularStatusAuthorization"):
+            errors += await self._binding(ctx, new, old)
+            allocated = (new.get("status") or {}).get("allocation") is not None
+            if allocated and feature_gates.enabled("DRAResourceClaimDeviceStatus"):
+                errors += await self._devices(ctx, new, old)
         if errors:
             name = new["metadata"].get("name") or ""
             raise invalid(GroupKind(GROUP, "ResourceClaim"), name, errors + self.validate_update(ctx, new, old))
@@ -214,19 +213,3 @@ def _node_of(allocation: Object) -> str:
 def _lives_on(user: UserInfo, node: str) -> bool:
     """Return whether the user is a service account whose token is bound to the node. False if `node` is ""."""
     return bool(node) and split_username(user.name) is not None and user.extra.get(NODE_NAME_KEY, ()) == (node,)
-
-
-def drop_disabled_request_fields(requests: list[Object]) -> None:
-    """Remove derivedAttributes from the device requests of a claim, because the gate DRADerivedAttributes is off.
-
-    Upstream: pkg/api/resourceclaimspec/util.go.
-    """
-    for request in requests:
-        for device_request in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
-            device_request.pop("derivedAttributes", None)
-
-
-def drop_disabled_result_fields(results: list[Object]) -> None:
-    """Remove skipNodeOperations from allocation results, because the gate DRAOptionalNodeOperations is off."""
-    for result in results:
-        result.pop("skipNodeOperations", None)

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.core.resource.device_rules import EFFECTS, ErrorLists, configuration, fully_qualified, selectors
+from tetrapod.core.resource.resource_claims.derived_attributes import (
+    ConstrainedAttributes,
+    constrained_attributes,
+    derived_attributes,
+)
 from tetrapod.core.validation.names import IMMUTABLE, dns_label, errors_from
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -26,13 +32,32 @@ _ONE_ATTRIBUTE: Final = (
 """Upstream's text for a constraint without any attribute, although it speaks of several."""
 MOST: Final = 32
 """The largest number of requests, of references to requests, of constraints and of configurations."""
+_TOO_COMPLEX: Final = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
 _MOST_ALTERNATIVES: Final = 8
 _OPERATORS: Final = frozenset({"Equal", "Exists"})
 _MODES: Final = frozenset({"All", "ExactCount"})
 _ORDER: Final = {
     "request": ("name", "exactly", "firstAvailable"),
-    "exactly": ("deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity"),
-    "sub": ("name", "deviceClassName", "selectors", "allocationMode", "count", "tolerations", "capacity"),
+    "exactly": (
+        "deviceClassName",
+        "selectors",
+        "allocationMode",
+        "count",
+        "adminAccess",
+        "tolerations",
+        "capacity",
+        "derivedAttributes",
+    ),
+    "sub": (
+        "name",
+        "deviceClassName",
+        "selectors",
+        "allocationMode",
+        "count",
+        "tolerations",
+        "capacity",
+        "derivedAttributes",
+    ),
     "toleration": ("key", "operator", "value", "effect", "tolerationSeconds"),
 }
 
@@ -61,10 +86,11 @@ def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
         collected: receives the errors.
     """
     requests, constraints, configs = (devices.get(key) or [] for key in ("requests", "constraints", "config"))
+    attributes = constrained_attributes(constraints)
     if collected.within_limit(requests, f"{path}.requests", MOST):
         collected.unique([r.get("name") or "" for r in requests], f"{path}.requests", map(_shown_request, requests))
         for i, request in enumerate(requests):
-            _request(request, f"{path}.requests[{i}]", collected)
+            _request(request, f"{path}.requests[{i}]", attributes, collected)
     names = request_names(requests)
     if collected.within_limit(constraints, f"{path}.constraints", MOST):
         for i, constraint in enumerate(constraints):
@@ -73,6 +99,8 @@ def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
         for i, config in enumerate(configs):
             references(config.get("requests") or [], names, f"{path}.config[{i}].requests", collected)
             configuration(config, f"{path}.config[{i}]", collected)
+    if collected.selectors.is_too_complex:
+        collected.written.append(field.forbidden(path, _TOO_COMPLEX))
 
 
 def request_names(requests: list[Object]) -> set[str]:
@@ -98,15 +126,16 @@ def _shown_request(request: Object) -> Object:
     return shown
 
 
-def _request(request: Object, path: str, collected: ErrorLists) -> None:
+def _request(request: Object, path: str, attributes: ConstrainedAttributes, collected: ErrorLists) -> None:
+    name = request.get("name") or ""
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
     both = exactly is not None and bool(first)
     collected.written += dns_label(request.get("name") or "", f"{path}.name")
     kind_errors = ErrorLists(selectors=collected.selectors)
     if exactly is not None:
         kind_errors.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
-        _device_request(exactly, f"{path}.exactly", kind_errors, compiles=not both)
-    _alternatives(first, f"{path}.firstAvailable", kind_errors, compiles=not both)
+        _device_request(exactly, f"{path}.exactly", name, attributes, kind_errors, compiles=not both)
+    _alternatives(first, f"{path}.firstAvailable", name, attributes, kind_errors, compiles=not both)
     if both:  # errors of declared rules are reported for both nevertheless
         collected.written.append(field.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is None and not first:
@@ -116,7 +145,25 @@ def _request(request: Object, path: str, collected: ErrorLists) -> None:
     collected.declared += kind_errors.declared
 
 
-def _alternatives(listed: list[Object], path: str, collected: ErrorLists, *, compiles: bool) -> None:
+def _alternatives(
+    listed: list[Object],
+    path: str,
+    request: str,
+    attributes: ConstrainedAttributes,
+    collected: ErrorLists,
+    *,
+    compiles: bool,
+) -> None:
+    """Validate the alternatives of a request, adding errors to `collected`.
+
+    Args:
+        listed: the alternatives.
+        path: their field path, for the errors.
+        request: the name of the request.
+        attributes: the attributes that the constraints of the claim name.
+        collected: receives the errors.
+        compiles: whether the expressions are compiled.
+    """
     if not collected.within_limit(listed, path, _MOST_ALTERNATIVES):
         return
     shown = (_shown(sub, "sub", name="", deviceClassName="") for sub in listed)
@@ -124,7 +171,8 @@ def _alternatives(listed: list[Object], path: str, collected: ErrorLists, *, com
     for i, sub in enumerate(listed):
         collected.written += dns_label(sub.get("name") or "", f"{path}[{i}].name")
         collected.declared += _class_name(sub, f"{path}[{i}].deviceClassName", is_long_name)
-        _device_request(sub, f"{path}[{i}]", collected, compiles=compiles)
+        name = f"{request}/{sub.get('name') or ''}"
+        _device_request(sub, f"{path}[{i}]", name, attributes, collected, compiles=compiles)
 
 
 def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
@@ -132,16 +180,29 @@ def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -
     return errors_from(check, name, path) if name else [field.required(path)]
 
 
-def _device_request(request: Object, path: str, collected: ErrorLists, *, compiles: bool) -> None:
+def _device_request(
+    request: Object,
+    path: str,
+    name: str,
+    attributes: ConstrainedAttributes,
+    collected: ErrorLists,
+    *,
+    compiles: bool,
+) -> None:
     """Validate the fields that a request and an alternative share, adding errors to `collected`.
 
     Args:
         request: the field `exactly`, or an element of `firstAvailable`.
         path: its field path, for the errors.
-        compiles: whether the expressions of the selectors are compiled.
+        name: the name of the request, or `request/subrequest`.
+        attributes: the attributes that the constraints of the claim name.
+        collected: receives the errors.
+        compiles: whether the expressions are compiled.
     """
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     selectors(request.get("selectors") or [], f"{path}.selectors", collected, compiles=compiles)
+    derived = request.get("derivedAttributes") or []
+    derived_attributes(derived, f"{path}.derivedAttributes", name, attributes, collected, compiles=compiles)
     if mode == "All" and count:
         collected.written.append(
             field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
@@ -218,7 +279,10 @@ def _constraint(constraint: Object, names: set[str], path: str, collected: Error
     references(constraint.get("requests") or [], names, f"{path}.requests", collected)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is None and distinct is None:
-        collected.written.append(field.required(path, _ONE_ATTRIBUTE))
+        if feature_gates.enabled("DRAConsumableCapacity"):
+            collected.written.append(field.required(path, _ONE_ATTRIBUTE))
+        else:
+            collected.written.append(field.required(f"{path}.matchAttribute"))
     for key, name in (("matchAttribute", match), ("distinctAttribute", distinct)):
         if name is not None:
             collected.declared += fully_qualified(name, f"{path}.{key}")

@@ -10,11 +10,14 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.quantity import Quantity
+from tetrapod.machinery.quantity import Quantity, decimal_text
 
+_FRACTIONS: Final = "DRAFractionalCapacityRange"
 _MOST_VALUES: Final = 10
 _BOTH: Final = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
 _LARGEST: Final = (1 << 63) - 1
@@ -64,10 +67,18 @@ def _values(values: list[Quantity], default: Quantity, largest: Quantity, path: 
                 errors.append(
                     field.invalid(f"{path}[{i}]", str(value), f"option is larger than capacity value: {largest}")
                 )
-        errors += [field.duplicate(f"{path}[{i}]", str(value)) for i, value in enumerate(values) if value in values[:i]]
+        keys = [_key(value) for value in values]
+        errors += [field.duplicate(f"{path}[{i}]", keys[i]) for i in sorted(repeated(keys))]
     if default not in values or len(values) > _MOST_VALUES:
         errors.append(field.invalid(path, str(default), "default value is not valid according to the requestPolicy"))
     return errors
+
+
+def _key(value: Quantity) -> str:
+    """Return the text by which values are compared: in whole units, unless fractions are enabled."""
+    if not feature_gates.enabled(_FRACTIONS):
+        return str(value.value)
+    return decimal_text(str(value))
 
 
 def _range(within: Object, default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
@@ -78,7 +89,7 @@ def _range(within: Object, default: Quantity, largest: Quantity, path: str) -> l
     step = Quantity.of(within["step"]) if within.get("step") is not None else None
     errors = _bounds(lowest, highest, default, largest, path)
     named = {"default": default, "min": lowest, "max": highest, "step": step}
-    fine = any(q is not None and q.nano % _NANO for q in named.values())
+    fine = feature_gates.enabled(_FRACTIONS) and any(q is not None and q.nano % _NANO for q in named.values())
     if fine:
         small = [(n, q) for n, q in named.items() if q is not None and q.nano % 10**6]
         if small:
@@ -87,7 +98,7 @@ def _range(within: Object, default: Quantity, largest: Quantity, path: str) -> l
             ]
     if step is None:
         return errors
-    return errors + _steps(step, lowest, highest, default, largest, path, {} if fine else named)
+    return errors + _steps(step, lowest, highest, default, largest, path, named, fine=fine)
 
 
 def _bounds(
@@ -117,6 +128,8 @@ def _steps(
     largest: Quantity,
     path: str,
     named: dict[str, Quantity | None],
+    *,
+    fine: bool,
 ) -> list[FieldError]:
     """Validate the step of a range: default and maximum must be the minimum plus a multiple of it.
 
@@ -127,8 +140,9 @@ def _steps(
         default: the default of the request policy.
         largest: the capacity, which one step above the minimum may not exceed.
         path: the field path of the range, for the errors.
-        named: the quantities of the range that must be non-negative and fit into 64 bits; {} if one of them has a
-            fraction.
+        named: the quantities of the range and the default.
+        fine: whether the calculation is made in thousandths, because one of them has a fraction. Without, they must be
+            non-negative and fit into 64 bits.
     """
     at = f"{path}.step"
     if step.sign <= 0:
@@ -137,15 +151,24 @@ def _steps(
     if (added := lowest + step) > largest:
         errors.append(field.invalid(at, str(step), f"one step {added} is larger than capacity value: {largest}"))
     unsafe: list[FieldError] = []
-    for name, quantity in named.items():
+    for name, quantity in () if fine else named.items():
         if quantity is not None and quantity.sign < 0:
             unsafe.append(field.invalid(f"{path}.{name}", str(quantity), "must be greater than or equal to 0"))
         elif quantity is not None and quantity.value > _LARGEST:
             unsafe.append(field.invalid(f"{path}.{name}", str(quantity), f"must not be larger than {_LARGEST}"))
     if unsafe:
         return errors + unsafe
+    amount = _milli_value if fine else _whole_value
     for value in (default, highest):
-        if value is not None and (value.nano - lowest.nano) % step.nano:
+        if value is not None and (amount(value) - amount(lowest)) % amount(step):
             text = f"value is not a multiple of a given step ({step}) from ({lowest})"
             errors.append(field.invalid(at, str(value), text))
     return errors
+
+
+def _milli_value(quantity: Quantity) -> int:
+    return quantity.milli_value
+
+
+def _whole_value(quantity: Quantity) -> int:
+    return quantity.value

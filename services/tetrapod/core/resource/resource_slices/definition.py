@@ -15,11 +15,36 @@ from tetrapod.core.resource.resource_slices import validation as slices
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
-_LISTS: Final = ("bools", "ints", "strings", "versions")
+_DEVICES: Final = "spec.devices[]"
+_GATES: Final = FieldGates(
+    GatedFields("DRADeviceTaints", (f"{_DEVICES}.taints",)),
+    GatedFields(
+        "DRAPartitionableDevices",
+        (
+            "spec.sharedCounters|perDeviceNodeSelection",
+            f"{_DEVICES}.consumesCounters|nodeName|nodeSelector|allNodes",
+        ),
+    ),
+    GatedFields(
+        "DRADeviceBindingConditions",
+        (f"{_DEVICES}.bindingConditions|bindingFailureConditions|bindsToNode",),
+        also="DRAResourceClaimDeviceStatus",
+    ),
+    GatedFields(
+        "DRAConsumableCapacity",
+        (f"{_DEVICES}.allowMultipleAllocations", f"{_DEVICES}.capacity{{}}.requestPolicy"),
+    ),
+    GatedFields("DRADeviceCompatibilityGroups", (f"{_DEVICES}.consumesCounters[].compatibilityGroups",)),
+    GatedFields("DRANodeAllocatableResources", (f"{_DEVICES}.nodeAllocatableResources",)),
+    GatedFields("DRAListTypeAttributes", (f"{_DEVICES}.attributes{{}}.bools|ints|strings|versions",)),
+    GatedFields("DRAPartitionableDevicesType", ("spec.partitionTypeAttribute",)),
+    GatedFields("DRAOptionalNodeOperations", ("spec.skipNodeOperations",)),
+)
 
 
 def definition() -> ResourceDefinition:
@@ -50,7 +75,7 @@ class SliceStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        _drop_disabled_fields(obj.get("spec") or {})
+        _GATES.drop(obj, {})
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Return whether the update changes the spec; then drop its fields of disabled feature gates.
@@ -58,25 +83,8 @@ class SliceStrategy(KindStrategy):
         As upstream, the comparison comes first, so that a change of a dropped field increments the generation.
         """
         changed = super().changes_generation(new, old)
-        _drop_disabled_fields(new.get("spec") or {})
+        _GATES.drop(new, old)
         return changed
-
-
-def _drop_disabled_fields(spec: Object) -> None:
-    """Remove the fields of disabled feature gates from a ResourceSlice spec.
-
-    The gates are DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources,
-    DRADeviceCompatibilityGroups and DRAListTypeAttributes.
-    """
-    for name in ("partitionTypeAttribute", "skipNodeOperations"):
-        spec.pop(name, None)
-    for device in spec.get("devices") or ():
-        device.pop("nodeAllocatableResources", None)
-        for consumed in device.get("consumesCounters") or ():
-            consumed.pop("compatibilityGroups", None)
-        for attribute in (device.get("attributes") or {}).values():
-            for list_type in _LISTS:
-                attribute.pop(list_type, None)
 
 
 def warnings(new: Object, old: Object | None) -> list[str]:

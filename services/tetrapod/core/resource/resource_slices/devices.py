@@ -25,6 +25,7 @@ _MOST_VALUES: Final = 48
 _MOST_TAINTS: Final = 16
 _MOST_CONSUMED: Final = 2
 _MOST_COUNTERS: Final = 32
+_MOST_GROUPS: Final = 2
 _LONGEST_VALUE: Final = 64
 _ONE_NODE: Final = (
     "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required"
@@ -130,6 +131,14 @@ def _consumed(listed: list[Object], path: str, collected: ErrorLists) -> None:
             errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
         )
         counters(consumption.get("counters") or {}, f"{at}.counters", collected)
+        _groups(consumption.get("compatibilityGroups") or [], f"{at}.compatibilityGroups", collected)
+
+
+def _groups(listed: list[str], path: str, collected: ErrorLists) -> None:
+    if collected.within_limit(listed, path, _MOST_GROUPS):
+        for i, name in enumerate(listed):
+            collected.declared += errors_from(is_short_name, name, f"{path}[{i}]")
+        collected.unique(listed, path)
 
 
 def counters(given: Object, path: str, collected: ErrorLists) -> None:

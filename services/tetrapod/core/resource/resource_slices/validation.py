@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.resource.device_rules import ErrorLists, pool_name
+from tetrapod.core.resource.device_rules import ErrorLists, partition_type, pool_name, qualified, skipped_operations
 from tetrapod.core.resource.resource_slices.devices import check_devices, counters
-from tetrapod.core.validation.differences import internal_list
+from tetrapod.core.validation.differences import internal, internal_list
 from tetrapod.core.validation.names import csi_driver_name, errors_from, immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -49,7 +49,44 @@ def _validate(spec: Object, existing: Object | None) -> list[FieldError]:
         errors.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
     check_devices(spec, existing, errors)
     _counters(spec.get("sharedCounters") or [], errors)
+    _partition_type(spec, existing or {}, errors)
+    skipped_operations(spec.get("skipNodeOperations") or [], "spec.skipNodeOperations", errors)
     return errors.all()
+
+
+def _partition_type(spec: Object, existing: Object, errors: ErrorLists) -> None:
+    """Validate partitionTypeAttribute of a slice, adding errors to `errors`.
+
+    Each device that consumes counters has the attribute, which is a string.
+
+    Args:
+        spec: the spec of the slice.
+        existing: the stored spec, or {} on create.
+    """
+    path, name = "spec.partitionTypeAttribute", spec.get("partitionTypeAttribute")
+    if name is None:
+        return
+    errors.declared += partition_type(name, existing.get("partitionTypeAttribute"), path)
+    devices = list(enumerate(spec.get("devices") or ()))
+    if not any(device.get("consumesCounters") for _, device in devices):
+        text = "may only be set on a slice which declares devices that consume counters"
+        errors.written.append(field.invalid(path, name, text))
+        return
+    if [*qualified(name, path), *([] if "/" in name else [name])]:
+        return  # the rules of the schema reject the name
+    in_domain = name.removeprefix(f"{spec.get('driver') or ''}/")
+    for i, device in devices:
+        attributes = device.get("attributes") or {}
+        at = field.key(f"spec.devices[{i}].attributes", name)
+        attribute = attributes.get(name, attributes.get(in_domain))
+        if not device.get("consumesCounters"):
+            continue
+        if attribute is None:
+            text = "device consumes counters and `partitionTypeAttribute` names this attribute, so it must be set"
+            errors.written.append(field.required(at, text))
+        elif attribute.get("string") is None:
+            text = "must be a string value because `partitionTypeAttribute` names this attribute"
+            errors.written.append(field.invalid(at, internal("DeviceAttribute", attribute), text))
 
 
 def _counters(listed: list[Object], collected: ErrorLists) -> None:

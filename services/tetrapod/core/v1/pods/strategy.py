@@ -42,6 +42,8 @@ _GATED: Final = {
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
 _STATUSES: Final = "initContainerStatuses|containerStatuses|ephemeralContainerStatuses[]"
 _STATUS_FIELDS: Final = FieldGates(
+    GatedFields("DynamicResourceAllocation", ("status.resourceClaimStatuses",), signs=("spec.resourceClaims",)),
+    GatedFields("DRAExtendedResource", ("status.extendedResourceClaimStatus",)),
     GatedFields("ResourceHealthStatus", (f"status.{_STATUSES}.allocatedResourcesStatus",)),
     GatedFields("ResourceHealthStatusMessage", (f"status.{_STATUSES}.allocatedResourcesStatus[].resources[].message",)),
     GatedFields("", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),  # ImageVolumeWithDigest
