@@ -232,6 +232,10 @@ def test_a_final_condition_cannot_be_reverted(client: HttpsClient) -> None:
     assert row(client, "evictions", "final")[3] == "Failed (EvictionInvalid)"
     [error] = causes(eviction.set(conditions=[{**condition, "reason": "Other"}]))
     assert error.endswith("Failed condition status cannot be reverted")
+    for conditions, shown in (([], "[]"), (None, "null")):
+        assert causes(eviction.set(conditions=conditions)) == [
+            f"status.conditions: Invalid value: {shown}: Failed condition status cannot be reverted"
+        ]
 
 
 def test_the_responders_of_a_pod_are_validated(client: HttpsClient) -> None:

@@ -64,6 +64,7 @@ DISTINGUISHED_FROM_ABSENT: Final = frozenset(
             for name in ("definitions", "dependencies", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
         ),
         ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
+        ("io.k8s.api.lifecycle.v1alpha1.EvictionStatus", "conditions"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "sharedCounters"),
         *(("io.k8s.api.resource.v1.Device", name) for name in ("bindingConditions", "bindingFailureConditions")),

@@ -73,15 +73,15 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     The conditions TargetEvicted and Failed stay once they are true.
     """
     status, old_status = new.get("status") or {}, old.get("status") or {}
-    listed = status.get("conditions") or []
-    errors = conditions(listed, "status.conditions")
+    listed = status.get("conditions")
+    errors = conditions(listed or [], "status.conditions")
     ended = {kind: (condition_of(status, kind) or {}).get("status") == "True" for kind in _FINAL}
     for condition in old_status.get("conditions") or ():
         kind = condition.get("type") or ""
         if kind in _FINAL and _reverted(condition, condition_of(status, kind)):
-            shown = [{key: each[key] for key in FIELDS if key in each} for each in listed]
+            shown = None if listed is None else [{key: each[key] for key in FIELDS if key in each} for each in listed]
             text = f"{kind} condition status cannot be reverted"
-            errors.append(field.invalid("status.conditions", shown or None, text))
+            errors.append(field.invalid("status.conditions", shown, text))
             ended[kind] = True
     errors += responders(status, old_status, Progress(evicted=ended["TargetEvicted"], failed=ended["Failed"]))
     return errors + declared.validate(STATUS, status, old_status, "status", update=True)
