@@ -105,3 +105,13 @@ def test_selectors_of_one_request_are_not_those_of_the_next_for_the_same_path() 
 def test_a_method_named_like_a_verb_reads_no_selectors() -> None:
     info = parse("LIST", "/version", "labelSelector=x%3Dy")
     assert (info.verb, info.label_selector) == ("list", "")
+
+
+def test_requests_of_one_path_share_parts_that_cannot_be_changed() -> None:
+    shared = parse("GET", "/api/v1/pods")
+    assert parse("GET", "/api/v1/pods") is shared
+    with pytest.raises(AttributeError):
+        shared.verb = "watch"  # type: ignore[misc]
+    watch = parse("GET", "/api/v1/pods", "watch=1&fieldSelector=metadata.name%3Da")
+    assert (watch.verb, watch.name) == ("watch", "a")
+    assert (shared.verb, shared.name) == ("list", "")
