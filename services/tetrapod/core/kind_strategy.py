@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tetrapod.core.podspec.features import drop_disabled_of_template
+from tetrapod.core.podspec.stored import updating
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.strategy import MetadataRules, Strategy
@@ -95,6 +96,12 @@ class KindStrategy(Strategy):
         return self.validator(obj) if self.validator else []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        if not self.pod_template:
+            return self._update_errors(new, old)
+        with updating((self._pod_template(old) or {}).get("spec")):
+            return self._update_errors(new, old)
+
+    def _update_errors(self, new: Object, old: Object) -> list[FieldError]:
         if self.whole_update_validator:
             return self.whole_update_validator(new, old)
         errors = self.validator(new) if self.validator else []

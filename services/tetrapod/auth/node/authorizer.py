@@ -15,6 +15,7 @@ from tetrapod.auth.rbac.policy import node_rules
 from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GROUP
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.rules import allows
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.user import UserInfo
 
@@ -128,10 +129,14 @@ class NodeAuthorizer:
         return _ALLOW
 
     def _csi_node(self, node: str, attributes: Attributes) -> AuthorizationResult:
-        if attributes.verb not in _OWN_VERBS:
-            return no_opinion("can only get, create, update, patch, or delete a CSINode")
-        if attributes.subresource:
+        if attributes.subresource not in ("", "status"):
             return no_opinion("cannot authorize CSINode subresources")
+        if not attributes.subresource and attributes.verb not in _OWN_VERBS:
+            return no_opinion("can only get, create, update, patch, or delete a CSINode")
+        if attributes.subresource and not feature_gates.enabled("CSIVolumeHealth"):
+            return no_opinion("CSINode status access requires CSIVolumeHealth feature")
+        if attributes.subresource and attributes.verb not in ("get", "update", "patch"):
+            return no_opinion("can only get, update, or patch CSINode status")
         if attributes.verb != "create" and attributes.name != node:
             return no_opinion("can only access CSINode with the same name as the requesting node")
         return _ALLOW

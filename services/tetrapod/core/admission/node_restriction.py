@@ -19,6 +19,7 @@ from tetrapod.core.admission.node_tokens import NodeTokens
 from tetrapod.core.validation.differences import spec_difference
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.equality import same
@@ -262,7 +263,7 @@ class NodeRestriction(Plugin):
     async def signing_request(self, attributes: Attributes, node: str) -> None:
         """Check that a new CertificateSigningRequest for a kubelet signer has the node's user name as common name.
 
-        Requests for other signers and operations other than create pass.
+        Requests for other signers and operations other than create pass. A feature gate lets all of them pass.
 
         Args:
             attributes: the write.
@@ -271,7 +272,8 @@ class NodeRestriction(Plugin):
         Raises:
             StatusError: 403, the node may not make the write.
         """
-        check_signing_request(attributes)
+        if not feature_gates.enabled("AllowInsecureKubeletCertificateSigningRequests"):
+            check_signing_request(attributes)
 
     # --- leases, CSI nodes, resource slices
 
@@ -292,7 +294,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
-        """Allow only writes of the CSINode with the node's name, but not of its status subresource.
+        """Allow only writes of the CSINode with the node's name, and of its status only with a feature gate.
 
         Args:
             attributes: the write.
@@ -305,7 +307,12 @@ class NodeRestriction(Plugin):
         if name != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
         if attributes.subresource == "status":
-            raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
+            if not feature_gates.enabled("CSIVolumeHealth"):
+                raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
+            specs = [(obj or {}).get("spec") for obj in (attributes.old_object, attributes.object)]
+            if not same(*specs):
+                text = f"node {go_quote(node)} is not allowed to modify CSINode spec via status"
+                raise forbidden(attributes, text)
 
     async def resource_slice(self, attributes: Attributes, node: str) -> None:
         """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass.

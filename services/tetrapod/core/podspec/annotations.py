@@ -10,6 +10,7 @@ from typing import Final
 
 from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.podspec.security import all_containers, app_armor
+from tetrapod.core.podspec.stored import allows_comparisons
 from tetrapod.core.validation.paths import descending
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
@@ -75,7 +76,9 @@ def _tolerations(written: str, path: str) -> list[FieldError]:
     if detail := explain(written.encode()):
         return [field.invalid(path, TOLERATIONS, detail)]
     listed = json.loads(written)
-    return tolerations(listed, f"{path}.{TOLERATIONS}") if isinstance(listed, list) else []
+    if not isinstance(listed, list):
+        return []
+    return tolerations(listed, f"{path}.{TOLERATIONS}", compares=allows_comparisons())
 
 
 def _is_int32(value: str) -> bool:

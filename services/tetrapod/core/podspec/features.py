@@ -34,16 +34,14 @@ _FIELDS: Final = FieldGates(
         ),
     ),
     GatedFields("EmptyDirVolumeMode", ("volumes[].emptyDir.mode",)),
-    GatedFields("", (f"{_CONTAINERS}.volumeMounts[].bindMountOptions",)),  # VolumeBindMountOptions
+    GatedFields("VolumeBindMountOptions", (f"{_CONTAINERS}.volumeMounts[].bindMountOptions",)),
     GatedFields("DynamicResourceAllocation", ("resourceClaims", f"{_CONTAINERS}.resources.claims")),
     GatedFields("GenericWorkload", ("schedulingGroup",)),
     GatedFields("EvictionRequestAPI", ("evictionResponders",)),
     GatedFields("EnvFiles", (f"{_CONTAINERS}.env[].valueFrom.fileKeyRef",)),
     GatedFields("MatchLabelKeysInPodTopologySpread", ("topologySpreadConstraints[].matchLabelKeys",)),
 )
-"""The fields of a pod spec that belong to feature gates. The name of a gate is empty if the gate cannot be enabled
-here.
-"""
+"""The fields of a pod spec that belong to feature gates."""
 
 
 def drop_disabled(spec: Object, old_spec: Object) -> None:

@@ -10,10 +10,12 @@ from typing import Final
 from tetrapod.core.validation.names import known
 from tetrapod.core.validation.paths import descending, no_backsteps
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 _PROPAGATIONS: Final = frozenset({"Bidirectional", "HostToContainer", "None"})
+_BIND_OPTIONS: Final = frozenset({"nodev", "noexec", "nosuid"})
 _READ_ONLY: Final = frozenset({"Disabled", "Enabled", "IfPossible"})
 
 
@@ -57,7 +59,9 @@ def mounts(
 
 
 def _parts(mount: Object, volume: Object | None, container: Object, path: str, at: str) -> list[FieldError]:
-    """Validate the optional fields of a mount: subPath, subPathExpr, mountPropagation and recursiveReadOnly.
+    """Validate the optional fields of a mount.
+
+    They are subPath, subPathExpr, mountPropagation, recursiveReadOnly and bindMountOptions.
 
     - subPath and subPathExpr are relative paths without `..`, and only one of them may be set. Image volumes have no
       subPathExpr.
@@ -91,7 +95,28 @@ def _parts(mount: Object, volume: Object | None, container: Object, path: str, a
         if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
             text = "Bidirectional mount propagation is available only to privileged containers"
             errors.append(field.forbidden(f"{path}.mountPropagation", text))
-    return errors + _recursive_read_only(mount, propagation, f"{path}.recursiveReadOnly")
+    errors += _recursive_read_only(mount, propagation, f"{path}.recursiveReadOnly")
+    return errors + _bind_options(mount.get("bindMountOptions") or [], volume, f"{at}.bindMountOptions")
+
+
+def _bind_options(options: list[str], volume: Object | None, path: str) -> list[FieldError]:
+    """Validate bindMountOptions: known and unique, and none for image volumes.
+
+    Args:
+        options: the options.
+        volume: the mounted volume; None if it does not exist.
+        path: the field path of the options, for the errors.
+    """
+    errors: list[FieldError] = []
+    repeated_indexes = repeated(options)
+    for i, option in enumerate(options):
+        if option not in _BIND_OPTIONS:
+            errors.append(field.not_supported(f"{path}[{i}]", option, _BIND_OPTIONS))
+        if i in repeated_indexes:
+            errors.append(field.duplicate(f"{path}[{i}]", option))
+    if options and volume is not None and volume.get("image") is not None:
+        errors.append(field.invalid(path, options, "bindMountOptions may not be used with image volumes"))
+    return errors
 
 
 def _recursive_read_only(mount: Object, propagation: str | None, path: str) -> list[FieldError]:

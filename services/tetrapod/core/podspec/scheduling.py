@@ -8,12 +8,14 @@ validateTopologySpreadConstraints and related functions.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tetrapod.core.validation.names import errors_from, known, qualified_name
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_name, validate_label_selector
 from tetrapod.machinery.names import is_dns1123_subdomain, is_valid_label_value, name_is_dns_label
@@ -24,6 +26,7 @@ _INCLUSION: Final = frozenset({"Honor", "Ignore"})
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MERGING_GATES: Final = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
+_CANONICAL_INTEGER: Final = re.compile("0|-?[1-9][0-9]*")
 _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
@@ -180,7 +183,7 @@ def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldE
     ]
 
 
-def tolerations(listed: list[Object], path: str) -> list[FieldError]:
+def tolerations(listed: list[Object], path: str, *, compares: bool = False) -> list[FieldError]:
     """Validate the tolerations of a pod.
 
     Keys and values are valid as labels, and operator and effect are known. Without a key, the operator must be Exists.
@@ -188,14 +191,15 @@ def tolerations(listed: list[Object], path: str) -> list[FieldError]:
 
     Args:
         path: the field path of the list, for the errors.
+        compares: whether the operators Lt and Gt may be used, whose values are integers.
     """
     errors: list[FieldError] = []
     for i, toleration in enumerate(listed):
-        errors += _toleration(toleration, f"{path}[{i}]")
+        errors += _toleration(toleration, f"{path}[{i}]", compares)
     return errors
 
 
-def _toleration(toleration: Object, path: str) -> list[FieldError]:
+def _toleration(toleration: Object, path: str, compares: bool) -> list[FieldError]:
     key, operator = toleration.get("key") or "", toleration.get("operator") or ""
     value, effect = toleration.get("value") or "", toleration.get("effect") or ""
     errors = validate_label_name(key, f"{path}.key") if key else []
@@ -212,10 +216,26 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
     elif operator == "Exists":
         if value:
             errors.append(field.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    else:  # upstream supports Lt and Gt only with a feature gate
+    elif operator in ("Lt", "Gt") and compares:
+        errors += _compared_value(value, f"{path}.value")
+    else:
         supported = ["Equal", "Exists", "Lt", "Gt"] if operator in ("Lt", "Gt") else ["Equal", "Exists"]
         errors.append(field.not_supported(f"{path}.operator", operator, supported))
     return errors + (known(effect, TAINT_EFFECTS, f"{path}.effect") if effect else [])
+
+
+def _compared_value(value: str, path: str) -> list[FieldError]:
+    """Validate that a value is an int64 without leading zeros, plus sign or other decoration."""
+    errors: list[FieldError] = []
+    if not value:
+        errors.append(field.invalid(path, value, "must be non-empty"))
+    elif not _CANONICAL_INTEGER.fullmatch(value):
+        errors.append(field.invalid(path, value, "must be a valid decimal integer in canonical form"))
+    try:
+        parse_int(value)
+    except ValueError as error:
+        errors.append(field.invalid(path, value, str(error)))
+    return errors
 
 
 def gates(listed: list[Object], path: str) -> list[FieldError]:

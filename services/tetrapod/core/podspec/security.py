@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tetrapod.core.podspec.capabilities import privileged_allowed
+from tetrapod.core.podspec.stored import allows_host_network_with_users
 from tetrapod.core.podspec.windows import windows_options
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
@@ -195,14 +196,16 @@ def all_containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
 def host_users(spec: Object, path: str) -> list[FieldError]:
     """Reject host namespaces and block devices of a pod with its own user namespace (hostUsers: false).
 
-    The host namespaces are hostNetwork, hostPID and hostIPC. The capital letters in the paths are upstream's.
+    The host namespaces are hostPID, hostIPC and, without a feature gate, hostNetwork. The capital letters in the paths
+    are upstream's.
 
     Args:
         path: the field path of the spec, for the errors.
     """
     if spec.get("hostUsers") is not False:
         return []
-    named = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
+    network = () if allows_host_network_with_users() else (("hostNetwork", "hostNetwork"),)
+    named = (*network, ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
     errors = [field.forbidden(f"{path}.{shown}", _NO_HOST_USERS) for key, shown in named if spec.get(key)]
     raw = (at for container, at in all_containers(spec, path) if container.get("volumeDevices"))
     return errors + [field.forbidden(f"{at}.volumeDevices", _NO_HOST_USERS) for at in raw]

@@ -13,6 +13,7 @@ from tetrapod.core.podspec.environment import volumes_of_files
 from tetrapod.core.podspec.eviction_responders import eviction_responders
 from tetrapod.core.podspec.resources import container_resources, pod_resources
 from tetrapod.core.podspec.security import all_containers, host_users, pod_security
+from tetrapod.core.podspec.stored import allows_comparisons
 from tetrapod.core.podspec.volumes import volumes
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import (
@@ -109,7 +110,7 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
         if value := get(name):
             errors += dns_label(value, f"{path}.{name}")
     if listed := get("tolerations"):
-        errors += scheduling.tolerations(listed, f"{path}.tolerations")
+        errors += scheduling.tolerations(listed, f"{path}.tolerations", compares=allows_comparisons())
     for i, alias in enumerate(get("hostAliases") or ()):
         errors += address(alias.get("ip") or "", f"{path}.hostAliases[{i}].ip")
         for j, name in enumerate(alias.get("hostnames") or ()):

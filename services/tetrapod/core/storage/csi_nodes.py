@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.conditions import condition_reason
 from tetrapod.core.validation.names import csi_driver_name, not_negative, qualified_name
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated, same
@@ -21,25 +22,17 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
 _NODE_ID: Final = 256
+_MOST_CONDITIONS: Final = 16
+_LONGEST_REASON: Final = 256
+_LONGEST_MESSAGE: Final = 1024
+_STATES: Final = ("StorageDegraded", "StorageUnreachable")
+_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_VOLUME_MODES: Final = ("Filesystem", "Block")
 
 TABLE: Final = TableConvertor(
     (NAME, Column("Drivers", "integer"), AGE),
     lambda obj: [name_of(obj), len(spec_of(obj).get("drivers") or []), age(obj)],
 )
-
-
-class CSINodeStatusStrategy(StatusStrategy):
-    """The strategy of `csinodes/status`.
-
-    It drops status.storageHealth unless the stored object has it, because the gate CSIVolumeHealth is off.
-
-    Upstream: csinode/strategy.go.
-    """
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        if not (old.get("status") or {}).get("storageHealth"):
-            (new.get("status") or {}).pop("storageHealth", None)
 
 
 def definition() -> ResourceDefinition:
@@ -52,7 +45,8 @@ def definition() -> ResourceDefinition:
         allow_unconditional_update=False,
         return_deleted_object=True,
     )
-    status = CSINodeStatusStrategy(strategy, keep_metadata=ALL_METADATA)
+    gated = FieldGates(GatedFields("CSIVolumeHealth", ("status.storageHealth",)))
+    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status, gated=gated)
     return builtin("storage.k8s.io", "csinodes", strategy, table=TABLE, subresources={"status": status})
 
 
@@ -121,3 +115,39 @@ def _driver(driver: Object) -> Object:
         "TopologyKeys": driver.get("topologyKeys"),
         "Allocatable": None,
     }
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the health of the storage backends that a CSINode reports in its status. `old` is not used.
+
+    The names of drivers are valid and unique. Each driver has at most 16 conditions.
+    """
+    listed, errors = (new.get("status") or {}).get("storageHealth") or [], list[FieldError]()
+    names = [health.get("name") or "" for health in listed]
+    repeated_indexes = repeated(names)
+    for i, (name, health) in enumerate(zip(names, listed, strict=True)):
+        path, conditions = f"status.storageHealth[{i}]", health.get("healthConditions") or []
+        if i in repeated_indexes:
+            errors.append(field.duplicate(path, name))
+        errors += csi_driver_name(name, f"{path}.name") if name else [field.required(f"{path}.name")]
+        if len(conditions) > _MOST_CONDITIONS:
+            errors.append(field.too_many(f"{path}.healthConditions", len(conditions), _MOST_CONDITIONS))
+            continue
+        for j, condition in enumerate(conditions):
+            errors += _health_condition(condition, f"{path}.healthConditions[{j}]")
+    return errors
+
+
+def _health_condition(condition: Object, path: str) -> list[FieldError]:
+    status, reason = condition.get("status") or "", condition.get("reason") or ""
+    errors = [] if status in _STATES else [field.not_supported(f"{path}.status", status, _STATES)]
+    errors += condition_reason(reason, f"{path}.reason") if reason else [field.required(f"{path}.reason")]
+    if len(reason.encode()) > _LONGEST_REASON:
+        errors.append(field.too_long(f"{path}.reason", _LONGEST_REASON))
+    if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
+        errors.append(field.too_long(f"{path}.message", _LONGEST_MESSAGE))
+    for name, known_values in (("accessMode", _ACCESS_MODES), ("volumeMode", _VOLUME_MODES)):
+        value = condition.get(name)
+        if value is not None and value not in known_values:
+            errors.append(field.not_supported(f"{path}.{name}", value, known_values))
+    return errors

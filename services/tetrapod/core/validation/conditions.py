@@ -64,8 +64,20 @@ def _condition(condition: Object, path: str) -> list[FieldError]:
         errors.append(field.too_long(f"{path}.reason", _LONGEST_REASON))
     if not reason:
         errors.append(field.required(f"{path}.reason"))
-    elif not re.fullmatch(_REASON, reason):
-        errors.append(field.invalid(f"{path}.reason", reason, regex_text(_REASON_TEXT, _REASON, *_REASONS)))
+    else:
+        errors += condition_reason(reason, f"{path}.reason")
     if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
         errors.append(field.too_long(f"{path}.message", _LONGEST_MESSAGE))
     return errors
+
+
+def condition_reason(reason: str, path: str) -> list[FieldError]:
+    """Validate the form of a reason that is set.
+
+    Args:
+        reason: the reason.
+        path: its field path, for the error.
+    """
+    if re.fullmatch(_REASON, reason):
+        return []
+    return [field.invalid(path, reason, regex_text(_REASON_TEXT, _REASON, *_REASONS))]

@@ -5,13 +5,19 @@ Upstream: pkg/registry/core/persistentvolumeclaim/storage/storage.go, pkg/api/pe
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec_warnings, default_claim_spec
 from tetrapod.core.v1.persistent_volume_claims import validation
-from tetrapod.core.v1.persistent_volume_claims.strategy import ClaimStatusStrategy, ClaimStrategy
+from tetrapod.core.v1.persistent_volume_claims.strategy import ClaimStrategy
 from tetrapod.core.v1.persistent_volume_claims.table import TABLE
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
+
+_STATUS_FIELDS: Final = FieldGates(GatedFields("CSIVolumeHealth", ("status.healthStatus",)))
 
 
 def definition() -> ResourceDefinition:
@@ -31,7 +37,7 @@ def definition() -> ResourceDefinition:
         "persistentvolumeclaims",
         strategy,
         table=TABLE,
-        subresources={"status": ClaimStatusStrategy(strategy, validate=validation.validate_status)},
+        subresources={"status": StatusStrategy(strategy, validate=validation.validate_status, gated=_STATUS_FIELDS)},
     )
 
 

@@ -10,7 +10,6 @@ from typing import Final
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
 
 _KNOWN_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -29,15 +28,6 @@ class ClaimStrategy(KindStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         _complete_data_sources(spec, old_spec)
-
-
-class ClaimStatusStrategy(StatusStrategy):
-    """The strategy of `persistentvolumeclaims/status`, which drops healthStatus unless the stored status has it."""
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        if (old.get("status") or {}).get("healthStatus") is None:  # feature gate CSIVolumeHealth is off
-            (new.get("status") or {}).pop("healthStatus", None)
 
 
 def _complete_data_sources(spec: Object, old_spec: Object) -> None:

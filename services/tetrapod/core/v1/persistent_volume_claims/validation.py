@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec
+from tetrapod.core.v1 import volume_health
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import spec_difference
 from tetrapod.core.validation.names import errors_from, immutable
@@ -170,15 +171,17 @@ def _attributes_class(new_class: str | None, old_class: str | None, old: Object)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a claim: its capacity, and the names, amounts and states of allocated resources.
+    """Validate the status of a claim: capacity, health, and names, amounts and states of allocated resources.
 
-    As upstream, it also requires spec.accessModes. `old` is not used.
+    As upstream, it also requires spec.accessModes.
     """
     errors: list[FieldError] = []
     if not (new.get("spec") or {}).get("accessModes"):
         errors.append(field.required("Spec.accessModes"))
     status = new.get("status") or {}
     errors += basic_resources(status.get("capacity"), "status.capacity")
+    health, stored_health = ((obj.get("status") or {}).get("healthStatus") or {} for obj in (new, old))
+    errors += volume_health.reasons(health, "status.healthStatus")
     for name, value in (status.get("allocatedResourceStatuses") or {}).items():
         errors += _resource_key(name, "status.allocatedResourceStatuses")
         if value not in _RESIZE_STATUSES:
@@ -190,7 +193,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
             or basic_resources({name: value}, "status.allocatedResources")
             or quantities.amount("storage", quantity(value), at)
         )
-    return errors
+    return errors + volume_health.declared(health, stored_health, "status.healthStatus")
 
 
 def _resource_key(name: str, path: str) -> list[FieldError]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.annotations import annotation_changes, pod_annotations
+from tetrapod.core.v1.volume_health import declared_pod_volumes, pod_volumes
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import (
     address,
@@ -19,6 +20,7 @@ from tetrapod.core.validation.names import (
     qualified_name,
     user_id,
 )
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -28,6 +30,7 @@ _HEALTH: Final = frozenset({"Healthy", "Unhealthy", "Unknown"})
 _NEGATIVE: Final = "must be a non-negative integer"
 _NAMES: Final = "spec.initContainers.name or spec.containers.name"
 _REQUESTS: Final = "spec.initContainers.resources.requests or spec.containers.resources.requests"
+_LONGEST_REFERENCE: Final = 256
 _MAX_UID: Final = 2**32 - 1
 """The largest uid in a container's status: any Linux uid, although a spec may only request ids up to 2^31 - 1."""
 _STATUSES: Final = {
@@ -62,6 +65,8 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         errors += _transitions(status.get(name) or [], old_status.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
+    volume_health = status.get("volumeHealth") or []
+    errors += pod_volumes(volume_health, spec.get("volumes") or [])
     errors += _addresses(status, old_status, "podIPs")
     if (ips := status.get("podIPs")) and not status.get("podIP"):
         text = "podIP and podIPs must either both be set or both be unset"
@@ -73,6 +78,29 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         errors += _users(status.get(name) or [], spec, f"status.{name}")
     for name, kind in _STATUSES.items():
         errors += _allocated(status.get(name) or [], spec.get(kind) or [], kind, f"status.{name}")
+    if feature_gates.enabled("ImageVolumeWithDigest"):
+        for name in _STATUSES:
+            errors += _image_volumes(status.get(name) or [], f"status.{name}")
+    return errors + declared_pod_volumes(volume_health, old_status.get("volumeHealth") or [])
+
+
+def _image_volumes(listed: list[Object], path: str) -> list[FieldError]:
+    """Validate the references of the images that container statuses report for mounted image volumes.
+
+    Args:
+        listed: the container statuses.
+        path: their field path.
+    """
+    errors: list[FieldError] = []
+    for i, container in enumerate(listed):
+        for j, mount in enumerate(container.get("volumeMounts") or ()):
+            image = (mount.get("volumeStatus") or {}).get("image")
+            at = f"{path}[{i}].volumeMounts[{j}].volumeStatus.imageVolumeStatus.imageRef"
+            reference = (image or {}).get("imageRef") or ""
+            if image is not None and not reference:
+                errors.append(field.required(at, "imageRef must not be empty"))
+            if len(reference.encode()) > _LONGEST_REFERENCE:
+                errors.append(field.too_long(at, _LONGEST_REFERENCE))
     return errors
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tetrapod.core.podspec.features import drop_disabled, drop_init_container_annotations
 from tetrapod.core.podspec.qos import qos_class
+from tetrapod.core.podspec.stored import updating
 from tetrapod.core.podspec.warnings import pod_warnings
 from tetrapod.core.v1.pods import status_validation, validation
 from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
@@ -46,9 +47,9 @@ _STATUS_FIELDS: Final = FieldGates(
     GatedFields("DRAExtendedResource", ("status.extendedResourceClaimStatus",)),
     GatedFields("ResourceHealthStatus", (f"status.{_STATUSES}.allocatedResourcesStatus",)),
     GatedFields("ResourceHealthStatusMessage", (f"status.{_STATUSES}.allocatedResourcesStatus[].resources[].message",)),
-    GatedFields("", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),  # ImageVolumeWithDigest
+    GatedFields("ImageVolumeWithDigest", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),
     GatedFields("", ("status.nodeAllocatableResourceClaimStatuses",)),  # DRANodeAllocatableResources
-    GatedFields("", ("status.volumeHealth",)),  # CSIVolumeHealth
+    GatedFields("CSIVolumeHealth", ("status.volumeHealth",)),
 )
 """The status fields that belong to feature gates.
 
@@ -116,7 +117,8 @@ class PodStrategy(Strategy):
         return validation.validate(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return validation.validate_update(new, old)
+        with updating(old.get("spec")):
+            return validation.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         """Set gracePeriodSeconds of the delete options, and return True.
@@ -235,7 +237,8 @@ class EphemeralContainersStrategy(PodStrategy):
         keep_metadata(new, old)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return validation.validate_ephemeral_update(new, old)
+        with updating(old.get("spec")):
+            return validation.validate_ephemeral_update(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tetrapod.core.podspec.annotations import MIRROR, annotation_changes, match_fields, pod_annotations
 from tetrapod.core.podspec.containers import image_padding
 from tetrapod.core.podspec.scheduling import tolerations
+from tetrapod.core.podspec.stored import allows_comparisons
 from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation.differences import internal, internal_list, spec_difference
 from tetrapod.machinery import field
@@ -131,7 +132,7 @@ def _tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
         return [
             field.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
         ]
-    return tolerations(new, "spec.tolerations")
+    return tolerations(new, "spec.tolerations", compares=allows_comparisons())
 
 
 def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
