@@ -22,6 +22,7 @@ from typing import Any, Final
 import pytest
 
 from support.etcd import Etcd, etcd_36
+from support.failing_starts import failed_start
 from support.server import Server, command, environment, free_port, running, start
 from support.waiting import until
 from support.wire import Client, raw_connection
@@ -147,12 +148,8 @@ def _write(server: Server, acknowledged: dict[str, str], numbers: Iterator[int],
 
 def test_a_second_process_on_the_same_data_is_rejected(tmp_path: Path) -> None:
     with running(tmp_path, TOKENS) as server, Client(server) as client:
-        argv = command(
-            "up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port())
-        )
-        second = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-        assert second.returncode == 1
-        assert "Traceback" not in second.stderr
+        second = failed_start(tmp_path)
+        assert second.code == 1
         assert "in use" in second.stderr
         assert create(client, "still-here") == 201
 
@@ -160,10 +157,8 @@ def test_a_second_process_on_the_same_data_is_rejected(tmp_path: Path) -> None:
 def test_a_taken_port_is_reported_in_a_line(tmp_path: Path) -> None:
     with running(tmp_path / "one", TOKENS) as server:
         port = server.url.rpartition(":")[2]
-        argv = command("up", "--data-dir", str(tmp_path / "two"), "--bind-address", "127.0.0.1", "--secure-port", port)
-        second = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-        assert second.returncode == 1
-        assert "Traceback" not in second.stderr
+        second = failed_start(tmp_path / "two", f"--secure-port={port}")
+        assert second.code == 1
         assert "address" in second.stderr.lower()
 
 

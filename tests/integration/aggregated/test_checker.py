@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from support.server import command, environment, free_port
+from support.failing_starts import run_command
+from support.server import free_port
 from tetrapod.generic.certificates.authority import Authority
 
 GROUP_VERSION = "bad.example.com/v1"
@@ -82,8 +82,7 @@ def serving(certificates: Path, answer: Callable[[str], tuple[int, Any]]) -> Ite
 
 def outcomes(url: str, certificates: Path) -> dict[str, str]:
     proxy = (f"--proxy-client-cert-file={certificates}/proxy.crt", f"--proxy-client-key-file={certificates}/proxy.key")
-    argv = command("check-apiserver", url, GROUP_VERSION, *proxy, "--output=json")
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=90, check=False)
+    ended = run_command("check-apiserver", url, GROUP_VERSION, *proxy, "--output=json", timeout=90)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     return {finding["check"]: finding["outcome"] for finding in json.loads(ended.stdout)}
@@ -127,12 +126,5 @@ def test_a_discovery_document_without_its_media_type_is_reported(certificates: P
     "arguments", [("http://localhost:1", GROUP_VERSION), ("https://localhost:1", "v1"), ("https://localhost:1", "g/")]
 )
 def test_an_invalid_server_or_group_version_is_rejected(arguments: tuple[str, str]) -> None:
-    ended = subprocess.run(
-        command("check-apiserver", *arguments),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = run_command("check-apiserver", *arguments)
     assert (ended.returncode, "Error: want " in ended.stderr) == (2, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +14,7 @@ import pytest
 
 from support import server as servers
 from support.etcd import Etcd, etcd_36
+from support.failing_starts import failed_start
 from support.server import Server, start
 from support.waiting import until
 
@@ -101,12 +101,10 @@ def test_requests_for_a_version_that_only_a_peer_serves_are_sent_to_the_peer(pai
 
 
 def test_flags_of_peers_need_the_feature_gate(tmp_path: Path) -> None:
-    flags = ["--data-dir", str(tmp_path), "--peer-advertise-ip=10.0.0.1", "--peer-advertise-port=6443"]
-    gate = "--feature-gates=UnknownVersionInteroperabilityProxy=false"
-    command = servers.command("up", *flags, gate)
-    result = subprocess.run(command, check=False, env=servers.environment(), capture_output=True, text=True, timeout=60)
-    assert result.returncode == 1
+    flags = ["--peer-advertise-ip=10.0.0.1", "--peer-advertise-port=6443"]
+    failed = failed_start(tmp_path, *flags, "--feature-gates=UnknownVersionInteroperabilityProxy=false")
+    assert failed.code == 1
     assert (
         "[--peer-advertise-ip requires UnknownVersionInteroperabilityProxy feature to be turned on, "
         "--peer-advertise-port requires UnknownVersionInteroperabilityProxy feature to be turned on]"
-    ) in result.stderr
+    ) in failed.stderr

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.failing_starts import start_error
 from support.https_client import HttpsClient, Reply
-from support.server import command, environment, free_port, running
+from support.server import free_port, running
 from support.services import running_services
 from support.token_signer import TokenSigner
 from support.waiting import until
@@ -189,13 +189,6 @@ def test_four_services_use_the_plugin_of_auth(tmp_path: Path) -> None:
             assert signed.review(token)["authenticated"] is True
             assert signed.key_ids() == ["first"]
             assert secret_data(signed.client).keys() == {"ca.crt", "namespace"}
-
-
-def start_error(directory: Path, *flags: str) -> str:
-    argv = command("up", "--data-dir", str(directory / "data"), f"--secure-port={free_port()}", *flags)
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1
-    return ended.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from support.failing_starts import failed_start
 from support.issuer import AUDIENCE, issuer
-from support.server import command, environment, running
+from support.server import running
 from support.waiting import until
 
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -136,8 +136,5 @@ ANONYMOUS = (
 def test_an_invalid_configuration_is_reported_at_start_in_one_line(tmp_path: Path, flags: list[str], text: str) -> None:
     file = tmp_path / "authentication.yaml"
     write(file, anonymous={"enabled": True})
-    argv = command(
-        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("FILE", str(file)) for f in flags)
-    )
-    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (1, f"Error: {text}")
+    failed = failed_start(tmp_path / "data", *(flag.replace("FILE", str(file)) for flag in flags))
+    assert (failed.code, failed.error) == (1, f"Error: {text}")

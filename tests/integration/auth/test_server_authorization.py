@@ -7,7 +7,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import ssl
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,8 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
+from support.failing_starts import failed_start
 from support.kubeconfig import write_kubeconfig
-from support.server import command, environment, running
+from support.server import running
 from support.waiting import until
 from support.webhook import Answer, WebhookServer, webhook_server
 
@@ -209,12 +209,5 @@ def test_an_invalid_configuration_is_reported_at_start_in_one_line(
     tmp_path: Path, hook: WebhookServer, flags: list[str], text: str
 ) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", hook, "/x")
-    argv = command(
-        "up",
-        "--data-dir",
-        str(tmp_path / "data"),
-        "--secure-port=0",
-        *(f.replace("KUBECONFIG", str(kubeconfig)) for f in flags),
-    )
-    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (1, f"Error: {text}")
+    failed = failed_start(tmp_path / "data", *(flag.replace("KUBECONFIG", str(kubeconfig)) for flag in flags))
+    assert (failed.code, failed.error) == (1, f"Error: {text}")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import MERGE, HttpsClient
 from support.server import Server, running
 from support.stock import controller_manager
@@ -132,7 +132,7 @@ def test_the_controller_itself_is_elected_and_leases_are_validated(client: Https
 def test_flags_that_contradict_each_other_are_rejected(tmp_path: Path) -> None:
     prefix = "--coordinated-leadership-"
     flags = (f"{prefix}lease-duration=5s", f"{prefix}renew-deadline=5s", f"{prefix}retry-period=6s")
-    assert complaint(tmp_path, *flags).endswith(
+    assert start_error(tmp_path, *flags).endswith(
         f"{prefix}lease-duration must be greater than {prefix}renew-deadline; "
         f"{prefix}renew-deadline must be greater than {prefix}retry-period"
     )

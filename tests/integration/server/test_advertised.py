@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from support.failing_starts import failed_start
 from support.https_client import HttpsClient
-from support.server import command, environment, running
+from support.server import running
 from tetrapod.apps.options.generic import GenericFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.options.serving import ServingFlags
@@ -65,10 +65,9 @@ def test_a_server_on_loopback_advertises_no_address(tmp_path: Path) -> None:
 
 
 def test_an_invalid_address_is_rejected_at_start(tmp_path: Path) -> None:
-    argv = command("up", f"--data-dir={tmp_path}/data", "--advertise-address=nowhere")
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert "'--advertise-address': failed to parse IP: \"nowhere\"" in ended.stderr
+    failed = failed_start(tmp_path / "data", "--advertise-address=nowhere")
+    assert failed.code == 2
+    assert "'--advertise-address': failed to parse IP: \"nowhere\"" in failed.stderr
 
 
 def test_the_keys_of_service_account_tokens_are_at_the_address_for_others(tmp_path: Path) -> None:
@@ -101,7 +100,6 @@ def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
 
 
 def test_a_jwks_address_that_is_not_https_is_rejected_at_the_start(tmp_path: Path) -> None:
-    argv = command("up", f"--data-dir={tmp_path}/data", "--service-account-jwks-uri=http://keys.example")
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1
-    assert "service-account-jwks-uri requires https scheme, parsed as: http://keys.example" in ended.stderr
+    failed = failed_start(tmp_path / "data", "--service-account-jwks-uri=http://keys.example")
+    assert failed.code == 1
+    assert "service-account-jwks-uri requires https scheme, parsed as: http://keys.example" in failed.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 from tetrapod.generic.certificates.cert_dir import publish_serving
@@ -54,7 +54,7 @@ def test_half_of_a_given_pair_is_kept_and_prevents_the_start(tmp_path: Path, giv
     file = tmp_path / "certs" / given
     file.write_text("given")
     text = f"error reading {tmp_path}/certs/{missing}, certificate and key must be supplied as a pair"
-    assert text in complaint(tmp_path / "data", f"--cert-dir={file.parent}")
+    assert text in start_error(tmp_path / "data", f"--cert-dir={file.parent}")
     assert file.read_text() == "given"
     assert [path.name for path in file.parent.iterdir()] == [given]
 

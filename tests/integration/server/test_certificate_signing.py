@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import subprocess
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,8 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from support.failing_starts import failed_start
 from support.https_client import HttpsClient, Reply
-from support.server import command, environment, running
+from support.server import running
 from tetrapod.generic.certificates.authority import Authority
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -151,10 +151,8 @@ def test_a_serving_certificate_keeps_the_names_of_the_request(client: HttpsClien
 
 def test_general_and_specific_keys_exclude_each_other(ca: tuple[Path, Path], tmp_path: Path) -> None:
     flags = [f"--cluster-signing-cert-file={ca[0]}", f"--cluster-signing-key-file={ca[1]}"]
-    argv = command("up", f"--data-dir={tmp_path}", *flags, f"--cluster-signing-legacy-unknown-cert-file={ca[0]}")
-    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0
+    failed = failed_start(tmp_path, *flags, f"--cluster-signing-legacy-unknown-cert-file={ca[0]}")
     assert (
         '"cluster-signing-legacy-unknown": cannot specify cert without key, cannot specify '
         "--cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time"
-    ) in done.stderr
+    ) in failed.stderr

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.failing_starts import failed_start
 from support.https_client import MERGE, HttpsClient
-from support.server import command, environment, running
+from support.server import running
 from support.waiting import until
 from support.webhook import Answer, WebhookServer, allowed, webhook_server
 
@@ -309,13 +309,10 @@ def test_what_makes_no_sense_ends_the_start(tmp_path: Path) -> None:
         "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
         "plugins: [{name: PodSecurity, path: away}]\n"
     )
-    argv = command(
-        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", f"--admission-control-config-file={file}"
-    )
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    failed = failed_start(tmp_path / "data", f"--admission-control-config-file={file}")
     away = tmp_path / "away"
     told = (
         f"failed to apply admission: Couldn't open admission plugin configuration {away}: open "
         f"{away}: no such file or directory"
     )
-    assert (ended.returncode, ended.stderr.strip().splitlines()[-1]) == (1, f"Error: {told}")
+    assert (failed.code, failed.error) == (1, f"Error: {told}")

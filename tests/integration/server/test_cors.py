@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.server import Server, running
 
 ALLOWED = {
@@ -83,4 +83,4 @@ def test_other_origins_get_no_headers(server: Server, origin: str) -> None:
 )
 def test_unsafe_patterns_are_rejected(tmp_path: Path, pattern: str, text: str) -> None:
     expected = f"--cors-allowed-origins has an invalid regular expression: {text}"
-    assert expected in complaint(tmp_path, f"--cors-allowed-origins={pattern}")
+    assert expected in start_error(tmp_path, f"--cors-allowed-origins={pattern}")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
 from support.connect_proxy import ConnectProxy, connect_proxy
 from support.etcd import Etcd, etcd_36
+from support.failing_starts import start_error
 from support.https_client import MERGE, HttpsClient
 from support.server import Server, running
 from support.waiting import until
@@ -210,11 +210,11 @@ def test_an_invalid_configuration_is_rejected(tmp_path: Path, selections: dict[s
 
 def test_a_server_with_an_invalid_configuration_does_not_start(tmp_path: Path) -> None:
     path = write_configuration(tmp_path / "egress.json", {"cluster": _connection({"uds": {}})})
-    assert complaint(tmp_path / "data", f"--egress-selector-config-file={path}").endswith(
+    assert start_error(tmp_path / "data", f"--egress-selector-config-file={path}").endswith(
         "failed to validate egress selector configuration: service.connection.udsName: "
         'Invalid value: "nil": must be present for UDS connections'
     )
-    missing = complaint(tmp_path / "data", f"--egress-selector-config-file={tmp_path}/nowhere")
+    missing = start_error(tmp_path / "data", f"--egress-selector-config-file={tmp_path}/nowhere")
     assert missing.endswith(f"egress-selector-config-file {tmp_path}/nowhere does not exist")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from support.definitions import definition, version
+from support.failing_starts import failed_start
 from support.kms import KmsPlugin
-from support.server import Server, command, environment, running
+from support.server import Server, running
 from support.wire import Client
 
 SECRET = b64encode(bytes([9]) * 32).decode()
@@ -128,7 +128,6 @@ def test_plugins_are_reported_by_health_and_metrics(server: Server, client: Clie
 def test_a_server_does_not_start_with_a_configuration_that_cannot_be_used(
     tmp_path: Path, flags: tuple[str, ...], text: str
 ) -> None:
-    argv = command("up", "--data-dir", str(tmp_path), "--secure-port", "0", *flags)
-    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: ") and text in done.stderr
+    failed = failed_start(tmp_path, *flags)
+    assert failed.code == 1
+    assert failed.stderr.startswith("Error: ") and text in failed.stderr

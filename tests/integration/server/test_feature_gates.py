@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 
@@ -207,12 +207,12 @@ def test_requests_are_treated_as_their_gates_say(tmp_path: Path) -> None:
 
 
 def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
-    assert "unrecognized feature gate: Foo" in complaint(tmp_path, "--feature-gates=Foo=true")
+    assert "unrecognized feature gate: Foo" in start_error(tmp_path, "--feature-gates=Foo=true")
 
 
 def test_gates_without_effect_prevent_the_start(tmp_path: Path) -> None:
     text = "Tetrapod has only the default behaviour of PodLogsQuerySplitStreams"
-    assert text in complaint(tmp_path, "--feature-gates=PodLogsQuerySplitStreams=true")
+    assert text in start_error(tmp_path, "--feature-gates=PodLogsQuerySplitStreams=true")
 
 
 def test_all_alpha_and_all_beta_are_accepted_and_shown(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 from support.waiting import until
@@ -67,16 +67,16 @@ def test_two_servers_share_a_port_if_both_permit_it(tmp_path: Path) -> None:
         assert port is not None
         with running(tmp_path / "b", "--permit-port-sharing", port=port) as other:
             until(lambda: f"Tetrapod is ready: {one.url}" in other.log.read_text())
-        text = complaint(tmp_path / "c", f"--secure-port={port}")
+        text = start_error(tmp_path / "c", f"--secure-port={port}")
         assert text.endswith(f"listen tcp 127.0.0.1:{port}: bind: address already in use")
 
 
 def test_a_token_is_good_for_an_hour_at_least(tmp_path: Path) -> None:
     text = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
-    assert text in complaint(tmp_path, "--service-account-max-token-expiration=59m")
+    assert text in start_error(tmp_path, "--service-account-max-token-expiration=59m")
 
 
 def test_node_port_of_the_kubernetes_service_must_be_in_the_range(tmp_path: Path) -> None:
     text = "Error: kubernetes service node port range 30000-32767 doesn't contain 80"
-    assert complaint(tmp_path / "a", "--kubernetes-service-node-port=80") == text
-    assert "must be between 0 and 65535" in complaint(tmp_path / "b", "--kubernetes-service-node-port=65536")
+    assert start_error(tmp_path / "a", "--kubernetes-service-node-port=80") == text
+    assert "must be between 0 and 65535" in start_error(tmp_path / "b", "--kubernetes-service-node-port=65536")

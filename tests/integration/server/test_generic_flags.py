@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import Server, running
 from support.services import Services
@@ -100,7 +100,7 @@ def test_watch_ends_with_a_complete_body_in_the_grace_period(tmp_path: Path, fla
 def test_negative_values_are_rejected(tmp_path: Path, flag: str) -> None:
     name = flag.partition("=")[0]
     article = "a " if name == "livez-grace-period" else ""
-    assert complaint(tmp_path, f"--{flag}") == f"Error: --{name} can not be {article}negative value"
+    assert start_error(tmp_path, f"--{flag}") == f"Error: --{name} can not be {article}negative value"
 
 
 def test_timeouts_of_zero_are_the_defaults_in_the_checks_of_the_store(tmp_path: Path) -> None:

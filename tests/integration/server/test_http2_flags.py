@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.http2_client import Answer, Http2Client
 from support.server import Server, running
 from support.waiting import eventually
@@ -145,7 +145,7 @@ async def test_a_client_is_asked_to_leave_by_chance_and_its_watch_goes_on(tmp_pa
 
 @pytest.mark.parametrize("chance", ["0.021", "-0.01"])
 def test_a_chance_beyond_upstreams_range_is_rejected(tmp_path: Path, chance: str) -> None:
-    said = complaint(tmp_path, f"--goaway-chance={chance}")
+    said = start_error(tmp_path, f"--goaway-chance={chance}")
     assert "--goaway-chance can not be less than 0 or greater than 0.02" in said
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import socket
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from support.etcd import Etcd, etcd_36
-from support.server import command, environment, free_port
+from support.failing_starts import start_error
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.options.serving import ServingFlags
@@ -58,18 +57,6 @@ def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Etcd]]:
     yield found
     for etcd in found:
         etcd.stop()
-
-
-def complaint(directory: Path, *flags: str) -> str:
-    """Return the error message of a server that does not start."""
-    argv = command("up", "--data-dir", str(directory), "--bind-address=127.0.0.1", *flags)
-    if not any(flag.startswith("--secure-port") for flag in flags):
-        argv.append(f"--secure-port={free_port()}")
-    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode in (1, 2), done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    return done.stderr.strip().splitlines()[-1]
 
 
 def serving(directory: Path, **given: Any) -> object:
@@ -156,23 +143,23 @@ def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, An
     ],
 )
 def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
-    said = complaint(tmp_path, *flags.format(d=files).split())
+    said = start_error(tmp_path, *flags.format(d=files).split())
     assert said.startswith("Error: ") and text in said
 
 
 def test_an_unusable_address_is_named_in_the_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        said = complaint(tmp_path, f"--secure-port={address.partition(':')[2]}")
+        said = start_error(tmp_path, f"--secure-port={address.partition(':')[2]}")
     text = "Error: failed to create listener: failed to listen on {0}: listen tcp {0}: bind: {1}"
     assert said == text.format(address, "address already in use")
-    said = complaint(tmp_path, "--bind-address=192.0.2.1", "--secure-port=6443")
+    said = start_error(tmp_path, "--bind-address=192.0.2.1", "--secure-port=6443")
     assert said == text.format("192.0.2.1:6443", "cannot assign requested address")
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert complaint(tmp_path / "file" / "data") == f"Error: mkdir {tmp_path}/file/data: not a directory"
+    assert start_error(tmp_path / "file" / "data") == f"Error: mkdir {tmp_path}/file/data: not a directory"
 
 
 def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
@@ -182,11 +169,11 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = file.read_bytes()
-    assert complaint(tmp_path) == f"Error: {file.absolute()} has schema version 99; this Tetrapod knows version 1"
+    assert start_error(tmp_path) == f"Error: {file.absolute()} has schema version 99; this Tetrapod knows version 1"
     assert file.read_bytes() == before
 
 
 def test_endpoints_of_two_clusters_are_rejected(tmp_path: Path, etcds: list[Etcd]) -> None:
     """Half of the data would be written to one, half to the other."""
-    said = complaint(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
+    said = start_error(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
     assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import APPLY, MERGE, HttpsClient
 from support.server import running
 from support.services import NAMES, running_services
@@ -435,7 +435,7 @@ def test_an_emulated_release_has_its_own_versions(tmp_path: Path) -> None:
 
 
 def test_a_release_that_cannot_be_emulated_prevents_the_start(tmp_path: Path) -> None:
-    assert "emulation version 1.30 is not between [1.34, 1.37.0]" in complaint(tmp_path, "--emulated-version=1.30")
+    assert "emulation version 1.30 is not between [1.34, 1.37.0]" in start_error(tmp_path, "--emulated-version=1.30")
 
 
 def test_four_services_serve_enabled_versions(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def test_removed_versions_are_served_for_one_more_release(tmp_path: Path, monkey
         counted = 'apiserver_requested_deprecated_apis{group="networking.k8s.io",removed_release="1.37",'
         assert counted in client.call("GET", "/metrics").body
     monkeypatch.setenv("KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE", "maybe")
-    assert complaint(tmp_path / "invalid", flag).endswith('strconv.ParseBool: parsing "maybe": invalid syntax')
+    assert start_error(tmp_path / "invalid", flag).endswith('strconv.ParseBool: parsing "maybe": invalid syntax')
 
 
 @pytest.mark.parametrize(("emulated", "version"), [("1.37", "v1"), ("1.36", "v1beta1"), ("1.35", "v1beta1")])

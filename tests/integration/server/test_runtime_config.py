@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 from support.services import NAMES, running_services
@@ -79,7 +79,7 @@ def test_a_second_start_removes_the_apiservices_of_disabled_versions(tmp_path: P
 
 
 def test_an_unknown_version_prevents_the_start(tmp_path: Path) -> None:
-    assert "unknown api groups foo/v1" in complaint(tmp_path, "--runtime-config=foo/v1=true")
+    assert "unknown api groups foo/v1" in start_error(tmp_path, "--runtime-config=foo/v1=true")
 
 
 def test_four_services_serve_the_same_apis(tmp_path: Path) -> None:

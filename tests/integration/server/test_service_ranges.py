@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from integration.server.test_invalid_configuration import complaint
+from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 from tetrapod.core.allocators.service_ranges import service_ranges
@@ -50,9 +50,9 @@ def test_invalid_ranges_have_upstreams_texts(value: str, text: str) -> None:
 
 
 def test_server_does_not_start_with_invalid_ranges(tmp_path: Path) -> None:
-    assert "must be of different IP family" in complaint(tmp_path, f"{RANGE}{V4},10.0.0.0/24")
+    assert "must be of different IP family" in start_error(tmp_path, f"{RANGE}{V4},10.0.0.0/24")
     text = f'service IP family "{V6}" must match public address family "192.0.2.1"'
-    assert text in complaint(tmp_path, f"{RANGE}{V6},{V4}", "--advertise-address=192.0.2.1")
+    assert text in start_error(tmp_path, f"{RANGE}{V6},{V4}", "--advertise-address=192.0.2.1")
     assert not list(tmp_path.iterdir())
 
 

@@ -6,7 +6,6 @@ Expected health checks, error texts and locations are those of kube-apiserver 1.
 from __future__ import annotations
 
 import re
-import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,9 @@ import pytest
 
 from support.definitions import definition
 from support.etcd import Etcd, etcd_36
+from support.failing_starts import failed_start
 from support.https_client import HttpsClient
-from support.server import command, environment, running
+from support.server import running
 from support.services import NAMES, running_services
 
 NAMESPACE = "/api/v1/namespaces/default"
@@ -221,10 +221,9 @@ def test_an_unavailable_store_affects_its_resources_only(cluster: Cluster) -> No
     ["pods", "/pods", "/pods#", "/pods#http://a;", "/pods#http://a#b", "pods#http://a", "v1//pods#http://a", "/a#b,x"],
 )
 def test_an_invalid_setting_is_rejected(tmp_path: Path, value: str) -> None:
-    argv = command("up", "--data-dir", str(tmp_path), f"--etcd-servers-overrides={value}")
-    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=30, check=False)
-    assert result.returncode == 1
-    assert result.stderr == (
+    failed = failed_start(tmp_path, f"--etcd-servers-overrides={value}")
+    assert failed.code == 1
+    assert failed.stderr == (
         "Error: --etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, "
         "semicolon separated\n"
     )

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from integration.workers.worker_server import TOKENS, WATCH, children_of, sockets_in
+from support.failing_starts import run_command
 from support.kubectl import Kubectl
-from support.server import command, environment, free_port
+from support.server import free_port
 from support.services import Services, running_services
 from support.waiting import until
 from support.wire import Client, raw_connection, read_to_end
@@ -254,9 +255,8 @@ def test_a_stopped_service_removes_its_socket_and_ends_its_watches(services: Ser
 
 def _start(services: Services, name: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run a service that does not start, and return its exit code and output."""
-    argv = command("serve", name, "--data-dir", str(services.certs / name), "--bind-address", "127.0.0.1")
-    argv += ["--secure-port", str(free_port()), "--etcd-servers", services.etcd.url, *flags]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=environment())
+    own = ("--data-dir", str(services.certs / name), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()))
+    return run_command("serve", name, *own, "--etcd-servers", services.etcd.url, *flags)
 
 
 def test_a_socket_in_use_is_not_taken_over(services: Services) -> None:

@@ -5,14 +5,14 @@ The expected answers are those of kube-apiserver 1.37.1 with `--watch-cache-size
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.failing_starts import failed_start
 from support.https_client import HttpsClient
-from support.server import command, environment, running
+from support.server import running
 
 MAPS = "/api/v1/namespaces/uncached/configmaps"
 SECRETS = "/api/v1/namespaces/uncached/secrets"
@@ -104,7 +104,4 @@ def test_without_watch_caches_everything_is_read_from_the_store(tmp_path: Path) 
     ],
 )
 def test_invalid_sizes_are_rejected(tmp_path: Path, value: str, error: str) -> None:
-    argv = command("up", "--data-dir", str(tmp_path), f"--watch-cache-sizes={value}")
-    result = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60, env=environment())
-    assert result.returncode != 0
-    assert error in result.stderr
+    assert error in failed_start(tmp_path, f"--watch-cache-sizes={value}").stderr

@@ -24,9 +24,10 @@ from integration.tracing.conftest import (
     traced,
     tracing_file,
 )
+from support.failing_starts import run_command
 from support.https_client import HttpsClient
 from support.otlp import Collector, ReceivedSpan
-from support.server import Server, command, environment, running
+from support.server import Server, running
 from support.webhook import WebhookServer, allowed, webhook_server
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -209,8 +210,7 @@ def test_an_external_server_is_one_span_and_does_not_get_the_parameter(server: S
 
 def test_the_command_shows_the_same(server: Server, tmp_path: Path) -> None:
     def run(*args: str) -> subprocess.CompletedProcess[str]:
-        argv = command("trace", *args, "--kubeconfig", str(server.kubeconfig))
-        return subprocess.run(argv, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+        return run_command("trace", *args, "--kubeconfig", str(server.kubeconfig))
 
     file = tmp_path / "body.yaml"
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: by-command}\n")
@@ -220,14 +220,7 @@ def test_the_command_shows_the_same(server: Server, tmp_path: Path) -> None:
     assert shown.stdout.startswith(f"GET {CONFIG_MAPS}?trace=1\nanswered 200"), shown
     refused = run("GET", "/version", "-H", "Impersonate-User: x", "-H", "Impersonate-Uid;")
     assert refused.returncode in (0, 1)
-    gone = subprocess.run(
-        command("trace", "GET", "/", "--kubeconfig", "/no/where"),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-        check=False,
-    )
+    gone = run_command("trace", "GET", "/", "--kubeconfig", "/no/where")
     assert (gone.returncode, gone.stderr) == (1, "Error: stat /no/where: no such file or directory\n")
 
 

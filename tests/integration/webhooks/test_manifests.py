@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from support.failing_starts import failed_start
 from support.https_client import HttpsClient, Reply
-from support.server import command, environment, free_port, running
+from support.server import running
 from support.services import running_services
 from support.waiting import until
 from support.webhook import WebhookServer, allowed, answered, json_patch, webhook_server
@@ -292,8 +292,6 @@ def test_names_of_manifests_are_reserved_while_the_gate_is_on(tmp_path: Path, en
 def test_unusable_manifests_end_the_start(tmp_path: Path, plugin: str, file: Any, gate: str, error: str) -> None:
     flag = configured(tmp_path, plugin)
     write(tmp_path / plugin / "a.yaml", file)
-    argv = command("up", "--data-dir", str(tmp_path / "data"), f"--secure-port={free_port()}", flag)
-    argv.append(f"--feature-gates=ManifestBasedAdmissionControlConfig={gate}")
-    ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    failed = failed_start(tmp_path / "data", flag, f"--feature-gates=ManifestBasedAdmissionControlConfig={gate}")
     told = f"Error: failed to apply admission: {error.replace('DIR', str(tmp_path / plugin))}"
-    assert (ended.returncode, ended.stderr.strip().splitlines()[-1]) == (1, told)
+    assert (failed.code, failed.error) == (1, told)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from bench.processes import cpu_seconds
 from integration.workers.worker_server import COUNT, WorkerServer, certificates_of_each, created, worker_server
-from support.server import command, environment, free_port
+from support.failing_starts import failed_start
 from support.waiting import until
 from support.wire import Client
 from tetrapod.generic.certificates.authority import Authority
@@ -176,31 +175,21 @@ def test_both_workers_load_a_renewed_certificate(tmp_path: Path) -> None:
 
 
 def test_sqlite_is_rejected_for_several_workers(tmp_path: Path) -> None:
-    argv = command("up", "--workers=2", f"--data-dir={tmp_path}")
-    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "--workers=2 needs --etcd-servers: only one process can use the SQLite database" in result.stderr
+    failed = failed_start(tmp_path, "--workers=2")
+    assert failed.code == 2
+    assert "--workers=2 needs --etcd-servers: only one process can use the SQLite database" in failed.stderr
 
 
 def test_server_whose_workers_cannot_start_ends_with_their_error(tmp_path: Path) -> None:
     flags = ["--etcd-servers=http://127.0.0.1:9", "--tls-cert-file=/missing", "--tls-private-key-file=/missing"]
-    argv = command("up", "--workers=2", f"--data-dir={tmp_path}", f"--secure-port={free_port()}", *flags)
-    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert result.stderr.count("Error: --tls-cert-file: open /missing: no such file or directory") == 1
+    failed = failed_start(tmp_path, "--workers=2", *flags)
+    assert failed.code == 1
+    assert failed.stderr.count("Error: --tls-cert-file: open /missing: no such file or directory") == 1
 
 
 def test_port_in_use_is_reported(server: WorkerServer, tmp_path: Path) -> None:
     port = server.url.rpartition(":")[2]
-    argv = command(
-        "up",
-        "--workers=2",
-        "--etcd-servers=http://127.0.0.1:9",
-        f"--data-dir={tmp_path}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-    )
-    result = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "bind: address already in use" in result.stderr
+    failed = failed_start(tmp_path, "--workers=2", "--etcd-servers=http://127.0.0.1:9", f"--secure-port={port}")
+    assert failed.code == 1
+    assert "bind: address already in use" in failed.stderr
     shutil.rmtree(tmp_path)
