@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tetrapod.core import cells
 from tetrapod.core.batch.jobs import defaults as jobs_defaults
+from tetrapod.core.batch.jobs import scheduling
 from tetrapod.core.batch.jobs import warnings as jobs_warnings
-from tetrapod.core.batch.jobs.strategy import drop_disabled
 from tetrapod.core.batch.jobs.validation import validate_template
 from tetrapod.core.batch.schedules import is_zone, schedule_error
 from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, since, spec_of, status_of
@@ -20,7 +20,6 @@ from tetrapod.core.podspec.defaults import set_missing
 from tetrapod.core.podspec.warnings import name_warnings, same_generation
 from tetrapod.core.validation.names import not_negative, one_of
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import PlainStatusStrategy
 from tetrapod.machinery import field
@@ -56,19 +55,8 @@ class CronJobStrategy(KindStrategy):
             whole_update_validator=validate_update,
             warnings=warnings,
             generation=("spec",),
+            gated_fields=scheduling.gated("spec.jobTemplate.spec"),
         )
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        super().prepare_for_create(ctx, obj)
-        drop_disabled(_job_spec(obj), {})
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        drop_disabled(_job_spec(new), _job_spec(old))
-
-
-def _job_spec(cron_job: Object) -> Object:
-    return ((cron_job.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
 
 
 def set_defaults(obj: Object) -> None:
@@ -117,8 +105,10 @@ def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    # declared in the schema, so it comes last
-    return errors if schedule else [*errors, field.required("spec.schedule")]
+    # declared in the schema, so they come last
+    errors += [] if schedule else [field.required("spec.schedule")]
+    job, stored = (((each or {}).get("jobTemplate") or {}).get("spec") or {} for each in (spec, existing))
+    return errors + scheduling.declared_rules(job, None if existing is None else stored, "spec.jobTemplate.spec")
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:

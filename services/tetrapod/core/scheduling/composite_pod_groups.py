@@ -11,6 +11,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec import group_rules
 from tetrapod.core.scheduling import group_types
 from tetrapod.core.scheduling.group_types import GROUP, PREEMPTION
 from tetrapod.core.scheduling.pod_groups import PARENT, policy_and_workload
@@ -33,8 +34,8 @@ SPEC: Final = Type(
         "parentCompositePodGroupName": PARENT,
         "workloadRef": Field(type=group_types.WORKLOAD_REFERENCE, immutable=True, required=True),
         "schedulingPolicy": replace(group_types.COMPOSITE_POLICY, immutable=True),
-        "schedulingConstraints": group_types.CONSTRAINTS,
-        "disruptionMode": replace(group_types.DISRUPTION, required=True),
+        "schedulingConstraints": group_rules.CONSTRAINTS,
+        "disruptionMode": replace(group_rules.DISRUPTION, required=True),
         **group_types.PRIORITY,
     }
 )

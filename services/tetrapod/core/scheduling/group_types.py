@@ -10,16 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from tetrapod.core.podspec.group_rules import CONSTRAINTS, DISRUPTION, MOST_CLAIMS, NAME, RESOURCE_CLAIMS
 from tetrapod.core.validation.declared import (
     Field,
     Type,
     at_least,
     at_most,
-    label_key,
     long_name,
     one_of,
     path_segment_name,
-    short_name,
 )
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
@@ -31,19 +30,6 @@ TOPOLOGY: Final = "TopologyAwareWorkloadScheduling"
 CLAIMS: Final = "DRAWorkloadResourceClaims"
 PREEMPTION: Final = "PodGroupPreemptionPolicy"
 _HIGHEST_PRIORITY: Final = 1_000_000_000
-_MOST_CLAIMS: Final = 4
-
-NAME: Final = Field((short_name,), required=True)
-_OBJECT: Final = Field(pointer=True)
-_CLAIM_NAME: Final = Field((long_name,), pointer=True)
-_EITHER_DISRUPTION: Final = Type({"single": _OBJECT, "all": _OBJECT}, union=("single", "all"))
-_CONSTRAINTS: Final = Type(
-    {"topology": Field(items=Type({"key": Field((label_key,), required=True)}), max_items=1)},
-)
-_CLAIM: Final = Type(
-    {"name": NAME, "resourceClaimName": _CLAIM_NAME, "resourceClaimTemplateName": _CLAIM_NAME},
-    union=("resourceClaimName", "resourceClaimTemplateName"),
-)
 
 WORKLOAD_REFERENCE: Final = Type({"workloadName": Field((long_name,), required=True), "templateName": NAME})
 CONTROLLER: Final = Type(
@@ -54,11 +40,8 @@ CONTROLLER: Final = Type(
     }
 )
 CLAIM_STATUSES: Final = Field(
-    items=Type({"resourceClaimName": Field((long_name,), pointer=True)}), key="name", max_items=_MOST_CLAIMS
+    items=Type({"resourceClaimName": Field((long_name,), pointer=True)}), key="name", max_items=MOST_CLAIMS
 )
-DISRUPTION: Final = Field(type=_EITHER_DISRUPTION, immutable=True)
-CONSTRAINTS: Final = Field(type=_CONSTRAINTS, immutable=True)
-RESOURCE_CLAIMS: Final = Field(items=_CLAIM, key="name", immutable=True, max_items=_MOST_CLAIMS)
 _PRIORITY_FIELDS: Final = {
     "priorityClassName": Field((long_name,), immutable=True),
     "priority": Field((at_most(_HIGHEST_PRIORITY),), pointer=True, immutable=True),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec import group_rules
 from tetrapod.core.scheduling import group_types
 from tetrapod.core.scheduling.group_types import CLAIMS, COMPOSITE, GROUP, PREEMPTION, TOPOLOGY
 from tetrapod.core.validation import declared
@@ -32,9 +33,9 @@ SPEC: Final = Type(
         "parentCompositePodGroupName": replace(PARENT, gate=COMPOSITE),
         "workloadRef": Field(type=group_types.WORKLOAD_REFERENCE, immutable=True),
         "schedulingPolicy": group_types.POLICY,
-        "schedulingConstraints": replace(group_types.CONSTRAINTS, gate=TOPOLOGY, immutable_without_gate=False),
-        "resourceClaims": group_types.RESOURCE_CLAIMS,
-        "disruptionMode": replace(group_types.DISRUPTION, required=True),
+        "schedulingConstraints": replace(group_rules.CONSTRAINTS, gate=TOPOLOGY, immutable_without_gate=False),
+        "resourceClaims": group_rules.RESOURCE_CLAIMS,
+        "disruptionMode": replace(group_rules.DISRUPTION, required=True),
         **group_types.PRIORITY,
     }
 )

@@ -104,6 +104,7 @@ SWITCHABLE: Final = frozenset(
         "VolumeLimitScaling",
         "WatchList",
         "WatchListCompression",
+        "WorkloadWithJob",
     }
 )
 """The gates that have their effect here."""

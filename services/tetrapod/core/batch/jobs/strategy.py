@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.batch.jobs import defaults as jobs_defaults
+from tetrapod.core.batch.jobs import scheduling
 from tetrapod.core.batch.jobs import validation as jobs
 from tetrapod.core.batch.jobs import warnings as jobs_warnings
 from tetrapod.core.kind_strategy import KindStrategy
@@ -36,6 +37,7 @@ class JobStrategy(KindStrategy):
             whole_update_validator=jobs.validate_update,
             warnings=jobs_warnings.warnings,
             generation=("spec",),
+            gated_fields=scheduling.gated("spec"),
             fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
         )
         self.garbage_collection_default = "Orphan"
@@ -47,7 +49,6 @@ class JobStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        drop_disabled(obj.get("spec") or {}, {})
         template = (obj.get("spec") or {}).get("template") or {}
         meta = obj["metadata"]
         shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
@@ -55,10 +56,6 @@ class JobStrategy(KindStrategy):
         if shared:
             # upstream shares one map, so the job gets the generated labels too
             meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
         """If the Job has no labels at all, copy those of its pod template to it, in place.
@@ -69,20 +66,6 @@ class JobStrategy(KindStrategy):
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = dict(labels)
-
-
-def drop_disabled(spec: Object, existing: Object) -> None:
-    """Drop `scheduling` from a Job spec, in place, unless the stored spec has it.
-
-    The field belongs to the feature gate WorkloadWithJob, which is off.
-
-    Args:
-        existing: the stored spec; {} on create.
-
-    Upstream: pkg/api/job/util.go
-    """
-    if existing.get("scheduling") is None:
-        spec.pop("scheduling", None)
 
 
 def generate_selector(job: Object) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.batch.jobs import policies as job_policies
+from tetrapod.core.batch.jobs import scheduling
 from tetrapod.core.podspec.workloads import pod_template_spec, validate_template_labels
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.differences import internal, pod_template
@@ -55,7 +56,7 @@ def validate(obj: Object) -> list[FieldError]:
         if is_dns1123_label(hostname):
             text = f"will not able to create pod with invalid DNS label: {hostname}"
             errors.append(field.invalid("metadata.name", name, text))
-    return errors
+    return errors + scheduling.declared_rules(spec, None, "spec")
 
 
 def _generated_selector(obj: Object) -> list[FieldError]:
@@ -129,6 +130,7 @@ def job_spec(spec: Object, path: str) -> list[FieldError]:
     if (replacement := spec.get("podReplacementPolicy")) is not None:
         allowed = ["Failed"] if spec.get("podFailurePolicy") is not None else ["Failed", "TerminatingOrFailed"]
         errors += known(replacement, allowed, f"{path}.podReplacementPolicy")
+    errors += scheduling.group_rules(spec, path)
     errors += pod_template_spec(spec.get("template") or {}, f"{path}.template")
     return errors + _restart_policy(spec, f"{path}.template.spec.restartPolicy")
 
@@ -221,7 +223,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
             if unchanged
             else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
         )
-    return errors
+    errors += scheduling.changed_policy(spec, old_spec)
+    return errors + scheduling.declared_rules(spec, old_spec, "spec")
 
 
 def _as_is(value: Any) -> Any:
