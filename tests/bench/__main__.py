@@ -4,7 +4,8 @@
 
 With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and
 kube-apiserver alone, with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the
-cost of a change.
+cost of a change. With `--instructions`, valgrind counts the instructions of each work instead, in one process; that
+works on a busy machine too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench import asgi, h2load, wrk
+from bench import asgi, h2load, instructions, wrk
+from bench.instructions import PODS, Counted
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
 from bench.report import missed, render
@@ -42,6 +44,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="shorter runs and fewer CRDs; prints, writes nothing")
     parser.add_argument(
         "--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints"
+    )
+    parser.add_argument(
+        "--instructions", action="store_true", help="count instructions with valgrind, also --beside; prints"
     )
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
@@ -69,7 +74,10 @@ def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
 
 def main() -> int:
     arguments = _arguments()
-    if not wrk.available():
+    if arguments.instructions and not instructions.available():
+        print("bench needs valgrind: apt-get install valgrind", file=sys.stderr)
+        return 2
+    if not arguments.instructions and not wrk.available():
         print("bench needs wrk: apt-get install wrk", file=sys.stderr)
         return 2
     if arguments.h2load and not h2load.available():
@@ -96,6 +104,12 @@ def main() -> int:
         ):
             fresh = partial(tempfile.mkdtemp, dir=directory)
             servers = hello, aggregated
+            if arguments.instructions:
+                ours, theirs = Counted(Path(fresh())), None
+                if arguments.beside is not None:
+                    theirs = Counted(Path(fresh()), arguments.beside.resolve())
+                instructions.compare(ours, theirs, replace(plan, pods=PODS), servers, pki.ca, directory)
+                return 0
             if arguments.beside is not None:
                 for form in _forms(arguments):
                     measure(

@@ -78,19 +78,31 @@ class Client:
 class Connection:
     def __init__(self, client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
-        self._common = (
-            f"Host: localhost:{client.port}\r\nAuthorization: Bearer {client.token}\r\nAccept: application/json\r\n"
-        )
+        self._common = f"Host: localhost:{client.port}\r\nAuthorization: Bearer {client.token}\r\n"
 
-    def send(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> None:
-        head = f"{method} {path} HTTP/1.1\r\n{self._common}"
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> None:
+        head = f"{method} {path} HTTP/1.1\r\n{self._common}Accept: {accept}\r\n"
         if body:
             head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
         self.writer.write(head.encode() + b"\r\n" + body)
 
-    async def request(self, method: str, path: str, obj: Any = None, content_type: str = "application/json") -> Answer:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        obj: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> Answer:
         body = b"" if obj is None else obj if isinstance(obj, bytes) else orjson.dumps(obj)
-        self.send(method, path, body, content_type)
+        self.send(method, path, body, content_type, accept)
         status, headers = await self.head()
         return Answer(status, await self._body(headers))
 

@@ -253,7 +253,7 @@ class Measuring:
         if work.key == "watch":
             return self._watch
         if work.key == "proxy":
-            asyncio.run(self._register())
+            asyncio.run(self.register())
         assert work.load is not None
         size = self._answer_size(work.load) if work.heavy else 0
         if not work.heavy:
@@ -300,7 +300,7 @@ class Measuring:
         found = asyncio.run(watchers.measure(self.client, self.target.pids, self.plan.events))
         return Rate(found.rate, found.p50_ms, found.p99_ms, found.cpu, 0.0)
 
-    async def _register(self) -> None:
+    async def register(self) -> None:
         """Create an aggregated server behind an ExternalName Service, and wait until requests reach it."""
         client = self.client
         await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/services", objects.external_service())
