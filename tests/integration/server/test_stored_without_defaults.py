@@ -13,6 +13,7 @@ from support.etcd import Etcd
 from support.forms import ETCD, STOCK, running_etcd, serving_over
 from support.https_client import MERGE, HttpsClient
 
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
 CLAIM_SPEC: Final = {
     "accessModes": ["ReadWriteOnce"],
@@ -205,13 +206,13 @@ def test_the_kinds_of_every_service_get_their_defaults(
 
 
 def test_a_custom_resource_gets_the_defaults_of_its_schema(cluster: Cluster) -> None:
-    schema = {
+    schema: Any = {
         "type": "object",
         "properties": {
             "spec": {"type": "object", "default": {}, "properties": {"size": {"type": "integer", "default": 3}}}
         },
     }
-    definition = {
+    definition: Any = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.org"},
@@ -223,8 +224,16 @@ def test_a_custom_resource_gets_the_defaults_of_its_schema(cluster: Cluster) -> 
         },
     }
     client, widgets = cluster.client, "/apis/example.org/v1/namespaces/default/widgets"
-    assert client.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).status == 201
+    assert client.call("POST", DEFINITIONS, definition).status == 201
     client.until(lambda reply: reply.status == 200, "GET", widgets)
-    cluster.store("example.org/widgets/default", ("example.org/v1", "Widget"), "stored", {})
+    key = cluster.store("example.org/widgets/default", ("example.org/v1", "Widget"), "stored", {})
     assert cluster.read(f"{widgets}/stored")["spec"] == {"size": 3}
     assert [item["spec"] for item in client.call("GET", widgets).body["items"]] == [{"size": 3}]
+    schema["properties"]["spec"]["properties"]["size"]["default"] = 5
+    versions = {"spec": {"versions": definition["spec"]["versions"]}}
+    changed = client.call("PATCH", f"{DEFINITIONS}/widgets.example.org", versions, MERGE)
+    assert changed.status == 200, changed.body
+    client.until(lambda reply: reply.body.get("spec") == {"size": 5}, "GET", f"{widgets}/stored")
+    written = client.call("PUT", f"{widgets}/stored", client.call("GET", f"{widgets}/stored").body)
+    assert written.body["spec"] == {"size": 5}
+    assert json.loads(cluster.etcd.value(key))["spec"] == {"size": 5}

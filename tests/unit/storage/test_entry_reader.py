@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.generic.storage.backend import KeyValue
+from tetrapod.generic.storage.cacher.entry import IncompleteEntry
 from tetrapod.generic.storage.cacher.entry_reader import EntryReader
 from tetrapod.machinery.gvk import Object
 
@@ -15,6 +16,7 @@ class Mode:
     """The default `mode` of a kind."""
 
     exist = True
+    may_change = False
 
     def complete(self, obj: Object) -> bool:
         obj.setdefault("mode", "Block")
@@ -28,6 +30,14 @@ def read(reader: EntryReader, revision: int = 5) -> bytes:
 
 def test_a_value_of_another_program_gets_its_defaults() -> None:
     assert read(EntryReader(Mode())) == COMPLETE
+
+
+def test_a_value_is_only_marked_if_its_defaults_may_change() -> None:
+    class Changing(Mode):
+        may_change = True
+
+    entry = EntryReader(Changing()).read("a", KeyValue("/a", BARE, 5, 1))
+    assert (type(entry), entry.raw) == (IncompleteEntry, INCOMPLETE)
 
 
 def test_a_value_that_lacks_nothing_is_unchanged_although_its_form_differs() -> None:

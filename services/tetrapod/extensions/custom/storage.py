@@ -2,9 +2,9 @@
 
 It is used without a conversion webhook. Objects stay stored as they were written. Since then the schema may have gained
 defaults and lost fields, or the storage version may have changed. An object that was written before the last such
-change, or in another version than the requested one, is converted when it is read, once per revision, and so is one
-without a uid, which was written past the API. All others pass through unchanged. Upstream decodes, defaults and prunes
-on every read.
+change, or in another version than the requested one, is converted when it is read, once per revision. So is one that
+was written past the API, if it lacks a default or its uid. All others pass through unchanged. Upstream decodes,
+defaults and prunes on every read.
 
 An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until
 the definition has the version again. The same applies to an object with a malformed embedded resource
@@ -21,6 +21,7 @@ from typing import Final
 from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import KEY_ROOT, unreadable_status, update_status
+from tetrapod.generic.storage.cacher.entry import IncompleteEntry
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -100,6 +101,7 @@ class CurrentStorage(ForwardingStorage):
             and self._codec.defaulted
             and entry.head.startswith(self._prefix)
             and _UID in entry.item
+            and entry.__class__ is not IncompleteEntry
         ):
             return entry
         converted: Entry | None = entry.representations.get(self)

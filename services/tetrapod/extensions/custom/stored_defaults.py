@@ -25,6 +25,8 @@ class DefaultsOfVersions:
         stored: the name of the storage version.
     """
 
+    may_change = True
+
     def __init__(self, group: str, versions: Mapping[str, ServedVersion], stored: str) -> None:
         self._versions = versions
         self._codec = VersionCodec(group, versions, stored, stored)

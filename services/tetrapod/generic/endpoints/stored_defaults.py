@@ -26,6 +26,8 @@ class DefaultsOfKind:
         definition: the resource.
     """
 
+    may_change = False
+
     def __init__(self, definition: ResourceDefinition) -> None:
         self._definition = definition
         self._decoders: dict[str, Decoder | None] = {}

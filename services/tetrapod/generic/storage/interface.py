@@ -492,6 +492,10 @@ class StoredDefaults(Protocol):
     def exist(self) -> bool:
         """Whether the resource has defaults that stored objects may lack."""
 
+    @property
+    def may_change(self) -> bool:
+        """Whether the defaults may change while objects are cached (those of custom resources)."""
+
     def complete(self, obj: Object) -> bool:
         """Set missing defaults in a stored object, in place. Return False if it cannot be decoded as its kind."""
 

@@ -251,6 +251,10 @@ class _RecentlyUsed:
 recently_used = _RecentlyUsed()
 
 
+class IncompleteEntry(StoredEntry, gc=False, eq=False):
+    """A `StoredEntry` that lacks defaults. They are set at each read, because they may change while it is cached."""
+
+
 class CompressedEntry(StoredEntry, gc=False, eq=False):
     """A `StoredEntry` that keeps `item` compressed. Each access decompresses it again."""
 

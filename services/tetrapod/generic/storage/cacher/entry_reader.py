@@ -2,14 +2,15 @@
 
 A value that this process wrote has its defaults. It is recognized by its bytes when its event arrives, so that the
 objects of its own writes are neither parsed nor compared. Every other value (of the time before the start, of another
-replica or of another program) is completed once, when it enters the watch cache.
+replica or of another program) is completed once, when it enters the watch cache. The defaults of a custom resource may
+change afterwards, so an entry that lacks them is only marked (`IncompleteEntry`).
 Upstream: decoding by the codec of a resource, which sets the defaults of the stored version at each read.
 """
 
 from __future__ import annotations
 
 from tetrapod.generic.storage.backend import KeyValue
-from tetrapod.generic.storage.cacher.entry import StoredEntry
+from tetrapod.generic.storage.cacher.entry import IncompleteEntry, StoredEntry
 from tetrapod.generic.storage.interface import StoredDefaults
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.json_pieces import dumps, loads
@@ -48,6 +49,8 @@ class EntryReader:
         raw = without_exponents(dumps(obj))
         if raw == entry.raw or obj == loads(entry.raw):
             return entry
+        if defaults.may_change:
+            return IncompleteEntry.from_served(key, entry.raw, entry.revision, entry.lease)
         return StoredEntry.from_served(key, raw, entry.revision, entry.lease)
 
     # Writes of this process
