@@ -410,7 +410,8 @@ def test_a_single_resource_of_a_version_can_be_enabled(tmp_path: Path) -> None:
 
 
 def test_an_emulated_release_has_its_own_versions(tmp_path: Path) -> None:
-    with running(tmp_path, "--emulated-version=1.36", "--runtime-config=api/beta=true") as running_server:
+    flags = ("--emulated-version=1.36", "--runtime-config=api/beta=true", "--feature-gates=StorageVersionMigrator=true")
+    with running(tmp_path, *flags) as running_server:
         client = HttpsClient(running_server.kubeconfig)
         version = client.call("GET", "/version").body
         assert (version["minor"], version["emulationMinor"], version["minCompatibilityMinor"]) == ("37", "36", "35")

@@ -22,6 +22,8 @@ from tetrapod.machinery.user import UserInfo
 _ALLOW: Final = AuthorizationResult(Decision.ALLOW)
 _NO_OPINION: Final = AuthorizationResult(Decision.NO_OPINION)
 _LEASE_NAMESPACE: Final = "kube-node-lease"
+_ACCOUNTS: Final = ("KubeletServiceAccountTokenForCredentialProviders", "PodCertificateRequest")
+"""The gates that let nodes read service accounts."""
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
@@ -111,6 +113,8 @@ class NodeAuthorizer:
         return self._related(node, attributes)
 
     def _service_account(self, node: str, attributes: Attributes) -> AuthorizationResult:
+        if attributes.verb == "get" and not attributes.subresource and not any(map(feature_gates.enabled, _ACCOUNTS)):
+            return no_opinion("not allowed to get service accounts")
         if attributes.verb == "get":
             return self._get_related(node, attributes)
         if attributes.verb != "create" or not attributes.name:
@@ -156,6 +160,8 @@ class NodeAuthorizer:
         return no_opinion(f"only the following verbs are allowed for a ResourceSlice: {verbs}")
 
     def _certificate_request(self, node: str, attributes: Attributes) -> AuthorizationResult:
+        if not feature_gates.enabled("PodCertificateRequest"):
+            return _NO_OPINION
         if attributes.subresource:
             return no_opinion("nodes may not access the status subresource of PodCertificateRequests")
         if attributes.verb == "create":

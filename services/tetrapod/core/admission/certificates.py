@@ -13,6 +13,7 @@ from typing import Final
 from tetrapod.core.certificates.signers import GROUP, authorized_for_signer
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import only_owners_and_finalizers_differ
@@ -99,7 +100,7 @@ class ClusterTrustBundleAttest(Plugin):
 
     def handles(self, attributes: Attributes) -> bool:
         group, _, resource = attributes.resource
-        return (group, resource) == (GROUP, "clustertrustbundles")
+        return (group, resource) == (GROUP, "clustertrustbundles") and feature_gates.enabled("ClusterTrustBundle")
 
     async def validate(self, attributes: Attributes) -> None:
         """Check the user's permission for the new object's signerName, which equals the stored one: it is immutable.

@@ -258,6 +258,8 @@ class NodeRestriction(Plugin):
         Raises:
             StatusError: 403, the node may not make the write; 500, an object is missing or its UID differs.
         """
+        if not feature_gates.enabled("PodCertificateRequest"):
+            raise forbidden(attributes, "PodCertificateRequest feature gate is disabled")
         await self._certificate_requests.check(attributes, node)
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:

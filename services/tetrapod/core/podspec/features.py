@@ -33,6 +33,8 @@ _FIELDS: Final = FieldGates(
             "volumes[].projected.sources[].serviceAccountToken|clusterTrustBundle|podCertificate.user",
         ),
     ),
+    GatedFields("ClusterTrustBundleProjection", ("volumes[].projected.sources[].clusterTrustBundle",)),
+    GatedFields("PodCertificateRequest", ("volumes[].projected.sources[].podCertificate",)),
     GatedFields("EmptyDirVolumeMode", ("volumes[].emptyDir.mode",)),
     GatedFields("VolumeBindMountOptions", (f"{_CONTAINERS}.volumeMounts[].bindMountOptions",)),
     GatedFields("DynamicResourceAllocation", ("resourceClaims", f"{_CONTAINERS}.resources.claims")),

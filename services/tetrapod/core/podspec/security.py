@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tetrapod.core.podspec.capabilities import privileged_allowed
-from tetrapod.core.podspec.stored import allows_host_network_with_users
+from tetrapod.core.podspec.stored import allows_host_network_with_users, allows_selinux_policies
 from tetrapod.core.podspec.windows import windows_options
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
@@ -23,6 +23,7 @@ _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _FS_GROUP_POLICIES: Final = frozenset({"Always", "OnRootMismatch"})
 _GROUPS_POLICIES: Final = frozenset({"Merge", "Strict"})
 _SELINUX_POLICIES: Final = frozenset({"MountOption", "Recursive"})
+_ONLY_RECURSIVE: Final = frozenset({"Recursive"})
 _SYSCTL: Final = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 _sysctl = re.compile(_SYSCTL).match
 _NO_HOST_USERS: Final = "when `hostUsers` is false"
@@ -86,7 +87,8 @@ def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldE
     if (policy := context.get("supplementalGroupsPolicy")) is not None:
         errors += known(policy, _GROUPS_POLICIES, f"{path}.supplementalGroupsPolicy")
     if (policy := context.get("seLinuxChangePolicy")) is not None:
-        errors += known(policy, _SELINUX_POLICIES, f"{path}.seLinuxChangePolicy")
+        policies = _SELINUX_POLICIES if allows_selinux_policies() else _ONLY_RECURSIVE
+        errors += known(policy, policies, f"{path}.seLinuxChangePolicy")
     return errors
 
 

@@ -47,3 +47,10 @@ def allows_host_network_with_users() -> bool:
         return True
     stored = _STORED.get() or {}
     return stored.get("hostUsers") is False and bool(stored.get("hostNetwork"))
+
+
+def allows_selinux_policies() -> bool:
+    """Return whether a pod may have another seLinuxChangePolicy than Recursive."""
+    if feature_gates.enabled("SELinuxMount"):
+        return True
+    return ((_STORED.get() or {}).get("securityContext") or {}).get("seLinuxChangePolicy") is not None

@@ -33,6 +33,9 @@ SWITCHABLE: Final = frozenset(
         "AuthorizePodWebsocketUpgradeCreatePermission",
         "CBORServingAndStorage",
         "CSIVolumeHealth",
+        "ClearingNominatedNodeNameAfterBinding",
+        "ClusterTrustBundle",
+        "ClusterTrustBundleProjection",
         "ComponentFlagz",
         "ComponentStatusz",
         "CompositePodGroup",
@@ -73,7 +76,10 @@ SWITCHABLE: Final = frozenset(
         "HPAScaleToZero",
         "ImageVolumeWithDigest",
         "InPlacePodVerticalScalingMemoryBackedVolumes",
+        "InPlacePodVerticalScalingSchedulerPreemption",
         "KMSv1",
+        "KubeletInUserNamespace",
+        "KubeletServiceAccountTokenForCredentialProviders",
         "ListFromCacheSnapshot",
         "ManifestBasedAdmissionControlConfig",
         "MatchLabelKeysInPodTopologySpread",
@@ -82,18 +88,21 @@ SWITCHABLE: Final = frozenset(
         "MutablePVNodeAffinity",
         "MutablePodResourcesForSuspendedJobs",
         "MutableSchedulingDirectivesForSuspendedJobs",
+        "PodCertificateRequest",
         "PodDeletionCost",
         "PodGroupPreemptionPolicy",
         "PodTopologyLabelsAdmission",
         "RelaxedServiceNameValidation",
         "ResourceHealthStatus",
         "ResourceHealthStatusMessage",
+        "SELinuxMount",
         "ServiceAccountNodeAudienceRestriction",
         "ServiceCIDRStatusFieldWiping",
         "ShardedListAndWatch",
         "StatefulSetRecreateStrategy",
         "StorageVersionAPI",
         "StorageVersionHash",
+        "StorageVersionMigrator",
         "StrictIPCIDRValidation",
         "TaintTolerationComparisonOperators",
         "TokenRequestServiceAccountUIDValidation",
@@ -115,15 +124,19 @@ INTERNAL: Final = frozenset(
         "CRDObservedGenerationTracking",
         "ClientsAllowCBOR",
         "ClientsPreferCBOR",
+        "CloudControllerManagerWatchBasedRoutesReconciliation",
+        "CloudControllerManagerWebhook",
         "ConcurrentWatchObjectDecode",
         "ContextualLogging",
         "EtcdRangeStream",
+        "LocalStorageCapacityIsolationFSQuotaMonitoring",
         "WatchListClient",
         "WebhookRoundTripLoadBalancing",
     }
 )
 """The gates whose values make no difference to clients of a kube-apiserver. Most choose between implementations of
-the server or of its Go client; CRDObservedGenerationTracking concerns fields that its strategy resets anyway.
+the server or of its Go client, or belong to other programs whose packages a kube-apiserver contains.
+CRDObservedGenerationTracking concerns fields that its strategy resets anyway.
 """
 _FREE: Final = SWITCHABLE | INTERNAL
 """The gates that can be set to any value."""

@@ -57,13 +57,14 @@ _GATES: Final = {
     ("certificates.k8s.io", "podcertificaterequests"): "PodCertificateRequest",
     ("lifecycle.k8s.io", "evictions"): "EvictionRequestAPI",
     ("lifecycle.k8s.io", "evictionrequests"): "EvictionRequestAPI",
+    ("storagemigration.k8s.io", "storageversionmigrations"): "StorageVersionMigrator",
     ("scheduling.k8s.io", "workloads"): "GenericWorkload",
     ("scheduling.k8s.io", "podgroups"): "GenericWorkload",
     ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
 }
 """The feature gates of some resources, by (group, resource). A resource whose gate is disabled is not served.
 
-The gates of certificates.k8s.io are enabled in this release, and may be disabled in an earlier one that is emulated.
+Those of certificates.k8s.io and storagemigration.k8s.io are enabled by default in this release.
 """
 _OPTIONAL_RESOURCES: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"bindings", "componentstatuses", "limitranges", "podtemplates", "replicationcontrollers"}),

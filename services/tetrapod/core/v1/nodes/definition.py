@@ -10,7 +10,7 @@ from tetrapod.core.subresources.proxy import ProxyRest
 from tetrapod.core.subresources.stores import NODES
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.nodes.defaults import set_defaults
-from tetrapod.core.v1.nodes.strategy import NodeStatusStrategy, NodeStrategy
+from tetrapod.core.v1.nodes.strategy import NodeStrategy, node_status_strategy
 from tetrapod.core.v1.nodes.table import TABLE
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.builtin import builtin
@@ -43,7 +43,7 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
         strategy,
         storage_prefix="minions",
         table=TABLE,
-        subresources={"proxy": proxy, "status": NodeStatusStrategy(strategy, validate=validation.validate_status)},
+        subresources={"proxy": proxy, "status": node_status_strategy(strategy, validation.validate_status)},
     )
 
 

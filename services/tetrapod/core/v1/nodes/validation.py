@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import TAINT_EFFECTS
-from tetrapod.core.validation import quantities
+from tetrapod.core.validation import declared, quantities
+from tetrapod.core.validation.declared import Field, Type
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, network
 from tetrapod.machinery import field
@@ -36,12 +37,30 @@ _CIDRS: Final = "spec.podCIDRs"
 _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 
 
+def _label_keys(keys: list[str], stored: Any, path: str) -> list[FieldError]:
+    """Validate a list of keys of labels, which are unique. It is a `Check`; `stored` is not used."""
+    errors = [error for i, key in enumerate(keys) for error in declared.label_key(key, None, f"{path}[{i}]")]
+    return errors + [field.duplicate(f"{path}[{i}]", keys[i]) for i in sorted(repeated(keys))]
+
+
+_PREEMPTION: Final = Type({"disableResizePreemption": Field((_label_keys,), max_items=20)})
+_SPEC: Final = Type(
+    {"podPreemptionPolicy": Field(type=_PREEMPTION, gate="InPlacePodVerticalScalingSchedulerPreemption")}
+)
+
+
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new Node.
 
     Taints are valid, also those in an annotation. Quantities in capacity and allocatable are not negative.
-    declaredFeatures is sorted without duplicates. podCIDRs has at most one CIDR for each IP family.
+    declaredFeatures is sorted without duplicates. podCIDRs has at most one CIDR for each IP family, and
+    podPreemptionPolicy has the keys of labels.
     """
+    spec = obj.get("spec") or {}
+    return _hand_written(obj) + declared.validate(_SPEC, spec, None, "spec", update=False)
+
+
+def _hand_written(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     errors = (
         _annotations(obj)
@@ -140,7 +159,9 @@ def _declared_features(obj: Object) -> list[FieldError]:
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated Node: the rules for a new one and then those of `validate_status`."""
-    return validate(new) + validate_status(new, old)
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = _hand_written(new) + validate_status(new, old)
+    return errors + declared.validate(_SPEC, spec, old_spec, "spec", update=True)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:

@@ -84,7 +84,8 @@ class BindingRest(Rest):
             if spec.get("schedulingGates"):
                 raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
             spec["nodeName"] = node
-            current.setdefault("status", {}).pop("nominatedNodeName", None)
+            if feature_gates.enabled("ClearingNominatedNodeNameAfterBinding"):
+                current.setdefault("status", {}).pop("nominatedNodeName", None)
             _merge(current["metadata"], "annotations", binding["metadata"].get("annotations"))
             if feature_gates.enabled("PodTopologyLabelsAdmission"):
                 _merge(current["metadata"], "labels", binding["metadata"].get("labels"))

@@ -109,7 +109,7 @@ def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldEr
     if not name or name == old_status.get("nominatedNodeName"):
         return []
     errors = dns_subdomain(name, "status.nominatedNodeName")
-    if spec.get("nodeName"):
+    if spec.get("nodeName") and feature_gates.enabled("ClearingNominatedNodeNameAfterBinding"):
         errors.append(
             field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
         )
