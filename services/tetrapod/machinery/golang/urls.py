@@ -12,6 +12,10 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~!$&'()*+,;=:[]<>\"")
+_NOT_PLAIN: Final = re.compile(rf"%(.{{0,2}})|[^{re.escape(''.join(sorted(_HOST_CHARS)))}\x80-\U0010ffff]")
+"""An escape in a host, or a character that hosts must not have."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*")
 _PATH_SAFE: Final = "$&+,/:;=@"
 _VALID_ENCODED: Final = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/]|%[0-9A-Fa-f]{2})*", re.ASCII)
 
@@ -124,7 +128,7 @@ def query_values(query: str) -> dict[str, list[str]]:
 
 
 def _parse(text: str, *, request: bool) -> GoUrl:
-    if any(ord(char) < 32 or ord(char) == 127 for char in text):
+    if _CONTROL.search(text):
         raise BadUrl("net/url: invalid control character in URL")
     if not text and request:
         raise BadUrl("empty url")
@@ -156,15 +160,12 @@ def _parse(text: str, *, request: bool) -> GoUrl:
 
 
 def _scheme(text: str) -> tuple[str, str]:
-    for i, char in enumerate(text):
-        if char.isascii() and (char.isalpha() or (i and (char.isdigit() or char in "+-."))):
-            continue
-        if char == ":":
-            if i == 0:
-                raise BadUrl("missing protocol scheme")
-            return text[:i].lower(), text[i + 1 :]
+    if text.startswith(":"):
+        raise BadUrl("missing protocol scheme")
+    scheme = _SCHEME.match(text)
+    if scheme is None or not text.startswith(":", scheme.end()):
         return "", text
-    return "", text
+    return scheme[0].lower(), text[scheme.end() + 1 :]
 
 
 def _authority(scheme: str, text: str) -> tuple[str, str]:
@@ -223,7 +224,7 @@ def _unescaped_host(host: str, *, zone: bool = False) -> str:
     Raises:
         BadUrl: the host has a character or an escape that is not allowed.
     """
-    for match in re.finditer(r"%(.{0,2})|.", host):
+    for match in _NOT_PLAIN.finditer(host):
         if match[1] is not None:
             code = int(match[1], 16) if re.fullmatch("[0-9A-Fa-f]{2}", match[1]) else -1
             allowed = code == 0x25 or (
@@ -231,7 +232,7 @@ def _unescaped_host(host: str, *, zone: bool = False) -> str:
             )
             if code < 0 or not allowed:
                 raise BadUrl(f"invalid URL escape {go_quote(match[0])}")
-        elif match[0] < "\x80" and match[0] not in _HOST_CHARS:
+        else:
             raise BadUrl(f"invalid character {go_quote(match[0])} in host name")
     return _unescaped(host)
 
@@ -247,7 +248,7 @@ def _check_escapes(text: str) -> None:
 
 
 def _unescaped(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "replace")
+    return unquote_to_bytes(text).decode("utf-8", "replace") if "%" in text else text
 
 
 def _has_port(host: str) -> bool:
