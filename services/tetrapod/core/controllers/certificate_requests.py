@@ -132,10 +132,10 @@ class RequestApprover(_RequestController):
         spec = request["spec"]
         if _conditions(request) & {"Approved", "Denied"} or spec["signerName"] != KUBELET_CLIENT:
             return
-        parsed = parse_request(spec["request"])
-        if client_error(parsed, spec.get("usages") or ()):
+        name = await asyncio.to_thread(_client_name, spec)
+        if name is None:
             return
-        own = common_name(parsed) == (spec.get("username") or "")
+        own = name == (spec.get("username") or "")
         subresources = [name for name in _APPROVALS if own or name != "selfnodeclient"]
         for subresource in subresources:
             if await self._allowed(spec, subresource):
@@ -166,6 +166,15 @@ class RequestApprover(_RequestController):
         return bool((answer.get("status") or {}).get("allowed"))
 
 
+def _client_name(spec: Object) -> str | None:
+    """Return the common name of a request for a kubelet's client certificate, or None if it is a different request.
+
+    The request may have a megabyte, so call this in a thread.
+    """
+    parsed = parse_request(spec["request"])
+    return None if client_error(parsed, spec.get("usages") or ()) else common_name(parsed)
+
+
 class RequestSigner(_RequestController):
     """The controller that issues certificates for approved requests of the signers that have a CA."""
 
@@ -180,14 +189,14 @@ class RequestSigner(_RequestController):
         signer, usages = spec["signerName"], spec.get("usages") or ()
         if "Approved" not in conditions or conditions & {"Denied", "Failed"} or signer not in self._keys.files:
             return
-        parsed = parse_request(spec["request"])
-        if error := signer_error(parsed, usages, signer):
+        parsed = await asyncio.to_thread(parse_request, spec["request"])
+        if error := await asyncio.to_thread(signer_error, parsed, usages, signer):
             condition = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": error}
             changed = _with_condition(request, {**condition, "lastUpdateTime": now_rfc3339()})
         else:
             life = lifetime(spec.get("expirationSeconds"), self._keys.duration)
             authority = await asyncio.to_thread(self._keys.authority, signer)  # the files may have been replaced
-            certificate = issue(parsed, authority, usages, life, now())
+            certificate = await asyncio.to_thread(issue, parsed, authority, usages, life, now())
             changed = {
                 **request,
                 "status": {**(request.get("status") or {}), "certificate": base64.b64encode(certificate).decode()},
