@@ -9,6 +9,9 @@ Upstream: decoding by the codec of a resource, which sets the defaults of the st
 
 from __future__ import annotations
 
+import orjson
+
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.backend import KeyValue
 from tetrapod.generic.storage.cacher.entry import IncompleteEntry, StoredEntry
 from tetrapod.generic.storage.interface import StoredDefaults
@@ -46,7 +49,7 @@ class EntryReader:
         obj = loads(entry.raw)
         if not defaults.complete(obj):
             return entry
-        raw = without_exponents(dumps(obj))
+        raw = without_exponents(orjson.dumps(obj) if entry.size < LARGE else dumps(obj))
         if raw == entry.raw or obj == loads(entry.raw):
             return entry
         if defaults.may_change:
