@@ -119,4 +119,9 @@ def test_the_document_names_the_gates_that_can_be_set() -> None:
         .split("| gates that clients cannot observe |")
     )
     assert set(re.findall(r"`(\w+)`", effective)) == SWITCHABLE - {"AllAlpha", "AllBeta"}
+    other, fixed = other.split("| gates that keep their default | what is missing |")
     assert set(re.findall(r"`(\w+)`", other)) == INTERNAL
+    free = SWITCHABLE | INTERNAL
+    kept = {gate.name for gate in known_gates().values() if gate.read and not gate.locked} - free
+    rows = [row.split("|")[1] for row in fixed.splitlines() if row.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == kept

@@ -17,6 +17,7 @@ OFF: Final = (
     "ClusterTrustBundleProjection",
     "KubeletInUserNamespace",
     "KubeletServiceAccountTokenForCredentialProviders",
+    "MutatingAdmissionPolicy",
     "PodCertificateRequest",
     "SELinuxMount",
     "StorageVersionMigrator",
@@ -26,6 +27,8 @@ CHANGED: Final = f"--feature-gates={','.join(f'{gate}=false' for gate in OFF)},{
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 ACCOUNTS: Final = "/api/v1/namespaces/default/serviceaccounts"
+MAPS: Final = "/api/v1/namespaces/default/configmaps"
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
 ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 INFO: Final = {
     "machineID": "m",
@@ -188,3 +191,39 @@ def test_the_role_of_nodes_has_no_rules_of_disabled_gates(client: HttpsClient) -
     rules = client.call("GET", f"{ROLES}/system:node").body["rules"]
     found = {resource for rule in rules for resource in rule["resources"]}
     assert {"clustertrustbundles", "podcertificaterequests", "serviceaccounts"} & found == set()
+
+
+def create_policies(client: HttpsClient) -> None:
+    """Create a mutating policy, and a validating one after it, and wait until the server applies the second."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
+    matched = {"resourceRules": rules}
+    expression = 'Object{metadata: Object.metadata{labels: {"mutated": "true"}}}'
+    mutating = {
+        "matchConstraints": matched,
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        "reinvocationPolicy": "Never",
+    }
+    validating = {"matchConstraints": matched, "validations": [{"expression": "object.metadata.name != 'rejected'"}]}
+    for kind, spec in (("mutating", mutating), ("validating", validating)):
+        created = client.call("POST", f"{POLICIES}/{kind}admissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+        assert created.status == 201, created
+        binding = {"policyName": "p", **({"validationActions": ["Deny"]} if kind == "validating" else {})}
+        path = f"{POLICIES}/{kind}admissionpolicybindings"
+        created = client.call("POST", path, {"metadata": {"name": "p"}, "spec": binding})
+        assert created.status == 201, created
+    client.until(lambda reply: reply.status == 422, "POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "rejected"}})
+
+
+def is_mutated(reply: Reply) -> bool:
+    return "mutated" in (reply.body["metadata"].get("labels") or {})
+
+
+def test_mutating_policies_have_no_effect(client: HttpsClient) -> None:
+    create_policies(client)
+    reply = client.call("POST", MAPS, {"metadata": {"name": "accepted"}})
+    assert (reply.status, is_mutated(reply)) == (201, False)
+
+
+def test_mutating_policies_have_their_effect_by_default(default: HttpsClient) -> None:
+    create_policies(default)
+    default.until(is_mutated, "POST", f"{MAPS}?dryRun=All", {"metadata": {"name": "accepted"}})

@@ -88,6 +88,7 @@ SWITCHABLE: Final = frozenset(
         "MutablePVNodeAffinity",
         "MutablePodResourcesForSuspendedJobs",
         "MutableSchedulingDirectivesForSuspendedJobs",
+        "MutatingAdmissionPolicy",
         "PodCertificateRequest",
         "PodDeletionCost",
         "PodGroupPreemptionPolicy",

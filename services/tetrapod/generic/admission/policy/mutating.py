@@ -19,6 +19,7 @@ from tetrapod.generic.admission.policy.definitions import Policy, policy_storage
 from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import copy_of, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
@@ -97,6 +98,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
     def __init__(self, dependencies: PluginDependencies) -> None:
         source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
         super().__init__(dependencies, source)
+
+    def handles(self, attributes: Attributes) -> bool:
+        return super().handles(attributes) and feature_gates.enabled(self.name)
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = await self.hooks(attributes)
