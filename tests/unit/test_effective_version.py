@@ -11,6 +11,8 @@ from tetrapod.generic.configuration.effective_version import EffectiveVersionErr
 from tetrapod.generic.configuration.feature_gates import FeatureGateError, enabled, known_gates
 from tetrapod.generic.server.resource_config import ResourceConfig, RuntimeConfigError, resource_config
 
+MIGRATOR = ("StorageVersionMigrator=true",)
+"""The gate of migrations, which v1.36 has off by default."""
 FORWARD = "cannot be set to true if the emulation version is the same as the binary version"
 
 
@@ -76,15 +78,19 @@ def test_versions_of_other_releases_are_not_served() -> None:
 
 def test_newer_versions_follow_an_older_one_if_they_are_forward_compatible() -> None:
     configure(["1.36"], forward_compatible=True)
+    feature_gates.configure(MIGRATOR)
     assert not config("").serves("storagemigration.k8s.io", "v1")
     assert config("storagemigration.k8s.io/v1beta1=true").serves("storagemigration.k8s.io", "v1")
     configure(["1.35"], forward_compatible=True)
+    feature_gates.configure(())
     only_alpha = config("admissionregistration.k8s.io/v1alpha1=true")
     assert not only_alpha.enabled("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies")
 
 
 def test_newer_versions_are_enabled_by_name_only_if_a_flag_allows_it() -> None:
     configure(["1.36"])
+    assert not config("storagemigration.k8s.io/v1=true").serves("storagemigration.k8s.io", "v1")
+    feature_gates.configure(MIGRATOR)
     consider = "Consider setting --runtime-config-emulation-forward-compatible=true"
     with pytest.raises(RuntimeConfigError) as caught:
         config("storagemigration.k8s.io/v1=true")
