@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import operator
+from functools import partial
 
 import orjson
 import pytest
 
 from integration.storage.objects import PODS, create, image, labelled, names, pod, reached, setting, watching
+from support.waiting import eventually
 from tetrapod.generic.storage.backend import Backend
-from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory
+from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory, freshness, reflector
+from tetrapod.generic.storage.etcd import EtcdBackend
+from tetrapod.generic.storage.etcd.watching import EtcdWatch
 from tetrapod.generic.storage.interface import (
     EVERYTHING,
     ListPage,
@@ -50,6 +55,35 @@ async def test_a_read_sees_every_write_acknowledged_before_it(pods: Cacher) -> N
         assert int(page.resource_version) >= entry.revision
     await pods.delete("a/x")
     assert await pods.get("a/x") is None
+
+
+async def test_a_read_asks_for_progress_although_an_earlier_read_just_did(
+    factory: CachingStorageFactory, pods: Cacher, with_history: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not isinstance(with_history, EtcdBackend):
+        pytest.skip("not applicable: only etcd has progress notifications")
+    requests = 0
+    request = EtcdWatch.request_progress
+
+    async def number_of_requests() -> int:
+        return requests
+
+    def count(watch: EtcdWatch) -> None:
+        nonlocal requests
+        requests += 1
+        request(watch)
+
+    monkeypatch.setattr(EtcdWatch, "request_progress", count)
+    monkeypatch.setattr(reflector, "PROGRESS_SECONDS", 3600.0)
+    others = factory.resource(StorageConfig("others", "v1", "Other"))
+    await create(pods, "a/x")
+    await pods.ready()
+    for number in range(3):
+        await create(others, f"a/{number}")  # the watch of the pods gets no event of it
+        before = requests
+        read = asyncio.create_task(pods.get("a/x"))
+        await eventually(number_of_requests, partial(operator.lt, before), timeout=freshness.TIMEOUT)
+        assert await read is not None
 
 
 @pytest.mark.parametrize("watches", [1, 20], ids=["few watch", "many watch"])
