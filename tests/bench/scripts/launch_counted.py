@@ -1,7 +1,7 @@
 """Start `tetrapod` for bench/instructions.py, under valgrind.
 
-Under valgrind a request takes fifty times longer. The timer that measures the lag of the event loop would count as fifty
-times more work, so it runs every 5 seconds instead of ten times a second.
+Under valgrind a request takes fifty times longer. The timer that measures the lag of the event loop would count as
+fifty times more work, so it runs every 5 seconds instead of ten times a second.
 """
 
 from __future__ import annotations
