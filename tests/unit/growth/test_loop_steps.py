@@ -25,6 +25,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.deletecollection import delete_collection
 from tetrapod.generic.scheduling import offload
 from tetrapod.generic.storage.cacher import writing
+from tetrapod.generic.storage.cacher.entry_reader import EntryReader
 from tetrapod.generic.storage.interface import ListPage, ListQuery, WatchEvent
 from tetrapod.machinery.field import LEFT_OUT, MAX_COLLECTED
 from tetrapod.machinery.status import StatusError
@@ -135,7 +136,8 @@ async def test_large_objects_are_encoded_in_a_thread(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(writing, "in_thread", in_thread)
     config: Any = SimpleNamespace(api_version="v1", kind="ConfigMap")
-    writer = writing.Writer(SimpleNamespace(put_if=put_if), "/", None, config, None)  # type: ignore[arg-type]
+    cache: Any = SimpleNamespace(reader=EntryReader(), filled=True, revision=7)
+    writer = writing.Writer(SimpleNamespace(put_if=put_if), "/", cache, config, None)  # type: ignore[arg-type]
     writer._stored_entry = lambda key, raw, *_: raw  # type: ignore[method-assign]
     obj = {"metadata": {"name": "a"}, "data": {f"k{i}": "v" for i in range(100)}}
     plain = await writer.create("a", obj, 0)
