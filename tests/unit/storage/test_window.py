@@ -72,6 +72,10 @@ def test_entries_are_sorted_and_a_namespace_is_a_slice(writes: list[tuple[str, s
             model[key] = StoredEntry.from_served(key, b"", 1)
             entries.put(model[key])
     assert [entry.key for entry in entries.within("")] == sorted(model)
-    assert list(entries.keys("a/")) == sorted(key for key in model if key.startswith("a/"))
-    assert list(entries.keys("a/", "a/y")) == sorted(key for key in model if key.startswith("a/") and key >= "a/y")
+    for start in ("", "a/y"):
+        expected = sorted(key for key in model if key.startswith("a/") and key >= start)
+        for count in (1, 2, 1):  # the result is kept, for as many entries as were requested
+            first, total = entries.first(count, "a/", start)
+            assert ([entry.key for entry in first], total) == (expected[:count], len(expected))
+        assert [entry.key for entry in entries.within("a/", start)] == expected
     assert len(entries) == len(model)

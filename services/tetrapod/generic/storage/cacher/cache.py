@@ -45,13 +45,13 @@ class Cache:
         self,
         prefix_length: int,
         counters: CacheCounters,
+        reader: EntryReader,
         *,
         window: int = MOST,
         compressed: bool = False,
-        reader: EntryReader | None = None,
     ) -> None:
         self._prefix_length = prefix_length
-        self.reader = reader or EntryReader()
+        self.reader = reader
         self.counters = counters
         self._window_size = window
         self.compressed = compressed

@@ -15,7 +15,6 @@ from typing import Any, Final
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.spans import here, traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend, is_key, prefix_end
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -111,10 +110,8 @@ class Cacher:
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
         counters = counters_of(*config.group_resource)
-        self._reader = EntryReader(config.defaults)
-        self._cache = Cache(
-            len(self.prefix), counters, window=window, compressed=config.compressed, reader=self._reader
-        )
+        reader = EntryReader(config.defaults)
+        self._cache = Cache(len(self.prefix), counters, reader, window=window, compressed=config.compressed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._checker = ConsistencyChecker(backend, self.prefix, self._cache, self._reflector, config.group_resource)
         self._reflector.on_begin = self._checker.schedule
@@ -134,7 +131,7 @@ class Cacher:
 
     def set_defaults(self, defaults: StoredDefaults) -> None:
         """Complete stored objects that are read from now on with their defaults."""
-        self._reader.defaults = defaults
+        self._cache.reader.defaults = defaults
 
     # Reads
 
@@ -195,7 +192,7 @@ class Cacher:
         if kv is None:
             return None
         span.event("TransformFromStorage succeeded")
-        entry = await offloaded(len(kv.value) >= LARGE, self._reader.read, key, kv)
+        entry = await self._cache.reader.load(key, kv)
         span.event("Decode succeeded")
         return entry
 

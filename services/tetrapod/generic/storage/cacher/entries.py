@@ -79,11 +79,6 @@ class Entries:
         self._last_span = None
         _free(entries)
 
-    def keys(self, prefix: str, start: str = "") -> Sequence[str]:
-        """Return the keys that begin with `prefix` and are not less than `start` (a key; "" for all), in order."""
-        low, high = self._span(prefix, start)
-        return self._keys[low:high]
-
     def _span(self, prefix: str, start: str) -> tuple[int, int]:
         low = bisect_left(self._keys, max(prefix, start))
         return low, bisect_left(self._keys, prefix_end(prefix)) if prefix else len(self._keys)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import orjson
 
-from tetrapod.generic.scheduling.offload import LARGE
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.backend import KeyValue
 from tetrapod.generic.storage.cacher.entry import IncompleteEntry, StoredEntry
 from tetrapod.generic.storage.interface import StoredDefaults
@@ -34,6 +34,15 @@ class EntryReader:
     def completes(self) -> bool:
         """Whether stored values may lack defaults."""
         return self.defaults is not None and self.defaults.exist
+
+    async def load(self, key: str, kv: KeyValue) -> StoredEntry:
+        """Return the entry of a key as `read` does; a large value is decoded in a thread.
+
+        Raises:
+            NotTransformable: the value cannot be decrypted.
+            NotDecodable: the value is not an object.
+        """
+        return await offloaded(len(kv.value) >= LARGE, self.read, key, kv)
 
     def read(self, key: str, kv: KeyValue) -> StoredEntry:
         """Return the entry of a key of the store. `key` is the key relative to the resource's prefix.
@@ -82,7 +91,7 @@ class EntryReader:
             del self._writes[key]
 
     def forget_writes(self) -> None:
-        """Forget all writes, because the watch cache was read anew and gets no events of them."""
+        """Forget all writes. The watch cache was filled again and contains them, so their events will not arrive."""
         self._writes.clear()
 
     def _is_own(self, key: str, kv: KeyValue) -> bool:

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.observability.tracing.spans import here
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision, KeyValue, Range, is_key, prefix_end
 from tetrapod.generic.storage.cacher import continue_token
@@ -336,12 +335,9 @@ class Lister:
         for kv in kvs:
             key = kv.key[len(self._prefix) :]
             try:
-                if not completes:
-                    entries.append(reader.read(key, kv))
-                    continue
-                entry = cached.get(key)
+                entry = cached.get(key) if completes else None
                 if entry is None or entry.revision != kv.mod_revision:
-                    entry = await offloaded(len(kv.value) >= LARGE, reader.read, key, kv)
+                    entry = await reader.load(key, kv)
                     await timer.yield_if_due()
                 entries.append(entry)
             except Unreadable as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tetrapod.generic.observability.tracing.spans import here
-from tetrapod.generic.scheduling.offload import LARGE, in_thread, offloaded
+from tetrapod.generic.scheduling.offload import LARGE, in_thread
 from tetrapod.generic.storage.backend import Backend, KeyValue, LeaseNotFound, StaleKeyValue, WriteResult
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -332,7 +332,7 @@ class Writer:
         if cached is not None and cached.revision == kv.mod_revision:
             entry = cached
         else:
-            entry = await offloaded(len(kv.value) >= LARGE, reader.read, key, kv)
+            entry = await reader.load(key, kv)
         return BaseState(entry, True, stale or (reader.completes and entry.raw != splice(kv.value, kv.mod_revision)))
 
     async def _put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
