@@ -186,22 +186,33 @@ class RequestSigner(_RequestController):
 
     async def handle(self, request: Object) -> None:
         spec, conditions = request["spec"], _conditions(request)
-        signer, usages = spec["signerName"], spec.get("usages") or ()
-        if "Approved" not in conditions or conditions & {"Denied", "Failed"} or signer not in self._keys.files:
+        if "Approved" not in conditions or conditions & {"Denied", "Failed"}:
             return
-        parsed = await asyncio.to_thread(parse_request, spec["request"])
-        if error := await asyncio.to_thread(signer_error, parsed, usages, signer):
+        if spec["signerName"] not in self._keys.files:
+            return
+        certificate, error = await asyncio.to_thread(self._sign, spec)
+        if error:
             condition = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": error}
             changed = _with_condition(request, {**condition, "lastUpdateTime": now_rfc3339()})
         else:
-            life = lifetime(spec.get("expirationSeconds"), self._keys.duration)
-            authority = await asyncio.to_thread(self._keys.authority, signer)  # the files may have been replaced
-            certificate = await asyncio.to_thread(issue, parsed, authority, usages, life, now())
             changed = {
                 **request,
                 "status": {**(request.get("status") or {}), "certificate": base64.b64encode(certificate).decode()},
             }
         await self._client.update(REQUESTS, "", changed, subresource="status")
+
+    def _sign(self, spec: Object) -> tuple[bytes, str]:
+        """Return the certificate for a request, as PEM, or the reason why its signer does not sign it; one is empty.
+
+        The request may have a megabyte, so call this in a thread.
+        """
+        signer, usages = spec["signerName"], spec.get("usages") or ()
+        parsed = parse_request(spec["request"])
+        if error := signer_error(parsed, usages, signer):
+            return b"", error
+        life = lifetime(spec.get("expirationSeconds"), self._keys.duration)
+        authority = self._keys.authority(signer)  # the files may have been replaced
+        return issue(parsed, authority, usages, life, now()), ""
 
 
 def _conditions(request: Object) -> set[str]:
