@@ -15,7 +15,7 @@ from tetrapod.machinery.gvk import Object
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 """The versions of all kinds but DeviceTaintRule, in order of preference."""
 _OLD: Final = "v1beta1"
-_EXACT: Final = (
+EXACT_FIELDS: Final = (
     "deviceClassName",
     "selectors",
     "allocationMode",
@@ -25,6 +25,7 @@ _EXACT: Final = (
     "capacity",
     "derivedAttributes",
 )
+"""The fields of an exact device request, in the order of the type."""
 
 
 def convert_claim(obj: Object, version: str) -> Object:
@@ -97,8 +98,8 @@ def _request_to_v1beta1(request: Object) -> Object:
 
 def request_from_v1beta1(request: Object) -> Object:
     """Return a device request of v1beta1 in the structure of v1."""
-    converted = {key: value for key, value in request.items() if key not in _EXACT}
-    exactly = {key: request[key] for key in _EXACT if key in request}
+    converted = {key: value for key, value in request.items() if key not in EXACT_FIELDS}
+    exactly = {key: request[key] for key in EXACT_FIELDS if key in request}
     if any(value or isinstance(value, bool | list | dict) for value in exactly.values()):
         converted["exactly"] = exactly
     return converted

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tetrapod.core.resource.conversion import EXACT_FIELDS
 from tetrapod.core.resource.device_rules import EFFECTS, ErrorLists, configuration, fully_qualified, selectors
 from tetrapod.core.resource.resource_claims.derived_attributes import (
     ConstrainedAttributes,
@@ -38,26 +39,8 @@ _OPERATORS: Final = frozenset({"Equal", "Exists"})
 _MODES: Final = frozenset({"All", "ExactCount"})
 _ORDER: Final = {
     "request": ("name", "exactly", "firstAvailable"),
-    "exactly": (
-        "deviceClassName",
-        "selectors",
-        "allocationMode",
-        "count",
-        "adminAccess",
-        "tolerations",
-        "capacity",
-        "derivedAttributes",
-    ),
-    "sub": (
-        "name",
-        "deviceClassName",
-        "selectors",
-        "allocationMode",
-        "count",
-        "tolerations",
-        "capacity",
-        "derivedAttributes",
-    ),
+    "exactly": EXACT_FIELDS,
+    "sub": ("name", *(name for name in EXACT_FIELDS if name != "adminAccess")),
     "toleration": ("key", "operator", "value", "effect", "tolerationSeconds"),
 }
 
