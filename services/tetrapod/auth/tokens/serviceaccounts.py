@@ -31,7 +31,7 @@ from tetrapod.generic.authentication.serviceaccount import (
     POD_UID_KEY,
     WEBHOOK_NAME_KEYS,
     WEBHOOK_UID_KEYS,
-    make_group_names,
+    make_user,
     make_username,
 )
 from tetrapod.generic.configuration import feature_gates
@@ -172,7 +172,7 @@ class _BoundToken:
             if node[1]:
                 extra[NODE_UID_KEY] = (node[1],)
         extra |= await self._check_webhooks()
-        return UserInfo(make_username(self._namespace, name), uid, make_group_names(self._namespace), extra)
+        return make_user(self._namespace, name, uid, extra)
 
     async def _check_webhooks(self) -> dict[str, tuple[str, ...]]:
         """Check the webhook configurations that the token is bound to, and return the user's extra fields about them.
@@ -293,7 +293,7 @@ class LegacyTokenAuthenticator:
                 "Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
                 f"'{INVALID_SINCE_LABEL}' label from the secret to temporarily allow use of this token"
             )
-        user = UserInfo(make_username(namespace, name), uid, make_group_names(namespace))
+        user = make_user(namespace, name, uid)
         warnings: tuple[str, ...] = ()
         if any(ref.get("name") == secret_name for ref in account.get("secrets") or ()):
             AUTOMATIC.add()

@@ -13,14 +13,13 @@ from typing import Final
 
 from tetrapod.auth.tokens.bound_objects import Objects
 from tetrapod.generic.admission.webhook.hooks import MUTATING, VALIDATING
-from tetrapod.generic.authentication.serviceaccount import make_group_names, make_username
+from tetrapod.generic.authentication.serviceaccount import make_user
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import bad_request, forbidden
 from tetrapod.machinery.timestamps import now, parse
-from tetrapod.machinery.user import UserInfo
 
 GATE: Final = "APIServerWebhookAuthenticationToken"
 ATTESTATION: Final = "admissionReviewAPIGroups"
@@ -74,11 +73,8 @@ class WebhookBinding:
             StatusError: 403, it may not.
         """
         meta = account["metadata"]
-        user = UserInfo(
-            make_username(meta["namespace"], meta["name"]), meta["uid"], make_group_names(meta["namespace"])
-        )
         attributes = Attributes(
-            user,
+            make_user(meta["namespace"], meta["name"], meta["uid"]),
             "attest",
             group="authentication.k8s.io",
             version="*",
@@ -99,7 +95,7 @@ def _is_deleted(configuration: Object) -> bool:
 def _serves(configuration: Object, audience: str, group: str) -> bool:
     """Return whether one webhook has the audience as its address, and a rule for the API group.
 
-    `*` as group stands for all groups, whose tokens may be sent to any webhook of the configuration.
+    For the group `*`, which means all groups, neither is checked. Such a token may have any audience.
     """
     return group == _ALL_GROUPS or any(
         _receives(webhook.get("rules") or (), group) and audience in _addresses(webhook.get("clientConfig") or {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain, name_is_dns_subdomain
+from tetrapod.machinery.user import UserInfo
 
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 ALL_SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
@@ -38,6 +39,18 @@ def make_username(namespace: str, name: str) -> str:
 def make_group_names(namespace: str) -> tuple[str, ...]:
     """Return the groups of a service account: of all service accounts, and of those in its namespace."""
     return ALL_SERVICE_ACCOUNTS, f"{ALL_SERVICE_ACCOUNTS}:{namespace}"
+
+
+def make_user(namespace: str, name: str, uid: str, extra: dict[str, tuple[str, ...]] | None = None) -> UserInfo:
+    """Return the user of a service account, with its groups.
+
+    Args:
+        namespace: the namespace of the account.
+        name: its name.
+        uid: its uid.
+        extra: further attributes of the user; None for none.
+    """
+    return UserInfo(make_username(namespace, name), uid, make_group_names(namespace), extra or {})
 
 
 def split_username(username: str) -> tuple[str, str] | None:
