@@ -18,6 +18,7 @@ from typing import Final
 from bench.asgi import Asgi
 from bench.client import Connection, Refused
 from bench.measuring import Measuring, Plan
+from bench.objects import LISTED
 from bench.targets import Embedded
 from bench.works import WORKS, Work
 from bench.wrk import Load
@@ -99,7 +100,7 @@ async def _count(measuring: Measuring, target: Counted, work: Work) -> float:
     if work.key == "proxy":
         await measuring.register()
     connections = [await measuring.client.connection() for _ in range(CONNECTIONS)]
-    requests = REQUESTS_OF_LISTS if f"/{_LISTED}" in work.load.path else REQUESTS
+    requests = REQUESTS_OF_LISTS if f"/namespaces/{LISTED}/" in work.load.path else REQUESTS
     await _send(connections, work.load, requests, 0)  # caches are warm then
     target.switch_on()
     counts = []
@@ -110,9 +111,6 @@ async def _count(measuring: Measuring, target: Counted, work: Work) -> float:
     for connection in connections:
         connection.close()
     return min(counts) / requests
-
-
-_LISTED: Final = "namespaces/bench-pods/"
 
 
 async def _send(connections: list[Connection], load: Load, count: int, first: int) -> None:
