@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -65,6 +65,11 @@ def serving_over(etcd: Etcd, form: str, directory: Path, *flags: str) -> Iterato
     binary = stock.binaries()["kube-apiserver"]
     with kube_apiserver.running_over(etcd.url, binary, directory, *flags) as reference:
         yield HttpsClient(_with_certificate(reference))
+
+
+def feature_gates(gates: Iterable[str], *, enabled: bool) -> str:
+    """Return the flag that enables or disables feature gates."""
+    return f"--feature-gates={','.join(f'{gate}={str(enabled).lower()}' for gate in gates)}"
 
 
 def ensure_service_account(client: HttpsClient) -> None:

@@ -28,6 +28,12 @@ class Reply(NamedTuple):
         return str(self.body.get("message", "")) if isinstance(self.body, dict) else str(self.body)
 
 
+def causes(reply: Reply) -> list[str]:
+    """Check that the answer is a 422, and return its causes, each as `FIELD: MESSAGE`."""
+    assert reply.status == 422, reply
+    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
+
+
 class HttpsClient:
     """A client that authenticates with the client certificate of a kubeconfig.
 
@@ -77,3 +83,10 @@ class HttpsClient:
     ) -> Reply:
         """Repeat a request until `condition` is true of the reply, and return that reply."""
         return until(lambda: self.call(method, path, body), condition, timeout=timeout, description=f"{method} {path}")
+
+
+def created(client: HttpsClient, path: str, body: Any) -> Any:
+    """Create an object by POST, check that the answer is a 201, and return the stored object."""
+    reply = client.call("POST", path, body)
+    assert reply.status == 201, reply
+    return reply.body

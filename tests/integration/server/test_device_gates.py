@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import ETCD, FORMS, STOCK, running_etcd, serving, serving_over
-from support.https_client import MERGE, HttpsClient, Reply
+from support.forms import ETCD, FORMS, STOCK, feature_gates, running_etcd, serving, serving_over
+from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 
 DISABLED: Final = (
@@ -30,7 +30,7 @@ ENABLED_GATES: Final = (
     "DRAResourcePoolStatus",
 )
 ENABLED: Final = (
-    f"--feature-gates={','.join(f'{gate}=true' for gate in ENABLED_GATES)}",
+    feature_gates(ENABLED_GATES, enabled=True),
     "--runtime-config=resource.k8s.io/v1alpha3=true",
 )
 GROUP: Final = "/apis/resource.k8s.io/v1"
@@ -88,11 +88,6 @@ def named(name: str, spec: Object) -> Object:
 def slice_spec(device: Object, **fields: Any) -> Object:
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     return {"driver": DRIVER, "pool": pool, "nodeName": "n", "devices": [device], **fields}
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
 
 
 def posted(client: HttpsClient, path: str, name: str, spec: Object) -> Object:

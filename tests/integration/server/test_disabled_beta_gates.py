@@ -13,8 +13,17 @@ from typing import Any, Final
 import pytest
 
 from support.definitions import definition
-from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, running_etcd, serving, serving_over
-from support.https_client import MERGE, HttpsClient, Reply
+from support.forms import (
+    ETCD,
+    SQLITE,
+    STOCK,
+    ensure_service_account,
+    feature_gates,
+    running_etcd,
+    serving,
+    serving_over,
+)
+from support.https_client import MERGE, HttpsClient, Reply, created
 
 GATES: Final = (
     "APIServerIdentity",
@@ -34,7 +43,7 @@ GATES: Final = (
     "UnknownVersionInteroperabilityProxy",
     "VolumeLimitScaling",
 )
-OFF: Final = f"--feature-gates={','.join(f'{gate}=false' for gate in GATES)}"
+OFF: Final = feature_gates(GATES, enabled=False)
 SPREADS: Final = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 APPS: Final = "/apis/apps/v1/namespaces/default"
 PODS: Final = "/api/v1/namespaces/default/pods"
@@ -81,12 +90,6 @@ def rolling(maximum: Any) -> dict[str, Any]:
 
 def driver(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"preventPodSchedulingIfMissing": True}}
-
-
-def created(client: HttpsClient, path: str, body: dict[str, Any]) -> Any:
-    reply = client.call("POST", path, body)
-    assert reply.status == 201, reply.body
-    return reply.body
 
 
 def patched(client: HttpsClient, path: str, body: dict[str, Any]) -> Any:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import FORMS, ensure_service_account, serving
-from support.https_client import MERGE, HttpsClient, Reply
+from support.forms import FORMS, ensure_service_account, feature_gates, serving
+from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 
 OFF: Final = (
@@ -23,7 +23,7 @@ OFF: Final = (
     "StorageVersionMigrator",
 )
 PREEMPTION: Final = "InPlacePodVerticalScalingSchedulerPreemption"
-CHANGED: Final = f"--feature-gates={','.join(f'{gate}=false' for gate in OFF)},{PREEMPTION}=true"
+CHANGED: Final = f"{feature_gates(OFF, enabled=False)},{PREEMPTION}=true"
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 ACCOUNTS: Final = "/api/v1/namespaces/default/serviceaccounts"
@@ -47,11 +47,6 @@ KEY: Final = (
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
 
 
 @pytest.fixture(scope="module", params=FORMS)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import SQLITE, STOCK, ensure_service_account, serving
+from support.forms import SQLITE, STOCK, ensure_service_account, feature_gates, serving
 from support.https_client import HttpsClient, Reply
 
 GATES: Final = (
@@ -22,7 +22,7 @@ GATES: Final = (
     "H2CContainerProbe",
     "MutablePVNodeAffinity",
 )
-ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
+ON: Final = feature_gates(GATES, enabled=True)
 PODS: Final = "/api/v1/namespaces/default/pods"
 CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
 VOLUMES: Final = "/api/v1/persistentvolumes"

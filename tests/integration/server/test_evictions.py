@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from support.forms import FORMS, serving
-from support.https_client import MERGE, HttpsClient, Reply
+from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import format_time
 
@@ -31,11 +31,6 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def create(client: HttpsClient, kind: str, name: str, spec: Object) -> Reply:
     body = {"apiVersion": "lifecycle.k8s.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
     return client.call("POST", f"{BASE}/{kind.lower()}s", body)
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
 
 
 def row(client: HttpsClient, resource: str, name: str) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.failing_starts import start_error
+from support.forms import feature_gates
 from support.https_client import HttpsClient
 from support.server import running
 
@@ -167,7 +168,7 @@ def test_requests_are_treated_as_their_gates_say(tmp_path: Path) -> None:
         "PodTopologyLabelsAdmission",
         "TokenRequestServiceAccountUIDValidation",
     )
-    with running(tmp_path, f"--feature-gates={','.join(f'{name}=false' for name in names)}") as server:
+    with running(tmp_path, feature_gates(names, enabled=False)) as server:
         client = HttpsClient(server.kubeconfig)
         rules = [
             {

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from support.forms import ETCD, FORMS, STOCK, ensure_service_account, running_etcd, serving, serving_over
-from support.https_client import MERGE, HttpsClient, Reply
+from support.forms import ETCD, FORMS, STOCK, ensure_service_account, feature_gates, running_etcd, serving, serving_over
+from support.https_client import MERGE, HttpsClient, Reply, causes, created
 from tetrapod.machinery.gvk import Object
 
 GATES: Final = (
@@ -28,7 +28,7 @@ GATES: Final = (
     "UserNamespacesHostNetworkSupport",
     "VolumeBindMountOptions",
 )
-ON: Final = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
+ON: Final = feature_gates(GATES, enabled=True)
 NODES: Final = "--enable-admission-plugins=NodeRestriction"
 HEALTH: Final = {"status": "StorageDegraded", "reason": "Slow"}
 REQUESTS: Final = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -61,18 +61,6 @@ def mounting(*options: str, **volume: Any) -> Object:
         "containers": [{"name": "c", "image": "i", "volumeMounts": mounts}],
         "volumes": [{"name": "v", **(volume or {"emptyDir": {}})}],
     }
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
-
-
-def created(client: HttpsClient, path: str, body: Object) -> Object:
-    reply = client.call("POST", path, body)
-    assert reply.status == 201, reply
-    stored: Object = reply.body
-    return stored
 
 
 def with_status(client: HttpsClient, path: str, **status: Any) -> Reply:

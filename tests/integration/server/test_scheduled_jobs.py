@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from support.forms import ETCD, FORMS, STOCK, running_etcd, serving, serving_over
-from support.https_client import MERGE, HttpsClient, Reply
+from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 
 ON: Final = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
@@ -38,11 +38,6 @@ def job(name: str, scheduling: Object | None, **fields: Any) -> Object:
 def cron_job(name: str, scheduling: Object | None) -> Object:
     spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job_spec(scheduling)}}
     return {"metadata": {"name": name}, "spec": spec}
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
 
 
 @pytest.fixture(scope="module", params=FORMS)

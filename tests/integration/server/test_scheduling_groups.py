@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import FORMS, SQLITE, serving
-from support.https_client import MERGE, HttpsClient, Reply
+from support.forms import FORMS, SQLITE, feature_gates, serving
+from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 
 GATES: Final = (
@@ -39,7 +39,7 @@ NO_CHILD: Final = "must have at least one child PodGroupTemplate or CompositePod
 
 
 def flags(*gates: str) -> tuple[str, str]:
-    return f"--feature-gates={','.join(f'{gate}=true' for gate in gates)}", VERSIONS
+    return feature_gates(gates, enabled=True), VERSIONS
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -61,11 +61,6 @@ def create(client: HttpsClient, resource: str, name: str, spec: Object) -> Reply
     if resource == "compositepodgroups":
         return client.call("POST", f"{ALPHA}/{resource}", body(resource, name, spec, "v1alpha3"))
     return client.call("POST", f"{BETA}/{resource}", body(resource, name, spec))
-
-
-def causes(reply: Reply) -> list[str]:
-    assert reply.status == 422, reply
-    return [f"{cause['field']}: {cause['message']}" for cause in reply.body["details"]["causes"]]
 
 
 def template(name: str, **fields: Any) -> Object:

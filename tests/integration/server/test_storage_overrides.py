@@ -17,7 +17,7 @@ import pytest
 from support.definitions import definition
 from support.etcd import Etcd, etcd_36
 from support.failing_starts import failed_start
-from support.https_client import HttpsClient
+from support.https_client import HttpsClient, created
 from support.server import running
 from support.services import NAMES, running_services
 
@@ -79,12 +79,6 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     finally:
         for etcd in etcds:
             etcd.stop()
-
-
-def created(client: HttpsClient, path: str, body: Any) -> Any:
-    reply = client.call("POST", path, body)
-    assert reply.status == 201, reply.body
-    return reply.body
 
 
 def workload(kind: str) -> dict[str, Any]:
