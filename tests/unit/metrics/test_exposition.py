@@ -6,7 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary
+from tetrapod.generic.metrics.collectors import (
+    Counter,
+    Gauge,
+    GaugeFunction,
+    Histogram,
+    Metric,
+    Summary,
+    SummaryFunction,
+    SummaryRow,
+)
 from tetrapod.generic.observability.exposition import families_pb2 as pb
 from tetrapod.generic.observability.exposition import messages, native, negotiate, text
 from tetrapod.machinery.protobuf.wire import read_varint
@@ -126,6 +135,34 @@ def test_what_was_counted_before_anybody_asked_is_there_too(before: list[float],
     shown = _families([histogram])["a_seconds"].metric[0].histogram
     assert shown.sample_count == sum(row[:-1]) == len(before) + len(after) + 100
     assert [bucket.cumulative_count for bucket in shown.bucket] == [sum(row[: index + 1]) for index in range(3)]
+
+
+def test_series_are_sorted_by_their_labels_as_by_client_golang() -> None:
+    metrics: list[Metric] = []
+    names = ("zone", "kind")  # the values of "kind" are compared first
+    written = (("b", "2"), ("b", "1"), ("a", "2"))
+    counter, gauge = Counter("a_total", "A.", names, metrics), Gauge("b", "B.", names, metrics)
+    histogram, summary = Histogram("c", "C.", names, (1.0,), metrics), Summary("d", "D.", names, metrics)
+    for labels in written:
+        counter.add(labels)
+        gauge.set(labels, 1)
+        histogram.observe(labels, 0.5)
+        summary.observe(labels, 0.5)
+    functions: list[Metric] = []
+    GaugeFunction("e", "E.", names, lambda: [(labels, 1.0) for labels in written], functions)
+    rows: list[SummaryRow] = [(labels, [(0.5, 1.0)], 1.0, 1.0) for labels in written]
+    SummaryFunction("f", "F.", names, lambda: rows, functions)
+    expected = [("1", "b"), ("2", "a"), ("2", "b")]
+    shown = _families(metrics + functions)
+    assert list(shown) == ["a_total", "b", "c", "d", "e", "f"]
+    for family in shown.values():
+        assert [tuple(pair.value for pair in metric.label) for metric in family.metric] == expected
+    lines = [line.partition(" ")[0] for line in text.render([histogram]).decode().splitlines() if line[:1] != "#"]
+    assert lines == [
+        f'c{part}{{kind="{kind}",{bound}zone="{zone}"}}'
+        for kind, zone in expected
+        for part, bound in (("_bucket", 'le="1",'), ("_bucket", 'le="+Inf",'), ("_sum", ""), ("_count", ""))
+    ]
 
 
 def test_some_histograms_are_classic_in_every_form() -> None:

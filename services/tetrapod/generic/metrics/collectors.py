@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from tetrapod.generic.metrics.allowed_labels import constrained, is_constrained
 from tetrapod.generic.metrics.names import BETA, HIDDEN, STABLE
@@ -56,6 +56,9 @@ class Buckets(Protocol):
     def drop(self, row: list[float]) -> None: ...
 
 
+_Series = TypeVar("_Series", bound=tuple[Any, ...])
+
+
 class Metric:
     """A family of series, one for each set of label values.
 
@@ -88,6 +91,19 @@ class Metric:
 
     def drop(self, labels: Mapping[str, str]) -> None:
         """Remove the series that have all these label values, given by label name. The default does nothing."""
+
+    def _sorted(self, series: Iterable[_Series]) -> list[_Series]:
+        """Return series by their label values, those of the alphabetically first label first.
+
+        Args:
+            series: tuples whose first element is the label values, in the order of `self.labels`.
+
+        Upstream: client_golang's prometheus/internal/metric.go, MetricSorter
+        """
+        if not self.labels:
+            return list(series)
+        by_name = itemgetter(*sorted(range(len(self.labels)), key=self.labels.__getitem__))
+        return sorted(series, key=lambda one: by_name(one[0]))
 
     def _constrained(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Return the label values under which a metric counts: "unexpected" in place of values that are not allowed.
@@ -204,7 +220,7 @@ class Counter(Metric):
             values = self._allowed(values)
         if not self.labels and not values:
             yield self.name, {}, 0.0
-        for labels, value in values.items():
+        for labels, value in self._sorted(values.items()):
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
     def _allowed(self, values: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
@@ -276,7 +292,7 @@ class GaugeFunction(Metric):
         return {constrained(self.name, self.labels, labels): value for labels, value in self.read()}.items()
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for labels, value in self._values():
+        for labels, value in self._sorted(self._values()):
             yield self.name, dict(zip(self.labels, labels, strict=True)), value
 
 
@@ -384,7 +400,7 @@ class Histogram(Metric):
         """
         if not self.labels:
             return [((), self.row(()))]
-        return [(labels, row) for labels, row in list(self.values.items()) if any(row)]
+        return self._sorted((labels, row) for labels, row in list(self.values.items()) if any(row))
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         for labels, row in self.rows():
@@ -427,7 +443,7 @@ class HistogramFunction(Metric):
         for labels, row in self._read():
             key = constrained(self.name, self.labels, labels)
             rows[key] = [mine + more for mine, more in zip(rows[key], row, strict=True)] if key in rows else row
-        return list(rows.items())
+        return self._sorted(rows.items())
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         for labels, row in self.rows():
@@ -458,8 +474,8 @@ def _of_row(
     for bound, count in zip((*buckets, float("inf")), row, strict=False):
         total += count
         yield f"{name}_bucket", {**labels, "le": _bound(bound)}, total
-    yield f"{name}_count", labels, total
     yield f"{name}_sum", labels, row[-1]
+    yield f"{name}_count", labels, total
 
 
 class Summary(Metric):
@@ -502,7 +518,7 @@ class Summary(Metric):
 
     def rows(self) -> Iterator[SummaryRow]:
         """Yield the label values, (quantile, value) pairs, total count and total sum of each series."""
-        for labels, (latest, (count, total)) in list(self.values.items()):
+        for labels, (latest, (count, total)) in self._sorted(list(self.values.items())):
             ordered = sorted(latest.copy())
             quantiles = [
                 (quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES
@@ -536,7 +552,11 @@ class SummaryFunction(Metric):
         among: list[Metric] | None = None,
     ) -> None:
         super().__init__(name, help_text, labels, among)
-        self.rows = rows
+        self._read = rows
+
+    def rows(self) -> list[SummaryRow]:
+        """Return the label values, (quantile, value) pairs, total count and total sum of each series."""
+        return self._sorted(self._read())
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         return _of_quantiles(self.name, self.labels, self.rows())
