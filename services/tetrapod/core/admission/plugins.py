@@ -26,11 +26,12 @@ from tetrapod.core.admission.configurable import (
     pod_toleration_restriction,
     resource_quota,
 )
+from tetrapod.core.admission.declared_features import NodeDeclaredFeatureValidator
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
 from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.limit_ranger import LimitRanger
 from tetrapod.core.admission.node_restriction import NodeRestriction
-from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
+from tetrapod.core.admission.pod_resize import PodResizeValidator
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount

@@ -95,6 +95,11 @@ def is_huge_page(name: str) -> bool:
     return name.startswith(HUGE_PAGES)
 
 
+def is_node_allocatable(name: str) -> bool:
+    """Return whether devices may provide this resource of nodes: cpu, memory or huge pages."""
+    return name in ("cpu", "memory") or is_huge_page(name)
+
+
 def is_quota_huge_page(name: str) -> bool:
     """Return whether the resource name starts with "hugepages-" or, as in quotas, with "requests.hugepages-"."""
     return name.startswith((HUGE_PAGES, "requests.hugepages-"))
@@ -163,7 +168,7 @@ def pod_resource_name(name: str, path: str) -> list[FieldError]:
     Args:
         path: the field path of the name, for the errors.
     """
-    if name in ("cpu", "memory") or is_huge_page(name):
+    if is_node_allocatable(name):
         return []
     return resource_name(name, path) or [field.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tetrapod.core.podspec.scheduling import node_selector
 from tetrapod.core.resource.device_rules import ErrorLists, binding, qualified, taint
 from tetrapod.core.resource.resource_slices.capacities import capacity
+from tetrapod.core.resource.resource_slices.node_resources import devices_change, node_resources
 from tetrapod.core.validation.names import dns_label, errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
@@ -62,10 +63,12 @@ def check_devices(spec: Object, existing: Object | None, collected: ErrorLists) 
         collected.written.append(field.too_many("spec.devices", len(devices), most))
         return
     old_devices = {d.get("name"): d for d in (existing or {}).get("devices") or ()}
+    changed = devices_change(spec, existing)
     for i, device in enumerate(devices):
         _device(device, old_devices.get(device.get("name")), f"spec.devices[{i}]", collected)
         collected.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
         binding(device, f"spec.devices[{i}]", collected)
+        node_resources(device, f"spec.devices[{i}]", collected, declared=changed)
     names = [d.get("name") or "" for d in devices]
     repeated_indexes = repeated(names)
     collected.written += [

@@ -14,8 +14,11 @@ from tetrapod.machinery.gvk import Object
 _GATES: Final = FieldGates(
     GatedFields("", ("spec.configSource",)),
     GatedFields("InPlacePodVerticalScalingSchedulerPreemption", ("spec.podPreemptionPolicy",)),
+    GatedFields("NodeDeclaredFeatures", ("status.declaredFeatures",)),
 )
-"""The gated fields of Nodes. The feature of configSource was removed."""
+"""The gated fields of Nodes. The feature of configSource was removed. As upstream, updates of the status keep
+declaredFeatures.
+"""
 _STATUS_GATES: Final = FieldGates(
     GatedFields("", ("status.config",)),
     GatedFields("KubeletInUserNamespace", ("status.nodeInfo.runningInUserNamespace",)),

@@ -10,8 +10,10 @@ from typing import Final
 
 from tetrapod.core.podspec.annotations import MIRROR
 from tetrapod.core.podspec.qos import qos_class
+from tetrapod.core.v1.pods.node_resources import STATUSES, uncovered
 from tetrapod.core.v1.pods.resize_volumes import GATE, validate_volumes
 from tetrapod.core.v1.pods.validation import metadata_and_spec
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.quantities import quantity
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
@@ -39,7 +41,7 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
     pod_level = _has_pod_level_resources(old_spec) or _has_pod_level_resources(spec)
     if pod_level:
-        errors += _pod_level(spec, old_spec)
+        errors += _pod_level(new, spec, old_spec)
     if ordering := _ordering(spec, old_spec):
         return errors + ordering
     for kind in ("initContainers", "containers"):
@@ -72,13 +74,25 @@ def _has_pod_level_resources(spec: Object) -> bool:
     return bool(resources.get("requests") or resources.get("limits"))
 
 
-def _pod_level(spec: Object, old_spec: Object) -> list[FieldError]:
+def _pod_level(pod: Object, spec: Object, old_spec: Object) -> list[FieldError]:
+    """Validate the pod-level resources of a resize. Only cpu and memory may change, and none may be removed.
+
+    With a gate they also cover what claims give to the pod.
+
+    Args:
+        pod: the new pod.
+        spec: its spec.
+        old_spec: the stored spec.
+    """
     new, old = spec.get("resources"), old_spec.get("resources")
     if old is not None and new is None:
         return [field.forbidden("spec.resources", "pod-level resources cannot be removed")]
     errors = _removed(new or {}, old, "spec.resources", "pod-level resource") if old is not None else []
     if _pod_rest(spec) != _pod_rest(old_spec):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
+    counts_claims = feature_gates.enabled("DRANodeAllocatableResources") and (pod.get("status") or {}).get(STATUSES)
+    if counts_claims and (reason := uncovered(pod)):
+        errors.append(field.invalid("spec.resources", internal("Resources", new or {}), reason))
     return errors
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.annotations import annotation_changes, pod_annotations
+from tetrapod.core.v1.pods.node_resources import STATUSES, claim_statuses, declared_claim_statuses
 from tetrapod.core.v1.volume_health import declared_pod_volumes, pod_volumes
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import (
@@ -65,6 +66,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         errors += _transitions(status.get(name) or [], old_status.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
+    errors += claim_statuses(status, spec)
     volume_health = status.get("volumeHealth") or []
     errors += pod_volumes(volume_health, spec.get("volumes") or [])
     errors += _addresses(status, old_status, "podIPs")
@@ -81,6 +83,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     if feature_gates.enabled("ImageVolumeWithDigest"):
         for name in _STATUSES:
             errors += _image_volumes(status.get(name) or [], f"status.{name}")
+    errors += declared_claim_statuses(status.get(STATUSES) or [], old_status.get(STATUSES) or [])
     return errors + declared_pod_volumes(volume_health, old_status.get("volumeHealth") or [])
 
 

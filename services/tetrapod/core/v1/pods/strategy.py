@@ -48,7 +48,7 @@ _STATUS_FIELDS: Final = FieldGates(
     GatedFields("ResourceHealthStatus", (f"status.{_STATUSES}.allocatedResourcesStatus",)),
     GatedFields("ResourceHealthStatusMessage", (f"status.{_STATUSES}.allocatedResourcesStatus[].resources[].message",)),
     GatedFields("ImageVolumeWithDigest", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),
-    GatedFields("", ("status.nodeAllocatableResourceClaimStatuses",)),  # DRANodeAllocatableResources
+    GatedFields("DRANodeAllocatableResources", ("status.nodeAllocatableResourceClaimStatuses",)),
     GatedFields("CSIVolumeHealth", ("status.volumeHealth",)),
 )
 """The status fields that belong to feature gates.
