@@ -62,6 +62,10 @@ class StorageObjectInUseProtection(_InUseProtection):
         ("storage.k8s.io", "volumeattributesclasses"): ATTRIBUTES_PROTECTION,
     }
 
+    def handles(self, attributes: Attributes) -> bool:
+        gated = attributes.resource.resource == "volumeattributesclasses"
+        return super().handles(attributes) and (not gated or feature_gates.enabled("VolumeAttributesClass"))
+
 
 class PodGroupProtection(_InUseProtection):
     """The plugin that adds a finalizer to new PodGroups, which `controllers/protection.py` removes."""

@@ -130,7 +130,7 @@ def _spec(spec: Object, *, recreate: bool, update: bool = False, template: bool 
             at = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
             errors += known(policy.get(key) or "", ["Retain", "Delete"], at)
     for i, claim in enumerate((not update and spec.get("volumeClaimTemplates")) or ()):
-        errors += claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
+        errors += claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec", template=True)
     errors += not_negative(spec.get("replicas"), "spec.replicas")
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += not_negative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")

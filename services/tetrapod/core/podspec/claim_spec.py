@@ -13,6 +13,7 @@ from tetrapod.core.podspec.volume_warnings import fractional
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_subdomain, known
 from tetrapod.core.validation.quantities import quantity
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -25,6 +26,7 @@ VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
 
 
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
 
 
 _PASSED_ON = frozenset({"annotations", "labels"})
@@ -44,7 +46,7 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def claim_spec(spec: Object, path: str) -> list[FieldError]:
+def claim_spec(spec: Object, path: str, *, template: bool = False) -> list[FieldError]:
     """Validate the spec of a claim or of a claim template.
 
     - At least one access mode and a positive storage request are required.
@@ -53,6 +55,8 @@ def claim_spec(spec: Object, path: str) -> list[FieldError]:
 
     Args:
         path: the field path of the spec, for the errors.
+        template: whether it is the spec of a template. Without the gate VolumeAttributesClass, the name of such a class
+            is not validated, because claims lose it.
     """
     modes = spec.get("accessModes") or []
     errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
@@ -66,9 +70,24 @@ def claim_spec(spec: Object, path: str) -> list[FieldError]:
     if (mode := spec.get("volumeMode")) is not None:
         errors += known(mode, VOLUME_MODES, f"{path}.volumeMode")
     errors += _data_sources(spec, path)
-    if name := spec.get("volumeAttributesClassName"):
+    name = spec.get("volumeAttributesClassName")
+    if name and (not template or feature_gates.enabled(ATTRIBUTES_GATE)):
         errors += dns_subdomain(name, f"{path}.volumeAttributesClassName")
     return errors
+
+
+def unchanged_attributes_class(spec: Object, old_spec: Object) -> list[FieldError]:
+    """Reject a change of volumeAttributesClassName of a claim or volume without the gate VolumeAttributesClass.
+
+    Args:
+        spec: the new spec.
+        old_spec: the stored one.
+    """
+    name = "volumeAttributesClassName"
+    if spec.get(name) == old_spec.get(name) or feature_gates.enabled(ATTRIBUTES_GATE):
+        return []
+    text = f"update is forbidden when the {ATTRIBUTES_GATE} feature gate is disabled"
+    return [field.forbidden(f"spec.{name}", text)]
 
 
 def _storage(value: Any, path: str) -> list[FieldError]:

@@ -164,7 +164,7 @@ def _ephemeral(source: Object, path: str) -> list[FieldError]:
     if template is None:
         return [field.required(at)]
     errors = template_metadata(template.get("metadata") or {}, f"{at}.metadata")
-    return errors + claim_spec(template.get("spec") or {}, f"{at}.spec")
+    return errors + claim_spec(template.get("spec") or {}, f"{at}.spec", template=True)
 
 
 # By JSON name, in upstream's order: the path for "more than 1 volume type", the path for its own errors, the check.

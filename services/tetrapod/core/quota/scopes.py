@@ -7,13 +7,14 @@ from typing import Any
 
 from tetrapod.core.podspec.qos import qos_class
 from tetrapod.generic.admission.quota import scopes_of
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
     """Return whether the object matches all scopes of the quota; True if it has none.
 
-    Only pods, and PersistentVolumeClaims by VolumeAttributesClass, can match a scope.
+    Only pods, and PersistentVolumeClaims by VolumeAttributesClass (with the gate of this name), can match a scope.
     """
     return all(_matches(scope, resource, obj) for scope in scopes_of(quota))
 
@@ -26,9 +27,9 @@ def matching(scopes: Iterable[Object], resource: GroupResource, obj: Object) -> 
 def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
     name = scope.get("scopeName")
     if resource == ("", "persistentvolumeclaims"):
-        return name == "VolumeAttributesClass" and any(
-            _selects(scope, class_name) for class_name in _attributes_classes(obj) or (None,)
-        )
+        classes = _attributes_classes(obj) or (None,)
+        in_use = name == "VolumeAttributesClass" and feature_gates.enabled(name)
+        return in_use and any(_selects(scope, class_name) for class_name in classes)
     if resource != ("", "pods"):
         return False
     spec = obj.get("spec") or {}

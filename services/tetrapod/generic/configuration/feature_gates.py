@@ -112,6 +112,7 @@ SWITCHABLE: Final = frozenset(
         "TopologyAwareWorkloadScheduling",
         "UnknownVersionInteroperabilityProxy",
         "UserNamespacesHostNetworkSupport",
+        "VolumeAttributesClass",
         "VolumeBindMountOptions",
         "VolumeLimitScaling",
         "WatchList",

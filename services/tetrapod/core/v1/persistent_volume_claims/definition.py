@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec_warnings, default_claim_spec
+from tetrapod.core.podspec.claim_spec import ATTRIBUTES_GATE, BETA_CLASS, claim_spec_warnings, default_claim_spec
 from tetrapod.core.v1.persistent_volume_claims import validation
 from tetrapod.core.v1.persistent_volume_claims.strategy import ClaimStrategy
 from tetrapod.core.v1.persistent_volume_claims.table import TABLE
@@ -17,7 +17,12 @@ from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
 
-_STATUS_FIELDS: Final = FieldGates(GatedFields("CSIVolumeHealth", ("status.healthStatus",)))
+_FIELDS: Final = FieldGates(GatedFields(ATTRIBUTES_GATE, ("spec.volumeAttributesClassName",)))
+_STATUS_FIELDS: Final = FieldGates(
+    GatedFields("CSIVolumeHealth", ("status.healthStatus",)),
+    GatedFields(ATTRIBUTES_GATE, ("status.currentVolumeAttributesClassName",)),
+    GatedFields(ATTRIBUTES_GATE, ("status.modifyVolumeStatus",)),
+)
 
 
 def definition() -> ResourceDefinition:
@@ -31,6 +36,7 @@ def definition() -> ResourceDefinition:
         whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
+        gated_fields=_FIELDS,
     )
     return builtin(
         "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec
+from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec, unchanged_attributes_class
 from tetrapod.core.v1 import volume_health
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import spec_difference
@@ -46,7 +46,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated claim, whose spec is immutable with four exceptions.
 
     - resources.requests.storage of a bound claim may grow, or shrink to more than status.capacity.
-    - volumeAttributesClassName of a bound claim may change.
+    - volumeAttributesClassName of a bound claim may change, with the gate VolumeAttributesClass.
     - volumeName may be set once.
     - storageClassName may be set, if no storage class annotation contradicts it.
     """
@@ -81,6 +81,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         )
     errors += _shrinking(new_spec, old_spec, old)
     errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode")
+    errors += unchanged_attributes_class(new_spec, old_spec)
     return errors + _attributes_class(
         new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old
     )

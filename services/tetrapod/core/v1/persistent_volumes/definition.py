@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.claim_spec import BETA_CLASS
+from tetrapod.core.podspec.claim_spec import ATTRIBUTES_GATE, BETA_CLASS
 from tetrapod.core.podspec.label_warnings import node_selector_term
 from tetrapod.core.podspec.pod_resources import round_up
 from tetrapod.core.podspec.volume_warnings import deprecated_source
@@ -16,8 +16,10 @@ from tetrapod.core.v1.persistent_volumes.strategy import VolumeStatusStrategy, V
 from tetrapod.core.v1.persistent_volumes.table import TABLE
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery.gvk import Object
 
+_FIELDS: Final = FieldGates(GatedFields(ATTRIBUTES_GATE, ("spec.volumeAttributesClassName",)))
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
 _RECYCLE: Final = (
     "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
@@ -35,6 +37,7 @@ def definition() -> ResourceDefinition:
         whole_update_validator=validation.validate_update,
         warnings=warnings,
         revalidates_generate_name=True,
+        gated_fields=_FIELDS,
     )
     return builtin(
         "",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.podspec import volume_sources as sources
-from tetrapod.core.podspec.claim_spec import VOLUME_MODES, access_modes
+from tetrapod.core.podspec.claim_spec import VOLUME_MODES, access_modes, unchanged_attributes_class
 from tetrapod.core.podspec.scheduling import node_selector
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal, spec_difference
@@ -221,7 +221,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     - controllerExpandSecretRef of a csi volume may be added.
     - nodeAffinity may be added, and its beta label keys may change to their GA names. With the gate
       MutablePVNodeAffinity it may change in any way.
-    - volumeAttributesClassName may change, but not be removed.
+    - volumeAttributesClassName may change, but not be removed. Without the gate VolumeAttributesClass it is immutable.
     """
     errors = validate(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -243,6 +243,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         errors.append(
             field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA")
         )
+    errors += unchanged_attributes_class(spec, old_spec)
     if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         errors.append(
             field.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
