@@ -7,6 +7,7 @@ from typing import Final
 
 KUBERNETES: Final = "k8s.io/kubernetes"
 EXTENSIONS: Final = "k8s.io/apiextensions-apiserver"
+_WITHOUT_ETCD: Final = ("controllermanager",)
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Package:
     @property
     def import_path(self) -> str:
         return f"{self.module}/{self.directory}"
+
+    @property
+    def needs_etcd(self) -> bool:
+        """Whether its tests start no etcd, and expect that one is running."""
+        return self.module == EXTENSIONS or self.name in _WITHOUT_ETCD
 
     @property
     def file(self) -> str:

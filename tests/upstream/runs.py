@@ -18,7 +18,7 @@ from typing import Final
 
 from support.etcd import Etcd, etcd_36
 from upstream.output import Outcome, parse
-from upstream.packages import EXTENSIONS, Package
+from upstream.packages import Package
 from upstream.results import Raw
 from upstream.workspace import ROOT, Workspace
 
@@ -126,8 +126,8 @@ def _wait(process: subprocess.Popen[bytes], output: Path, seconds: int) -> None:
 
 @contextmanager
 def _etcd(package: Package, directory: Path) -> Iterator[dict[str, str]]:
-    """Run an etcd for the tests of apiextensions-apiserver, which start none. Yield the variable that names it."""
-    if package.module != EXTENSIONS:
+    """Run an etcd for the tests of packages that start none. Yield the variable that names it."""
+    if not package.needs_etcd:
         yield {}
         return
     member = Etcd(etcd_36(), directory / "etcd")
