@@ -8,11 +8,12 @@ import orjson
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import dumps, loads
+from tetrapod.machinery.serializer.raw_json import Verbatim, carry
 
 
 def copy_object(obj: Object) -> Object:
     """Return a deep copy of an object. This is two to three times faster than `copy.deepcopy`."""
-    copied: Object = loads(orjson.dumps(obj))
+    copied: Object = copy_value(obj)
     return copied
 
 
@@ -20,7 +21,7 @@ def copy_large(obj: Object) -> Object:
     """Return a deep copy of a large object, in steps between which other threads can run.
 
     It is meant for calls in a worker thread. `copy_object` is faster for small objects, but it encodes a whole object
-    while it holds the interpreter's lock.
+    while it holds the interpreter's lock. Values that keep their text (`Verbatim`) become ordinary dictionaries.
     """
     copied: Object = loads(dumps(obj))
     return copied
@@ -31,4 +32,20 @@ def copy_value(value: Any) -> Any:
 
     Strategies copy the parts that they take from a stored object, which they must not modify.
     """
-    return loads(orjson.dumps(value)) if isinstance(value, dict | list) else value
+    if not isinstance(value, dict | list):
+        return value
+    has_texts = False
+
+    def plain(part: Any) -> Any:
+        nonlocal has_texts
+        has_texts = has_texts or isinstance(part, Verbatim)
+        if isinstance(part, dict):
+            return dict(part)
+        if isinstance(part, list):
+            return list(part)
+        return str(part) if isinstance(part, str) else int(part)
+
+    copied = loads(orjson.dumps(value, default=plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS))
+    if has_texts:
+        carry(value, copied)
+    return copied

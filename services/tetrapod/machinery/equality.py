@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import orjson
 
+from tetrapod.machinery.serializer.raw_json import Verbatim
+
 
 def identical(a: Any, b: Any) -> bool:
     """Return whether two values are the same JSON: unlike in Python, 1 differs from 1.0 and from true.
@@ -20,10 +22,13 @@ def same(a: Any, b: Any) -> bool:
     """Return whether two parts of built-in objects are equal as Go structs.
 
     Null and an empty list equal a missing value. Values of different JSON types differ. An empty object and an empty
-    string differ from a missing one; decoding keeps an empty string only for pointers.
+    string differ from a missing one; decoding keeps an empty string only for pointers. RawExtensions are compared by
+    their text.
 
     Upstream: Semantic.DeepEqual.
     """
+    if isinstance(a, Verbatim) or isinstance(b, Verbatim):
+        return bool(a == b)
     if isinstance(a, dict) and isinstance(b, dict):
         return all(same(a.get(key), b.get(key)) for key in {*a, *b})
     if isinstance(a, list) and isinstance(b, list):

@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
-from tetrapod.machinery.serializer.raw_json import Verbatim, carry, remember
+from tetrapod.machinery.copying import copy_object, copy_value
+from tetrapod.machinery.equality import same
+from tetrapod.machinery.serializer.raw_json import EACH, Verbatim, encode_texts, remember, text_size, verbatim
+
+
+def decoded(body: bytes, *path: str) -> Any:
+    obj = orjson.loads(body)
+    remember(obj, path, body)
+    return obj
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '{ "a":1}', '{"a":"<"}', '{"a":[1,\n2]}', '{"a":"\u2028"}'])
-def test_a_text_that_go_would_not_write_is_remembered_and_carried(text: str) -> None:
-    body = f'{{"kind":"X","data":{text}}}'.encode()
-    obj = orjson.loads(body)
-    remember(obj, "data", body)
+def test_a_text_that_go_would_not_write_is_remembered_and_copied(text: str) -> None:
+    obj = decoded(f'{{"kind":"X","data":{text}}}'.encode(), "data")
     assert isinstance(obj["data"], Verbatim)
     assert obj["data"].text == text
-    copy = carry(obj, orjson.loads(orjson.dumps(obj)))
+    copy = copy_object(obj)
+    assert copy["data"] is not obj["data"]
     assert isinstance(copy["data"], Verbatim)
     assert copy["data"].text == text
     assert orjson.dumps(copy["data"]) == orjson.dumps(orjson.loads(text))
+    assert text_size(copy["data"]) == len(text.encode())
 
 
 @pytest.mark.parametrize("text", ['{"a":1}', '{"b":" , : \\" ","a":[1,{}]}', '{"a":"\\u003c"}', "null", "[1, 2]"])
 def test_bytes_equal_to_gos_encoding_are_not_stored(text: str) -> None:
-    body = f'{{"kind": "X", "data": {text} }}'.encode()
-    obj = orjson.loads(body)
-    remember(obj, "data", body)
+    obj = decoded(f'{{"kind": "X", "data": {text} }}'.encode(), "data")
     assert not isinstance(obj["data"], Verbatim)
+
+
+def test_texts_are_remembered_within_lists() -> None:
+    body = b'{"kind":"X","list":[{"data":{"a":1}},{"other": 1},{"data":{"a": 2}},{"data":null}]}'
+    obj = decoded(body, "list", EACH, "data")
+    assert [getattr(item.get("data"), "text", "") for item in obj["list"]] == ["", "", '{"a": 2}', ""]
+    (copy,) = copy_value([obj])
+    assert copy["list"][2]["data"].text == '{"a": 2}'
+    assert encode_texts(copy) == b'{"kind":"X","list":[{"data":{"a":1}},{"other":1},{"data":{"a":2}},{"data":null}]}'
+
+
+@pytest.mark.parametrize("body", [b'{"list":{"data":{"a": 1}}}', b'{"list":[]}', b'{"list":null}', b'{"list":[1]}'])
+def test_a_body_without_the_field_is_unchanged(body: bytes) -> None:
+    assert decoded(body, "list", EACH, "data") == orjson.loads(body)
+
+
+def test_values_are_compared_by_their_texts() -> None:
+    spaced, wide = verbatim({"a": 1}, '{"a": 1}'), verbatim({"a": 1}, '{"a":  1}')
+    assert spaced == verbatim({}, '{"a": 1}')
+    assert spaced != wide
+    assert spaced != {"a": 1}
+    assert spaced != {"a": 1}
+    assert same({"data": spaced, "list": []}, {"data": spaced})
+    assert not same({"data": spaced}, {"data": wide})
+    assert not same({"data": {"a": 1}}, {"data": wide})

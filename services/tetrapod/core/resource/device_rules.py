@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from dataclasses import field as data_field
 from typing import Any, Final
 
-import orjson
-
 from tetrapod.core.resource.device_selectors import Selectors
 from tetrapod.core.validation.names import dns_subdomain, errors_from
 from tetrapod.generic.configuration import feature_gates
@@ -30,6 +28,7 @@ from tetrapod.machinery.names import (
     is_qualified_name,
     is_valid_label_value,
 )
+from tetrapod.machinery.serializer.raw_json import text_size
 
 _OPERATIONS: Final = frozenset({"*", "NodePrepareResources", "NodeUnprepareResources"})
 EFFECTS: Final = frozenset({"NoSchedule", "NoExecute", "None"})
@@ -262,7 +261,7 @@ def configuration(config: Object, path: str, collected: ErrorLists, *, stored: b
 
 
 def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
-    """Validate a JSON object that only drivers interpret: at most 10 KiB.
+    """Validate a JSON object that only drivers interpret: at most 10 KiB, as the client sent it.
 
     Args:
         path: the field path of the value, for the errors.
@@ -271,7 +270,7 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
     """
     if value is None:
         return [field.required(path)]
-    if not stored and len(orjson.dumps(value)) > _LONGEST_JSON:
+    if not stored and text_size(value) > _LONGEST_JSON:
         return [field.too_long(path, _LONGEST_JSON)]
     return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
 

@@ -123,7 +123,13 @@ class Conversion:
     def peek(self, entry: Entry) -> Object:
         """Return a stored object in this version. The object may be shared and must not be modified."""
         obj = entry.peek()
-        return obj if self.holds(obj) else self.object(entry)
+        if self.holds(obj):
+            return obj
+        if self._convert_many is not None:
+            return self.object(entry)
+        if self._convert is not None and obj.get("apiVersion") != self.api_version:
+            return self._convert(obj, self.version)
+        return {**obj, "apiVersion": self.api_version}
 
     def holds(self, obj: Object) -> bool:
         """Return whether a stored object is in this version.

@@ -21,6 +21,7 @@ from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
+from tetrapod.machinery.raw_extensions import raw_paths
 from tetrapod.machinery.schema import custom_resources
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema.decode_errors import Mismatch
@@ -157,12 +158,9 @@ class Decoder:
             name = obj["metadata"].get("name") or ""
             raise invalid_object(gvk.group_kind, name, errors)
         if not self.custom and media_type == JSON:
-            for name in self._raw_members():
-                remember(obj, name, body)
+            for path in raw_paths(self.kind.group, self.kind.kind):
+                remember(obj, path, body)
         return obj
-
-    def _raw_members(self) -> list[str]:
-        return [name for name, child in self._schema().properties.items() if child.definition.endswith(".RawExtension")]
 
     def _parse(self, body: bytes, media_type: str) -> Decoded:
         try:

@@ -25,6 +25,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.raw_extensions import forget_texts, raw_paths
 from tetrapod.machinery.status import bad_request, conflict
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -78,6 +79,8 @@ async def patch(scope: Scope, request: Request) -> Response:
 
         def revised() -> Object:
             absent = current is None or not current["metadata"].get("uid")
+            if current is not None:
+                forget_texts(current, raw_paths(scope.definition.group, scope.definition.kind))
             return mechanism.create(name) if current is None or absent else mechanism.revise(current)
 
         if scope.field_manager is None:

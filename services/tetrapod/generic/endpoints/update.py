@@ -23,9 +23,10 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
-from tetrapod.generic.scheduling.offload import is_large, offloaded
+from tetrapod.generic.scheduling.offload import in_thread, is_large, offloaded
 from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.raw_extensions import raw_paths
 from tetrapod.machinery.serializer.raw_json import carry
 from tetrapod.machinery.status import bad_request
 
@@ -63,7 +64,9 @@ async def update(scope: Scope, request: Request) -> Response:
     field_manager = scope.field_manager
 
     async def revise(current: Object | None) -> Object:
-        new = carry(obj, await context.copy(obj))
+        new = await context.copy(obj)
+        if context.large and raw_paths(scope.definition.group, scope.definition.kind):
+            await in_thread(carry, obj, new)
         return (
             new
             if field_manager is None

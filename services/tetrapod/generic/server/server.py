@@ -26,6 +26,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.debugging import profiles, verbosity, zpages
 from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.raw_text_storage import RawTextStorage
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.server.health import Health
 from tetrapod.generic.server.resource_config import EVERYTHING, ResourceConfig
@@ -33,6 +34,7 @@ from tetrapod.generic.server.routes import Routes, health_handler, metrics, slis
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.raw_extensions import raw_paths
 
 
 class GenericAPIServer:
@@ -149,6 +151,8 @@ class GenericAPIServer:
             defaults=None if definition.custom else DefaultsOfKind(definition),
         )
         storage = self.storage.resource(config)
+        if paths := () if definition.custom else raw_paths(definition.group, definition.kind):
+            storage = RawTextStorage(storage, paths)
         store = definition.store(definition, storage)
         self.stores[definition.group_resource] = store
         return store

@@ -3,7 +3,7 @@
 Custom resources are never protobuf. The message of an object has the same content as its JSON, with two exceptions:
 
 - The messages of the claim templates of a StatefulSet have no apiVersion and kind. Upstream's defaulting adds both.
-- The text of a ControllerRevision's data is in the data itself, and not in the field `dataText`.
+- The text of a RawExtension is in the field itself, and not in one beside it (machinery/raw_extensions.py).
 
 Upstream: --storage-media-type; staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf
 """
@@ -15,16 +15,14 @@ from typing import Final
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.protobuf import decoding, encode
 from tetrapod.machinery.protobuf.messages import FORMER
+from tetrapod.machinery.raw_extensions import beside_fields, into_fields, raw_paths
 from tetrapod.machinery.schema import decode as typed
-from tetrapod.machinery.serializer.raw_json import Verbatim
 from tetrapod.machinery.types import schema_for
 
 _UNKNOWN: Final = GroupVersionKind("", "", "")
 _NOT_SERVED: Final = GroupVersionKind("", "v1", "RangeAllocation")
 """A kind that only servers use. It has a message, but no schema."""
 _STATEFUL_SET: Final = GroupVersionKind("apps", "v1", "StatefulSet")
-_REVISION: Final = GroupVersionKind("apps", "v1", "ControllerRevision")
-_DATA_TEXT: Final = "dataText"
 
 
 def protobuf_of(obj: Object) -> bytes:
@@ -36,9 +34,8 @@ def protobuf_of(obj: Object) -> bytes:
     Raises:
         UnknownMessageError: the kind has no message.
     """
-    if (text := obj.get(_DATA_TEXT)) and obj.get("kind") == _REVISION.kind:
-        obj["data"] = data = Verbatim(obj["data"])
-        data.text = text
+    group, _ = GroupVersion.parse(obj.get("apiVersion", ""))
+    into_fields(obj, raw_paths(group, obj.get("kind", "")))
     return encode(obj)
 
 
@@ -54,7 +51,6 @@ def object_of(stored: bytes) -> Object:
         raise _unknown(gvk)
     if gvk == _NOT_SERVED:
         return obj
-    text = _text(obj) if gvk == _REVISION else ""
     try:
         api_version = FORMER.get((gvk.api_version, gvk.kind), gvk.api_version)
         typed.decode(schema_for(GroupVersion.parse(api_version).with_kind(gvk.kind)), obj)
@@ -62,17 +58,11 @@ def object_of(stored: bytes) -> Object:
         raise _unknown(gvk) from None
     except typed.DecodeError as error:
         raise ValueError(str(error)) from None
-    if text:
-        obj[_DATA_TEXT] = text
+    obj = beside_fields(obj, raw_paths(gvk.group, gvk.kind))
     if gvk == _STATEFUL_SET:
         for claim in (obj.get("spec") or {}).get("volumeClaimTemplates") or ():
             claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
     return obj
-
-
-def _text(revision: Object) -> str:
-    data = revision.get("data")
-    return data.text if isinstance(data, Verbatim) else ""
 
 
 def _unknown(gvk: GroupVersionKind) -> ValueError:

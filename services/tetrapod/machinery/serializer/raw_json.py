@@ -10,42 +10,44 @@ import re
 from typing import Any, Final
 
 import msgspec
+import orjson
 
+from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.json import go_escaped
+from tetrapod.machinery.serializer.json import go_escaped, ordered
 
 _TOKENS: Final = re.compile(rb'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+RawPath = tuple[str, ...]
+"""The path of a RawExtension in an object. `EACH` selects all elements of a list."""
+EACH: Final = "[]"
 
 
 class Verbatim(dict[str, Any]):
     """A decoded object that keeps its JSON text (`text`), because Go's encoder would produce another text.
 
-    The text does not follow changes of the object. `==` compares only the contents. Copies are plain dictionaries;
-    `carry` gives them the text again.
+    The text does not follow changes of the object. As in Go, `==` compares the texts: a `Verbatim` never equals an
+    ordinary dictionary, whose text is that of Go's encoder.
     """
 
     text = ""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Verbatim) and self.text == other.text
 
-def remember(obj: Object, name: str, body: bytes) -> None:
-    """Replace `obj[name]` by a `Verbatim` if Go's encoder would not produce the text that the client sent.
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
-    Nothing changes if the member is missing or not an object, or if the body is not valid UTF-8.
+    __hash__ = None
 
-    Args:
-        obj: the decoded body.
-        name: a member of the body's outermost object.
-        body: the JSON text of the whole body.
-    """
-    value = obj.get(name)
-    if not isinstance(value, dict):
-        return
-    try:
-        raw = bytes(_members(body)[name])
-    except msgspec.DecodeError:  # invalid UTF-8, which Go accepts
-        return
-    obj[name] = with_text(value, raw)
+
+def verbatim(value: Object, text: str) -> Verbatim:
+    """Return a decoded object as a `Verbatim` with a JSON text."""
+    kept = Verbatim(value)
+    kept.text = text
+    return kept
 
 
 def with_text(value: Object, raw: bytes) -> Object:
@@ -57,22 +59,70 @@ def with_text(value: Object, raw: bytes) -> Object:
     """
     if raw == go_escaped(_TOKENS.sub(rb"\1", raw)):
         return value
-    verbatim = Verbatim(value)
-    verbatim.text = raw.decode(errors="replace")
-    return verbatim
+    return verbatim(value, raw.decode(errors="replace"))
 
 
-def carry(obj: Object, copy: Object) -> Object:
-    """Make those members of a copied object `Verbatim` that are `Verbatim` in the original, and return the copy.
+def encode_texts(obj: Object) -> bytes:
+    """Encode an object as JSON like `json.encode`, with the texts of `Verbatim` values as Go's encoder writes them.
 
-    A member keeps the contents that it has in the copy, and gets the JSON text that it has in the original.
+    That is without white space, and with the characters escaped that Go escapes for HTML.
+    """
+    return without_exponents(orjson.dumps(ordered(obj), default=_compact, option=orjson.OPT_PASSTHROUGH_SUBCLASS))
+
+
+def _compact(value: Any) -> Any:
+    if isinstance(value, Verbatim):
+        return orjson.Fragment(go_escaped(_TOKENS.sub(rb"\1", value.text.encode())))
+    return dict(value)
+
+
+def text_size(value: Any) -> int:
+    """Return the number of bytes of the JSON text that Go keeps of a RawExtension with this value."""
+    return len(value.text.encode() if isinstance(value, Verbatim) else go_escaped(orjson.dumps(value)))
+
+
+def remember(obj: Object, path: RawPath, body: bytes) -> None:
+    """Replace the objects at a path by `Verbatim` where Go's encoder would not produce the text that the client sent.
+
+    Values of other types are skipped. Nothing changes if the body is not valid UTF-8.
 
     Args:
-        obj: the original.
-        copy: the copy, which must have these members. It is modified and returned.
+        obj: the decoded body, which is modified.
+        path: the path.
+        body: the JSON text of the whole body.
     """
-    for name, value in obj.items():
+    try:
+        _remember(obj, path, body)
+    except (msgspec.DecodeError, KeyError):  # invalid UTF-8, which Go accepts
+        return
+
+
+def _remember(value: Any, path: RawPath, raw: bytes) -> None:
+    step, *rest = path
+    if step == EACH:
+        if isinstance(value, list) and value:
+            for item, text in zip(value, _items(raw), strict=False):
+                _remember(item, tuple(rest), bytes(text))
+        return
+    child = value.get(step) if isinstance(value, dict) else None
+    if rest and isinstance(child, dict | list):
+        _remember(child, tuple(rest), bytes(_members(raw)[step]))
+    elif isinstance(child, dict):
+        value[step] = with_text(child, bytes(_members(raw)[step]))
+
+
+def carry(original: Any, copy: Any) -> None:
+    """Make those objects of a copy `Verbatim` that are `Verbatim` in the original, in place.
+
+    An object keeps the contents that it has in the copy, and gets the JSON text that it has in the original.
+
+    Args:
+        original: a dictionary or list.
+        copy: a deep copy of it.
+    """
+    members = original.items() if isinstance(original, dict) else enumerate(original)
+    for key, value in members:
         if isinstance(value, Verbatim):
-            copy[name] = verbatim = Verbatim(copy[name])
-            verbatim.text = value.text
-    return copy
+            copy[key] = verbatim(copy[key], value.text)
+        elif isinstance(value, dict | list):
+            carry(value, copy[key])

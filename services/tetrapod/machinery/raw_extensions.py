@@ -1,0 +1,102 @@
+"""The fields of built-in objects that are a runtime.RawExtension, and their texts in stored objects.
+
+Upstream stores the bytes of such a field as the client sent them. Here a stored object has the value of the field and,
+if its text is another than that of Go's encoder, the text in a field beside it: `data` and `dataText`.
+
+A request has `Verbatim` values instead (serializer/raw_json.py), and clients do not see the fields with texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tetrapod.machinery.gvk import GroupKind, Object
+from tetrapod.machinery.serializer.raw_json import EACH, RawPath, Verbatim, verbatim
+
+_DEVICES: Final = "resource.k8s.io"
+_PARAMETERS: Final = (EACH, "opaque", "parameters")
+RAW_EXTENSIONS: Final[Mapping[GroupKind, Sequence[RawPath]]] = {
+    GroupKind("apps", "ControllerRevision"): (("data",),),
+    GroupKind(_DEVICES, "DeviceClass"): (("spec", "config", *_PARAMETERS),),
+    GroupKind(_DEVICES, "ResourceClaim"): (
+        ("spec", "devices", "config", *_PARAMETERS),
+        ("status", "allocation", "devices", "config", *_PARAMETERS),
+        ("status", "devices", EACH, "data"),
+    ),
+    GroupKind(_DEVICES, "ResourceClaimTemplate"): (("spec", "spec", "devices", "config", *_PARAMETERS),),
+}
+"""The paths of the fields, which are the same in all versions of a kind."""
+_TEXT: Final = "Text"
+
+
+def raw_paths(group: str, kind: str) -> Sequence[RawPath]:
+    """Return the paths of the RawExtension fields of a built-in kind; empty for other kinds."""
+    return RAW_EXTENSIONS.get(GroupKind(group, kind), ())
+
+
+def may_have_texts(raw: bytes, paths: Sequence[RawPath]) -> bool:
+    """Return False if a stored object certainly has no texts beside its fields, so that it need not be parsed.
+
+    Args:
+        raw: its JSON.
+        paths: the paths of the fields.
+    """
+    return any(b'"%b%b":' % (path[-1].encode(), _TEXT.encode()) in raw for path in paths)
+
+
+def beside_fields(obj: Object, paths: Sequence[RawPath]) -> Object:
+    """Return the stored form of an object: with the texts of `Verbatim` values beside them.
+
+    `obj` is not modified. The result shares with it what is equal, and is `obj` itself if there are no such values.
+    """
+    for path in paths:
+        obj = _beside(obj, path)
+    return obj
+
+
+def _beside(value: Any, path: RawPath) -> Any:
+    step, *rest = path
+    if step == EACH:
+        items = [_beside(item, tuple(rest)) for item in value] if isinstance(value, list) else []
+        return items if any(item is not old for item, old in zip(items, value or (), strict=False)) else value
+    child = value.get(step) if isinstance(value, dict) else None
+    if not rest:
+        return {**value, step + _TEXT: child.text} if isinstance(child, Verbatim) else value
+    changed = _beside(child, tuple(rest))
+    return value if changed is child else {**value, step: changed}
+
+
+def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
+    """Make the fields that have a text beside them `Verbatim`, and remove the texts, in place.
+
+    Return whether there were texts.
+    """
+    found = False
+    for path in paths:
+        name = path[-1]
+        for owner in _owners(obj, path[:-1]):
+            text = owner.pop(name + _TEXT, None)
+            found = found or text is not None
+            if isinstance(text, str) and isinstance(owner.get(name), dict):
+                owner[name] = verbatim(owner[name], text)
+    return found
+
+
+def forget_texts(obj: Object, paths: Sequence[RawPath]) -> None:
+    """Replace `Verbatim` values by ordinary dictionaries, in place, because a patch encodes the object anew."""
+    for path in paths:
+        for owner in _owners(obj, path[:-1]):
+            if isinstance(value := owner.get(path[-1]), Verbatim):
+                owner[path[-1]] = dict(value)
+
+
+def _owners(value: Any, path: RawPath) -> Iterator[Object]:
+    if not path:
+        if isinstance(value, dict):
+            yield value
+    elif path[0] == EACH:
+        for item in value if isinstance(value, list) else ():
+            yield from _owners(item, path[1:])
+    elif isinstance(value, dict):
+        yield from _owners(value.get(path[0]), path[1:])

@@ -1,0 +1,147 @@
+"""Fields of the type RawExtension keep the text that the client sent, as in kube-apiserver.
+
+JSON has it without white space, and protobuf as it was sent. The answers are compared with those of kube-apiserver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from support.forms import FORMS, serving
+from support.https_client import APPLY, MERGE, HttpsClient, causes, created
+
+PROTOBUF: Final = {"accept": "application/vnd.kubernetes.protobuf"}
+GROUP: Final = "/apis/resource.k8s.io/v1"
+BETA: Final = "/apis/resource.k8s.io/v1beta1"
+NAMESPACED: Final = "/namespaces/default/resourceclaims"
+CLAIMS: Final = f"{GROUP}{NAMESPACED}"
+REVISIONS: Final = "/apis/apps/v1/namespaces/default/controllerrevisions"
+PARAMETERS: Final = {"b": "<", "a": 1}
+DATA: Final = {"kind": "k", "apiVersion": "example.com/v1"}
+# the client of the tests writes JSON with white space
+PARAMETERS_TEXT: Final = b'{"b": "<", "a": 1}'
+DATA_TEXT: Final = b'{"kind": "k", "apiVersion": "example.com/v1"}'
+DATA_COMPACT: Final = b'{"kind":"k","apiVersion":"example.com/v1"}'
+DEVICE: Final = {"driver": "a.example.com", "pool": "p", "device": "d"}
+CONFIG: Final = [{"opaque": {"driver": "a.example.com", "parameters": PARAMETERS}}]
+REQUESTS: Final = [{"name": "r", "exactly": {"deviceClassName": "c"}}]
+ALLOCATION: Final = {"devices": {"results": [{"request": "r", **DEVICE}]}}
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
+    directory = tmp_path_factory.mktemp("raw")
+    with serving(request.param, directory, "--runtime-config=resource.k8s.io/v1beta1=true") as client:
+        client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default", timeout=30)
+        yield client
+
+
+def claim(client: HttpsClient, name: str, config: Any = None, finalizers: Any = None) -> Any:
+    """Create a claim and set its status, with the texts of `CONFIG` and `DATA`. Return the claim as JSON."""
+    spec = {"devices": {"requests": REQUESTS, "config": config}}
+    made = created(client, CLAIMS, {"metadata": {"name": name, "finalizers": finalizers}, "spec": spec})
+    status = {"allocation": ALLOCATION, "devices": [{**DEVICE, "data": DATA}]}
+    reply = client.call("PUT", f"{CLAIMS}/{name}/status", {**made, "status": status})
+    assert reply.status == 200, reply
+    return reply.body
+
+
+def in_protobuf(client: HttpsClient, path: str) -> bytes:
+    with client.with_headers(PROTOBUF).lines(path) as answer:
+        return answer.read()
+
+
+def in_json(client: HttpsClient, path: str) -> bytes:
+    with client.lines(path) as answer:
+        return answer.read()
+
+
+def test_json_has_the_keys_in_the_order_in_which_they_were_sent_and_no_white_space(client: HttpsClient) -> None:
+    made = claim(client, "json", CONFIG)
+    assert made["spec"]["devices"]["config"] == CONFIG
+    assert made["status"]["devices"][0]["data"] == DATA
+    for path in (f"{CLAIMS}/json", CLAIMS):
+        body = in_json(client, path)
+        assert b'"parameters":{"b":"\\u003c","a":1}' in body
+        assert b'"data":' + DATA_COMPACT in body
+        assert b"Text" not in body
+
+
+def test_protobuf_has_the_text_that_was_sent(client: HttpsClient) -> None:
+    claim(client, "protobuf", CONFIG)
+    for path in (f"{CLAIMS}/protobuf", CLAIMS, f"{BETA}{NAMESPACED}/protobuf"):
+        body = in_protobuf(client, path)
+        assert PARAMETERS_TEXT in body
+        assert DATA_TEXT in body
+
+
+def test_watch_events_in_protobuf_have_the_text(client: HttpsClient) -> None:
+    claim(client, "watched", CONFIG)
+    selector = "fieldSelector=metadata.name%3Dwatched"
+    body = in_protobuf(client, f"{CLAIMS}?watch=1&timeoutSeconds=1&{selector}")
+    assert PARAMETERS_TEXT in body
+    assert DATA_TEXT in body
+
+
+def test_each_part_keeps_its_text_when_the_other_is_updated(client: HttpsClient) -> None:
+    made = claim(client, "parts", CONFIG)
+    labelled = {**made, "metadata": {**made["metadata"], "labels": {"a": "b"}}}
+    reply = client.call("PUT", f"{CLAIMS}/parts", labelled)
+    assert reply.status == 200, reply
+    assert DATA_TEXT in in_protobuf(client, f"{CLAIMS}/parts")
+    reply = client.call("PUT", f"{CLAIMS}/parts/status", {**reply.body, "status": {"allocation": ALLOCATION}})
+    assert reply.status == 200, reply
+    body = in_protobuf(client, f"{CLAIMS}/parts")
+    assert PARAMETERS_TEXT in body
+    assert DATA_TEXT not in body
+
+
+def test_an_update_with_the_same_text_changes_nothing(client: HttpsClient) -> None:
+    made = claim(client, "same", CONFIG)
+    for path in (f"{CLAIMS}/same", f"{CLAIMS}/same/status"):
+        reply = client.call("PUT", path, made)
+        assert (reply.status, reply.body) == (200, made)
+
+
+def test_another_white_space_is_a_change_of_an_immutable_field(client: HttpsClient) -> None:
+    made = claim(client, "immutable", CONFIG)
+    (cause,) = causes(client.call("PUT", f"{CLAIMS}/immutable", made, "application/yaml"))
+    assert cause.startswith("spec: Invalid value: ")
+    assert cause.endswith(": field is immutable")
+    (cause,) = causes(client.call("PATCH", f"{CLAIMS}/immutable", {"metadata": {"labels": {"a": "b"}}}, MERGE))
+    assert cause.startswith("spec: Invalid value: ")
+
+
+@pytest.mark.parametrize("content_type", [MERGE, APPLY])
+def test_a_patch_encodes_the_text_anew(client: HttpsClient, content_type: str) -> None:
+    name = "merged" if content_type == MERGE else "applied"
+    claim(client, name)
+    path = f"{CLAIMS}/{name}"
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"labels": {"a": "b"}}}
+    query = "?fieldManager=m&force=true" if content_type == APPLY else ""
+    assert client.call("PATCH", f"{path}{query}", body, content_type).status == 200
+    assert DATA_TEXT in in_protobuf(client, path)  # the status is not part of this update
+    status = {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}
+    assert client.call("PATCH", f"{path}/status{query}", {**body, "status": status}, content_type).status == 200
+    found = in_protobuf(client, path)
+    assert DATA_TEXT not in found
+    assert DATA_COMPACT in found or b'{"apiVersion":"example.com/v1","kind":"k"}' in found
+
+
+def test_a_pending_deletion_keeps_the_text(client: HttpsClient) -> None:
+    claim(client, "deleted", CONFIG, finalizers=["example.com/f"])
+    reply = client.call("DELETE", f"{CLAIMS}/deleted")
+    assert reply.status == 200, reply
+    found = in_protobuf(client, f"{CLAIMS}/deleted")
+    assert PARAMETERS_TEXT in found
+    assert DATA_TEXT in found
+
+
+def test_revisions_in_protobuf_have_the_text(client: HttpsClient) -> None:
+    for name in ({"name": "r"}, {"generateName": "g-"}):
+        made = created(client, REVISIONS, {"metadata": name, "data": PARAMETERS, "revision": 1})
+        assert PARAMETERS_TEXT in in_protobuf(client, f"{REVISIONS}/{made['metadata']['name']}")
+        assert "dataText" not in made
