@@ -76,6 +76,8 @@ SWITCHABLE: Final = frozenset(
         "HPAGeneration",
         "HPAScaleToZero",
         "ImageVolumeWithDigest",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
         "InPlacePodVerticalScalingMemoryBackedVolumes",
         "InPlacePodVerticalScalingSchedulerPreemption",
         "KMSv1",

@@ -15,12 +15,14 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 _KINDS: Final = ("initContainers", "containers")
+_GATES_OF_FIELDS: Final = {"resources": resize_validation.POD_LEVEL_GATE, "volumes": resize_volumes.GATE}
 _RESIZED: Final = ("resources", "resizePolicy")
 
 
 class ResizeStrategy(PodStrategy):
     """The strategy of `pods/resize`. Changes of anything but resources and resizePolicy are ignored.
 
+    Pod-level resources are ignored too without the gate InPlacePodLevelResourcesVerticalScaling.
     With the gate InPlacePodVerticalScalingMemoryBackedVolumes, changes of volumes are validated instead.
     If containers are added, removed, renamed or reordered, nothing is ignored and validation rejects the update.
     """
@@ -32,7 +34,7 @@ class ResizeStrategy(PodStrategy):
         new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         # validation rejects a different number
         if all(len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS):
-            taken = {"resources", "volumes"} if feature_gates.enabled(resize_volumes.GATE) else {"resources"}
+            taken = {name for name, gate in _GATES_OF_FIELDS.items() if feature_gates.enabled(gate)}
             spec = {key: value for key, value in old_spec.items() if key not in taken}
             spec |= {key: new_spec[key] for key in taken if new_spec.get(key) is not None}
             for kind in _KINDS:

@@ -20,13 +20,19 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
+POD_LEVEL_GATE: Final = "InPlacePodLevelResourcesVerticalScaling"
+_INIT_GATE: Final = "InPlacePodVerticalScalingInitContainers"
 _RESIZABLE: Final = ("cpu", "memory")
+_NO_POD_LEVEL: Final = (
+    f"resize of pods with pod-level resources is forbidden when {POD_LEVEL_GATE}Enabled feature gate is disabled"
+)
 
 
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
     """Validate a resize: only cpu and memory may change, with a gate size limits of volumes in memory too.
 
     The QoS class must stay the same. Static pods, Windows pods, and pods on a node without support cannot be resized.
+    Pods with pod-level resources, and init containers that are not sidecars, are resized with a gate each.
     """
     errors = metadata_and_spec(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -40,6 +46,8 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
     if not _node_supports(old):
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
     pod_level = _has_pod_level_resources(old_spec) or _has_pod_level_resources(spec)
+    if pod_level and not feature_gates.enabled(POD_LEVEL_GATE):
+        return [*errors, field.forbidden("[]", _NO_POD_LEVEL)]
     if pod_level:
         errors += _pod_level(new, spec, old_spec)
     if ordering := _ordering(spec, old_spec):
@@ -48,12 +56,13 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         for i, (container, old_container) in enumerate(
             zip(spec.get(kind) or (), old_spec.get(kind) or (), strict=True)
         ):
-            errors += _removed(
-                container.get("resources") or {},
-                old_container.get("resources") or {},
-                f"spec.{kind}[{i}].resources",
-                "resource",
-            )
+            if kind == "containers" or _is_resizable(old_container):
+                errors += _removed(
+                    container.get("resources") or {},
+                    old_container.get("resources") or {},
+                    f"spec.{kind}[{i}].resources",
+                    "resource",
+                )
     errors += _others(spec, old_spec)
     resized = {"containers", "initContainers", "resources"}
     if feature_gates.enabled(GATE):
@@ -151,6 +160,11 @@ def _others(spec: Object, old_spec: Object) -> list[FieldError]:
         zip(spec.get("initContainers") or (), old_spec.get("initContainers") or (), strict=True)
     ):
         at = f"spec.initContainers[{i}]"
+        if not _is_resizable(container):
+            if container != old_container:
+                text = "resources for non-sidecar init containers are immutable"
+                errors.append(field.forbidden("spec", text))
+            continue
         if _rest(container) != _rest(old_container):
             errors.append(
                 field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
@@ -162,6 +176,11 @@ def _others(spec: Object, old_spec: Object) -> list[FieldError]:
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             errors.append(field.forbidden(at, text))
     return errors
+
+
+def _is_resizable(init_container: Object) -> bool:
+    """Return whether an init container can be resized: a sidecar always, others with a gate."""
+    return init_container.get("restartPolicy") == "Always" or feature_gates.enabled(_INIT_GATE)
 
 
 def _rest(container: Object) -> Object:

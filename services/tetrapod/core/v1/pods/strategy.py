@@ -50,6 +50,7 @@ _STATUS_FIELDS: Final = FieldGates(
     GatedFields("ImageVolumeWithDigest", (f"status.{_STATUSES}.volumeMounts[].volumeStatus",)),
     GatedFields("DRANodeAllocatableResources", ("status.nodeAllocatableResourceClaimStatuses",)),
     GatedFields("CSIVolumeHealth", ("status.volumeHealth",)),
+    GatedFields("InPlacePodLevelResourcesVerticalScaling", ("status.resources|allocatedResources",)),
 )
 """The status fields that belong to feature gates.
 
