@@ -31,7 +31,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="run the short form, which records nothing")
     parser.add_argument("--again", action="store_true", help="only tests that failed or did not finish")
     parser.add_argument("--build", action="store_true", help="only build")
-    parser.add_argument("--time", type=int, default=900, help="seconds for each package (%(default)s)")
+    parser.add_argument("--time", type=int, help="seconds for each package (default: 900, and more for long ones)")
     parser.add_argument("--render", action="store_true", help="only write the page from the records")
     return parser.parse_args()
 
@@ -62,7 +62,7 @@ def _run(workspace: Workspace, package: Package, arguments: argparse.Namespace, 
     recorded = load(package)
     again = recorded if arguments.again and recorded and recorded.repeatable() else None
     choice = Choice(arguments.run, frozenset(again.unsuccessful()) if again else None)
-    result = run_package(workspace, package, arguments.time, choice).judged(package, rules, commit())
+    result = run_package(workspace, package, arguments.time or package.limit, choice).judged(package, rules, commit())
     if again:
         result = again.updated(result)
     print(report.line(package, result), flush=True)

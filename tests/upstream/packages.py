@@ -8,6 +8,17 @@ from typing import Final
 KUBERNETES: Final = "k8s.io/kubernetes"
 EXTENSIONS: Final = "k8s.io/apiextensions-apiserver"
 _WITHOUT_ETCD: Final = ("controllermanager",)
+_LIMIT: Final = 900  # seconds
+_LIMITS: Final = {
+    "dra/all": 1800,
+    "dra/ga": 1800,
+    "job": 3600,
+    "scheduler/filters": 1800,
+    "scheduler/podgroup": 1800,
+    "scheduler/preemption": 2700,
+    "scheduler/queueing": 1800,
+}
+"""The packages that need more time, in seconds: about one and a half times what they took on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,11 @@ class Package:
     def needs_etcd(self) -> bool:
         """Whether its tests start no etcd, and expect that one is running."""
         return self.module == EXTENSIONS or self.name in _WITHOUT_ETCD
+
+    @property
+    def limit(self) -> int:
+        """The seconds for all its tests, unless `--time` gives others."""
+        return _LIMITS.get(self.name, _LIMIT)
 
     @property
     def file(self) -> str:
