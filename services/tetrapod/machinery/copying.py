@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, cast
 
 import orjson
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import dumps, loads
-from tetrapod.machinery.serializer.raw_json import Verbatim, carry
+from tetrapod.machinery.serializer.raw_json import carry
+
+_PASSED: Final = orjson.OPT_PASSTHROUGH_SUBCLASS
+"""The option to fail for a `Verbatim`, which the default encodes like a dictionary."""
 
 
 def copy_object(obj: Object) -> Object:
     """Return a deep copy of an object. This is two to three times faster than `copy.deepcopy`."""
-    copied: Object = copy_value(obj)
+    try:
+        copied: Object = loads(orjson.dumps(obj, option=_PASSED))
+    except TypeError:
+        copied = _copy_with_texts(obj)
     return copied
 
 
@@ -32,20 +38,11 @@ def copy_value(value: Any) -> Any:
 
     Strategies copy the parts that they take from a stored object, which they must not modify.
     """
-    if not isinstance(value, dict | list):
-        return value
-    has_texts = False
+    return copy_object(cast(Object, value)) if isinstance(value, dict | list) else value
 
-    def plain(part: Any) -> Any:
-        nonlocal has_texts
-        has_texts = has_texts or isinstance(part, Verbatim)
-        if isinstance(part, dict):
-            return dict(part)
-        if isinstance(part, list):
-            return list(part)
-        return str(part) if isinstance(part, str) else int(part)
 
-    copied = loads(orjson.dumps(value, default=plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS))
-    if has_texts:
-        carry(value, copied)
+def _copy_with_texts(value: Any) -> Any:
+    """Copy a dictionary or list that contains instances of subclasses, of which `Verbatim` is kept."""
+    copied = loads(orjson.dumps(value))
+    carry(value, copied)
     return copied
