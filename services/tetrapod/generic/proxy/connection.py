@@ -264,7 +264,8 @@ class BackendConnection(Exchange, asyncio.BufferedProtocol):
 
     def _finish(self) -> None:
         self.complete = True
-        self._wake()
+        if self._signal is not None:
+            self._wake()
         if not self._request_sent:  # the response did not wait for the whole request
             self._keep_alive = False
             if self.sender is not None:

@@ -31,6 +31,7 @@ class Endpoint:
         is_unix: whether `host` is the path of a Unix socket, without TLS. It never follows from the form of `host`,
             which a user may have chosen, as an address in the status of a Node.
         authority: host and port in the form of a URL; `localhost` for a Unix socket.
+        certificate: the path of the client certificate; "" for none.
     """
 
     host: str
@@ -40,16 +41,13 @@ class Endpoint:
     http2: bool = False
     is_unix: bool = False
     authority: str = field(init=False, compare=False)
+    certificate: str = field(init=False, compare=False)
     _offering_http2: Endpoint | None = field(init=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         authority = _LOCAL if self.is_unix else join_host_port(self.host, self.port)
         object.__setattr__(self, "authority", authority)
-
-    @property
-    def certificate(self) -> str:
-        """The path of the client certificate; "" for none."""
-        return "" if self.tls is None else self.tls.certificate
+        object.__setattr__(self, "certificate", "" if self.tls is None else self.tls.certificate)
 
     @property
     def permits_http2(self) -> bool:

@@ -211,7 +211,8 @@ class Exchange(ABC):
         self._size += len(body)
         if self._size >= READ_AHEAD:
             self._pause()
-        self._wake()
+        if self._signal is not None:
+            self._wake()
 
     def _write_pieces(self) -> None:
         """Write the pieces that `_add_body` has collected to the writer of `pipe`, joined to one write.

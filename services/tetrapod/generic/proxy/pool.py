@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Final
 
-from tetrapod.generic.configuration.watching import Stamp
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
@@ -216,17 +216,26 @@ class BackendPool:
     def _take(self, endpoint: Endpoint, *, shared: bool) -> Connection | None:
         """Return an existing connection to the endpoint for another request, or None if a new one must be made.
 
-        `shared` is whether an HTTP/2 connection is preferred, which several requests share.
+        An HTTP/1.1 connection is no longer idle then. Those that are closed are removed from the idle ones.
+
+        Args:
+            endpoint: the endpoint.
+            shared: whether an HTTP/2 connection is preferred, which several requests share.
         """
         certificate = endpoint.certificate
-        if certificate and self._certificates.renewed(certificate, asyncio.get_running_loop().time()):
+        if certificate and self._certificates.renewed(certificate):
             self._give_up(lambda other: other.certificate == certificate)
         if shared and endpoint.permits_http2:
             offered = endpoint.offering_http2()
             connection = self._http2.take(offered)
             if connection is not None or not self._http2.is_only_http1(offered):
                 return connection
-        return self._take_idle(endpoint)
+        idle = self._idle.get(endpoint)
+        while idle:
+            candidate = idle.pop()
+            if not candidate.lost and not candidate.transport.is_closing():
+                return candidate
+        return None
 
     def _give_up(self, chosen: Callable[[Endpoint], bool]) -> None:
         """Close the idle connections to the chosen endpoints, and begin no more exchanges on their HTTP/2 connections.
@@ -240,18 +249,6 @@ class BackendPool:
                         connection.transport.close()
                 idle.clear()
         self._http2.drain(chosen)
-
-    def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
-        """Remove an idle HTTP/1.1 connection to the endpoint from the pool and return it.
-
-        Connections that are closed are removed too. Return None if no other connection is idle.
-        """
-        idle = self._idle.get(endpoint)
-        while idle:
-            connection = idle.pop()
-            if not connection.lost and not connection.transport.is_closing():
-                return connection
-        return None
 
     async def _connect(self, endpoint: Endpoint, *, new: bool, shared: bool) -> Connection:
         """Return a connection to an endpoint for a request.
@@ -280,33 +277,36 @@ class BackendPool:
         Raises:
             BackendError: connecting failed.
         """
-        certificate = self._certificates.current(key.certificate)
+        on_idle = partial(self._add_idle, key, self._certificates.count)
         connection = await dial(
             endpoint,
-            lambda: BackendConnection(lambda idle: self._add_idle(key, idle, certificate), self._all.discard),
+            lambda: BackendConnection(on_idle, self._all.discard),
             lambda: Http2Connection(lambda lost: self._http2.lost(endpoint, lost)),
             self._dialer,
         )
         if isinstance(connection, BackendConnection):
             self._all.add(connection)
-        else:
+        elif self._sweeper is None:
             self._schedule_sweep()
         return connection
 
-    def _add_idle(self, endpoint: Endpoint, connection: BackendConnection, certificate: Stamp | None) -> None:
-        """Keep a connection for later requests, unless its client certificate, which is given, was renewed."""
+    def _add_idle(self, endpoint: Endpoint, renewed: int, connection: BackendConnection) -> None:
+        """Keep a connection for later requests, unless its client certificate may have been renewed.
+
+        `renewed` is the count of renewed certificates when the connection was made.
+        """
         idle = self._idle.get(endpoint)
         if idle is None:
             idle = self._idle[endpoint] = deque()
-        if len(idle) >= MAX_IDLE or certificate != self._certificates.current(endpoint.certificate):
+        if len(idle) >= MAX_IDLE or renewed != self._certificates.count:
             connection.transport.close()
             return
         idle.append(connection)
-        self._schedule_sweep()
+        if self._sweeper is None:
+            self._schedule_sweep()
 
     def _schedule_sweep(self) -> None:
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(IDLE_TIMEOUT, self._sweep)
+        self._sweeper = asyncio.get_running_loop().call_later(IDLE_TIMEOUT, self._sweep)
 
     def _sweep(self) -> None:
         self._sweeper = None

@@ -6,6 +6,7 @@ minutes.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from tetrapod.generic.configuration.watching import Stamp, stamp
@@ -15,27 +16,32 @@ _PERIOD: Final = 1.0
 
 
 class RenewedCertificates:
-    """The client certificates of a pool, with the state of their files at the last look."""
+    """The client certificates of a pool, with the state of their files at the last look.
+
+    Attributes:
+        count: how often a file was found to be replaced. A connection that was made at another count may use a former
+            certificate.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._looked: dict[str, tuple[float, Stamp | None]] = {}
 
-    def current(self, path: str) -> Stamp | None:
-        """Return the state of a file at the last look; None if it was never looked at, or is missing."""
-        return self._looked.get(path, (0.0, None))[1]
-
-    def renewed(self, path: str, now: float) -> bool:
+    def renewed(self, path: str) -> bool:
         """Look at a file if the last look was more than a second ago. Return whether it has changed since.
 
         A missing file has not changed: its directory may be about to be replaced.
 
         Args:
             path: the path of a client certificate.
-            now: the time of the event loop.
         """
+        now = time.monotonic()
         last, former = self._looked.get(path, (0.0, None))
         if former is not None and now - last < _PERIOD:
             return False
         found = stamp(path) or former
         self._looked[path] = now, found
-        return former is not None and found != former
+        if former is None or found == former:
+            return False
+        self.count += 1
+        return True
