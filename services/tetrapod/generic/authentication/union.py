@@ -54,11 +54,13 @@ class UnionAuthenticator:
             except StatusError as error:
                 first_failure = first_failure or Failure(error)
                 continue
+            if result is None:
+                continue
             if isinstance(result, Rejected):
                 first_failure = first_failure or result
-            elif result is not None:
-                user = with_authenticated_group(result.user)
-                return result if user is result.user else Authenticated(user, *result[1:])
+                continue
+            user = with_authenticated_group(result.user)
+            return result if user is result.user else Authenticated(user, *result[1:])
         if first_failure is not None:
             raise unauthorized() if isinstance(first_failure, Rejected) else first_failure.error()
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)
