@@ -195,7 +195,8 @@ def test_other_forms_of_lists_have_no_shard_info(client: HttpsClient, path: str)
     count = len(expected(client, path, low=True))
     table = client.with_headers(TABLE).call("GET", f"{path}?labelSelector=part%3Dmany&shardSelector={quote(LOW)}").body
     partial = client.with_headers(PARTIAL).call("GET", f"{path}?labelSelector=part%3Dmany&shardSelector={quote(LOW)}")
-    assert (len(table["rows"]), len(partial.body["items"])) == (count, count)
+    rows = table["rows"] or []  # null if every UID has its hash in the upper half
+    assert (len(rows), len(partial.body["items"])) == (count, count)
     for body in (table, partial.body):
         assert "shardInfo" not in body["metadata"]
 
