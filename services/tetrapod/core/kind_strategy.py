@@ -98,7 +98,7 @@ class KindStrategy(Strategy):
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         if not self.pod_template:
             return self._update_errors(new, old)
-        with updating((self._pod_template(old) or {}).get("spec")):
+        with updating(self._pod_template(old)):
             return self._update_errors(new, old)
 
     def _update_errors(self, new: Object, old: Object) -> list[FieldError]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.podspec.security import all_containers, app_armor
-from tetrapod.core.podspec.stored import allows_comparisons
+from tetrapod.core.podspec.stored import allows_comparisons, stored_annotation
 from tetrapod.core.validation.paths import descending
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
@@ -33,7 +33,8 @@ _MATCH: Final = "type in annotation and field must match"
 def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
     """Validate the annotations that Kubernetes defines for pods and pod templates.
 
-    A mirror pod has a nodeName, tolerations are valid, and the deletion cost is an int32. Seccomp and AppArmor profiles
+    A mirror pod has a nodeName, tolerations are valid, and the deletion cost is an int32 unless the stored one is not.
+    Seccomp and AppArmor profiles
     are known, and AppArmor annotations name containers of the pod.
 
     Args:
@@ -54,7 +55,9 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
     if annotations.get(TOLERATIONS):
         errors += _tolerations(annotations[TOLERATIONS], path)
     checked = feature_gates.enabled("PodDeletionCost") and DELETION_COST in annotations
-    if checked and not _is_int32(annotations[DELETION_COST]):
+    stored_cost = stored_annotation(DELETION_COST)
+    accepts_any = stored_cost is not None and not _is_int32(stored_cost)
+    if checked and not accepts_any and not _is_int32(annotations[DELETION_COST]):
         errors.append(field.invalid(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
     if _SECCOMP_POD in annotations:
         errors += _seccomp_profile(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")

@@ -16,6 +16,7 @@ from tetrapod.core.podspec import environment, handlers
 from tetrapod.core.podspec.mounts import devices, mounts
 from tetrapod.core.podspec.resources import container_resources
 from tetrapod.core.podspec.security import container_security
+from tetrapod.core.podspec.stored import allows_restart_rules, allows_restarts_of_all, stored_spec_has
 from tetrapod.core.podspec.volume_sources import PULL_POLICIES
 from tetrapod.core.validation.names import dns_label, known, one_of, port_number
 from tetrapod.machinery import field
@@ -26,8 +27,10 @@ from tetrapod.machinery.names import is_valid_port_name
 PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _RESIZABLE: Final = frozenset({"cpu", "memory"})
-_RESIZE_POLICIES: Final = frozenset({"NotRequired", "RestartContainer"})
+_RESTARTS: Final = "RestartContainer"
+_RESIZE_POLICIES: Final = frozenset({"NotRequired", _RESTARTS})
 _RESTART_POLICIES: Final = frozenset({"Always", "OnFailure", "Never"})
+_ONLY_ALWAYS: Final = frozenset({"Always"})
 _RULE_OPERATORS: Final = frozenset({"In", "NotIn"})
 _NO_POLICY: Final = "must specify restartPolicy when restart rules are used"
 _EPHEMERAL_NO: Final = "cannot be set for an Ephemeral Container"
@@ -90,8 +93,11 @@ def containers(listed: list[Object], pod_context: PodContext, path: str) -> list
             errors.append(field.duplicate(f"{at}.name", name))
         seen.add(name)
         errors += handlers.lifecycle_and_probes(container, pod_context.grace, pod_context.system, at)
-        if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
+        policy = container.get("restartPolicy")
+        if (policy is not None or container.get("restartPolicyRules")) and allows_restart_rules():
             errors += _restart_rules(container, at)
+        elif policy is not None:
+            errors.append(field.forbidden(f"{at}.restartPolicy", "may not be set for non-init containers"))
     return errors + host_port_conflicts(listed, path)
 
 
@@ -116,10 +122,7 @@ def init_containers(
             break
         at = f"{path}[{i}]"
         errors += _common(container, pod_context, at)
-        if container.get("restartPolicy") is not None:
-            errors += _restart_rules(container, at)
-        elif container.get("restartPolicyRules"):
-            errors.append(field.required(f"{at}.restartPolicy", _NO_POLICY))
+        errors += _restart_of_init_container(container, at)
         name = container.get("name") or ""
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
@@ -130,7 +133,49 @@ def init_containers(
             errors += handlers.lifecycle_and_probes(container, pod_context.grace, pod_context.system, at)
         else:
             errors += handlers.no_lifecycle_or_probes(container, at)
+            errors += _no_restarting_resize(container, at)
     return errors
+
+
+def _restart_of_init_container(container: Object, path: str) -> list[FieldError]:
+    """Validate restart policy and restart rules of an init container, which depend on two feature gates.
+
+    Args:
+        path: the field path of the container, for the errors.
+    """
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules")
+    if policy is None:
+        return [field.required(f"{path}.restartPolicy", _NO_POLICY)] if rules else []
+    if not allows_restart_rules():
+        return known(policy, _ONLY_ALWAYS, f"{path}.restartPolicy")
+    if policy == "Always" and not allows_restarts_of_all():
+        text = "restartPolicyRules are not allowed for init containers with restart policy Always"
+        return [field.forbidden(f"{path}.restartPolicyRules", text)] if rules else []
+    return _restart_rules(container, path)
+
+
+def _no_restarting_resize(container: Object, path: str) -> list[FieldError]:
+    """Reject resize policies of an init container that is not a sidecar if they restart it.
+
+    Args:
+        path: the field path of the container, for the errors.
+    """
+    text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+    errors = [
+        field.invalid(f"{path}.resizePolicy[{i}].restartPolicy", policy["restartPolicy"], text)
+        for i, policy in enumerate(container.get("resizePolicy") or ())
+        if policy.get("restartPolicy") == _RESTARTS
+    ]
+    return [] if errors and stored_spec_has(_has_restarting_resize) else errors
+
+
+def _has_restarting_resize(spec: Object) -> bool:
+    return any(
+        policy.get("restartPolicy") == _RESTARTS
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") != "Always"
+        for policy in container.get("resizePolicy") or ()
+    )
 
 
 def ephemeral_containers(
@@ -299,12 +344,11 @@ def _restart_rules(container: Object, path: str) -> list[FieldError]:
         errors += known(policy, _RESTART_POLICIES, f"{path}.restartPolicy")
     if len(rules) > 20:
         errors.append(field.too_many(f"{path}.restartPolicyRules", len(rules), 20))
+    actions = ["Restart", "RestartAllContainers"] if rules and allows_restarts_of_all() else ["Restart"]
     for i, rule in enumerate(rules):
         at = f"{path}.restartPolicyRules[{i}]"
-        if rule.get("action") not in ("Restart", "RestartAllContainers"):
-            errors.append(
-                field.not_supported(f"{at}.action", rule.get("action") or "", ["Restart", "RestartAllContainers"])
-            )
+        if rule.get("action") not in actions:
+            errors.append(field.not_supported(f"{at}.action", rule.get("action") or "", actions))
         codes = rule.get("exitCodes")
         if codes is None:
             errors.append(field.required(f"{at}.exitCodes", "must be specified"))

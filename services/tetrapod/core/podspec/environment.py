@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tetrapod.core.podspec.downward import ENV_FIELDS, field_ref, resource_ref
+from tetrapod.core.podspec.stored import allows_files_of_variables
 from tetrapod.core.validation.names import dns_label, dns_subdomain, errors_from
 from tetrapod.core.validation.paths import no_backsteps
-from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -54,8 +54,9 @@ def _value_from(source: Object, value: str, path: str) -> list[FieldError]:
         count += 1
         errors += _file_key_ref(ref, f"{path}.fileKeyRef")
     if not count:
-        files = feature_gates.enabled("EnvFiles")
-        others = "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`" if files else "`configMapKeyRef` or `secretKeyRef`"
+        others = "`configMapKeyRef` or `secretKeyRef`"
+        if allows_files_of_variables():
+            others = "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         text = f"must specify one of: `fieldRef`, `resourceFieldRef`, {others}"
         errors.append(field.invalid(path, "", text))
     elif value:

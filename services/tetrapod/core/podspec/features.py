@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.stored import uses_restart_rules
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.machinery.gvk import Object
 
@@ -54,6 +56,17 @@ def drop_disabled(spec: Object, old_spec: Object) -> None:
             fields are kept everywhere.
     """
     _FIELDS.drop(spec, old_spec)
+    if not feature_gates.enabled("ContainerRestartRules") and not uses_restart_rules(old_spec):
+        _drop_restart_rules(spec)
+
+
+def _drop_restart_rules(spec: Object) -> None:
+    """Drop restart policies and restart rules of containers, in place. Sidecars keep their policy."""
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(kind) or ():
+            container.pop("restartPolicyRules", None)
+            if kind != "initContainers" or container.get("restartPolicy") != "Always":
+                container.pop("restartPolicy", None)
 
 
 def drop_init_container_annotations(meta: Object) -> None:

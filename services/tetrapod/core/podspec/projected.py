@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
+from tetrapod.core.podspec.stored import stored_spec_has
 from tetrapod.core.podspec.volume_sources import key_to_path
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import domain_prefixed_key, user_id
@@ -112,8 +113,21 @@ def _token(token: Object, volume: str, path: str) -> list[FieldError]:
         )
     # Upstream reports this error at the volume, not at the source.
     file = token.get("path") or ""
-    errors += not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")]
+    if not file:
+        errors.append(field.required(f"{volume}.path"))
+    elif (reserved := not_reserved(file, f"{volume}.path")) and not stored_spec_has(_has_reserved_path):
+        errors += reserved
     return errors + user_id(token.get("user"), f"{path}.user")
+
+
+def _has_reserved_path(spec: Object) -> bool:
+    """Return whether a projected token of a pod has a path that is empty or not allowed."""
+    sources = (
+        source.get("serviceAccountToken")
+        for volume in spec.get("volumes") or ()
+        for source in (volume.get("projected") or {}).get("sources") or ()
+    )
+    return any(token is not None and not_reserved(token.get("path") or "", "") for token in sources)
 
 
 def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from tetrapod.core.podspec.pod_resources import aggregate
+from tetrapod.core.podspec.stored import some_container, stored_spec_has
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.quantities import NameCheck, container_resource_name, pod_resource_name, quantity
@@ -74,15 +75,24 @@ def _within_limit(name: str, value: Quantity, limits: dict[str, Quantity], path:
 
 
 def _huge_pages(name: str, value: Quantity, path: str) -> list[FieldError]:
-    if not quantities.is_huge_page(name):
-        return []
-    try:
-        page = quantity(name.removeprefix(quantities.HUGE_PAGES))
-    except ValueError:
-        page = Quantity(0)
-    if page.sign > 0 and value.nano % page.nano == 0:
+    if quantities.is_divisible(name, value) or stored_spec_has(_has_indivisible_pages):
         return []
     return [field.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")]
+
+
+def _has_indivisible_pages(spec: Object) -> bool:
+    """Return whether a container or the overhead of a pod has a fraction of a huge page."""
+    return _container_has_indivisible_pages(spec) or _indivisible(spec.get("overhead"))
+
+
+@some_container
+def _container_has_indivisible_pages(container: Object) -> bool:
+    resources = container.get("resources") or {}
+    return _indivisible(resources.get("limits")) or _indivisible(resources.get("requests"))
+
+
+def _indivisible(listed: Object | None) -> bool:
+    return any(not quantities.is_divisible(name, quantity(value)) for name, value in (listed or {}).items())
 
 
 def _claims(claims: list[Object], known: Collection[str], path: str) -> list[FieldError]:

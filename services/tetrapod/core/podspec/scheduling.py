@@ -9,8 +9,10 @@ validateTopologySpreadConstraints and related functions.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
+from tetrapod.core.podspec.stored import Rule, stored_spec_has
 from tetrapod.core.validation.names import errors_from, known, qualified_name
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
@@ -27,6 +29,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MERGING_GATES: Final = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
 _CANONICAL_INTEGER: Final = re.compile("0|-?[1-9][0-9]*")
+_KeyRules = Callable[[Object, Object | None, str], list[FieldError]]
 _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
@@ -59,7 +62,7 @@ def _weight(term: Object, path: str) -> list[FieldError]:
 def _node_affinity(node: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if (selector := node.get(_REQUIRED)) is not None:
-        errors += node_selector(selector, f"{path}.{_REQUIRED}")
+        errors += node_selector(selector, f"{path}.{_REQUIRED}", relaxed=_has_invalid_node_values)
     for i, term in enumerate(node.get(_PREFERRED) or ()):
         at = f"{path}.{_PREFERRED}[{i}]"
         errors += _weight(term, at)
@@ -67,7 +70,18 @@ def _node_affinity(node: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def node_selector(selector: Object, path: str) -> list[FieldError]:
+def _has_invalid_node_values(spec: Object) -> bool:
+    """Return whether the required node affinity of a pod compares labels with an invalid value."""
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    return any(
+        is_valid_label_value(value)
+        for term in required.get("nodeSelectorTerms") or ()
+        for expression in term.get("matchExpressions") or ()
+        for value in expression.get("values") or ()
+    )
+
+
+def node_selector(selector: Object, path: str, *, relaxed: Rule | None = None) -> list[FieldError]:
     """Validate a node selector, which needs at least one term.
 
     In matchExpressions, keys and values are valid as labels, and the number of values fits the operator. matchFields
@@ -75,11 +89,19 @@ def node_selector(selector: Object, path: str) -> list[FieldError]:
 
     Args:
         path: the field path of the selector, for the errors.
+        relaxed: returns whether a stored pod spec has values that permit invalid ones; None if none permits them.
     """
     path, terms = f"{path}.nodeSelectorTerms", selector.get("nodeSelectorTerms") or []
     if not terms:
         return [field.required(path, "must have at least one node selector term")]
-    return [error for i, term in enumerate(terms) for error in _node_term(term, f"{path}[{i}]", any_value=False)]
+
+    def term_errors(any_value: bool) -> list[FieldError]:
+        return [
+            error for i, term in enumerate(terms) for error in _node_term(term, f"{path}[{i}]", any_value=any_value)
+        ]
+
+    errors = term_errors(any_value=False)
+    return term_errors(any_value=True) if errors and relaxed is not None and stored_spec_has(relaxed) else errors
 
 
 def _node_term(term: Object, path: str, *, any_value: bool) -> list[FieldError]:
@@ -149,8 +171,9 @@ def _pod_affinity(pod: Object, path: str) -> list[FieldError]:
 
 def _pod_term(term: Object, path: str) -> list[FieldError]:
     selector = term.get("labelSelector")
-    errors = validate_label_selector(selector, f"{path}.labelSelector")
-    errors += validate_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
+    errors = _term_selectors(term, path, any_value=False)
+    if errors and stored_spec_has(_has_invalid_term_selector):
+        errors = _term_selectors(term, path, any_value=True)
     for name in term.get("namespaces") or ():
         errors += [field.invalid(f"{path}.namespace", name, text) for text in name_is_dns_label(name, False)]
     errors += _label_keys(term, selector, path)
@@ -158,6 +181,24 @@ def _pod_term(term: Object, path: str) -> list[FieldError]:
     if not key:
         errors.append(field.required(f"{path}.topologyKey", "can not be empty"))
     return errors + validate_label_name(key, f"{path}.topologyKey")
+
+
+def _term_selectors(term: Object, path: str, *, any_value: bool) -> list[FieldError]:
+    return [
+        error
+        for name in ("labelSelector", "namespaceSelector")
+        for error in validate_label_selector(term.get(name), f"{path}.{name}", allow_invalid_values=any_value)
+    ]
+
+
+def _has_invalid_term_selector(spec: Object) -> bool:
+    """Return whether a selector of a pod affinity or anti-affinity term is invalid."""
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = (spec.get("affinity") or {}).get(kind) or {}
+        preferred = [weighted.get("podAffinityTerm") or {} for weighted in rules.get(_PREFERRED) or ()]
+        if any(_term_selectors(term, "", any_value=False) for term in (*(rules.get(_REQUIRED) or ()), *preferred)):
+            return True
+    return False
 
 
 def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldError]:
@@ -267,12 +308,13 @@ def spread(constraints: list[Object], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     keys = [(c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints]
     last = {key: i for i, key in enumerate(keys)}
+    validate_keys = _rules_of_keys()
     for i, constraint in enumerate(constraints):
-        errors += _spread(constraint, f"{path}[{i}]", is_repeated=last[keys[i]] > i)
+        errors += _spread(constraint, f"{path}[{i}]", validate_keys=validate_keys, is_repeated=last[keys[i]] > i)
     return errors
 
 
-def _spread(constraint: Object, path: str, *, is_repeated: bool) -> list[FieldError]:
+def _spread(constraint: Object, path: str, *, validate_keys: _KeyRules, is_repeated: bool) -> list[FieldError]:
     key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
     errors = _positive(constraint.get("maxSkew") or 0, f"{path}.maxSkew")
     if not key:
@@ -289,8 +331,37 @@ def _spread(constraint: Object, path: str, *, is_repeated: bool) -> list[FieldEr
         if (policy := constraint.get(name)) is not None:
             errors += known(policy, _INCLUSION, f"{path}.{name}")
     selector = constraint.get("labelSelector")
-    errors += (_label_keys if merges_keys() else _separate_label_keys)(constraint, selector, path)
-    return errors + validate_label_selector(selector, f"{path}.labelSelector")
+    errors += validate_keys(constraint, selector, path)
+    invalid = validate_label_selector(selector, f"{path}.labelSelector")
+    return errors if invalid and stored_spec_has(_has_invalid_spread_selector) else errors + invalid
+
+
+def _rules_of_keys() -> _KeyRules:
+    """Return the rules for matchLabelKeys of topology spread constraints: those for merged or for separate keys.
+
+    The gates choose. If the stored spec violates the chosen rules, the others apply.
+    """
+    if merges_keys():
+        return _separate_label_keys if stored_spec_has(_violates_merged_keys) else _label_keys
+    relaxed = feature_gates.enabled(_MERGING_GATES[0]) and stored_spec_has(_violates_separate_keys)
+    return _label_keys if relaxed else _separate_label_keys
+
+
+def _violates_merged_keys(spec: Object) -> bool:
+    return _violates_keys(spec, _label_keys)
+
+
+def _violates_separate_keys(spec: Object) -> bool:
+    return _violates_keys(spec, _separate_label_keys)
+
+
+def _violates_keys(spec: Object, rules: _KeyRules) -> bool:
+    return any(rules(one, one.get("labelSelector"), "") for one in spec.get("topologySpreadConstraints") or ())
+
+
+def _has_invalid_spread_selector(spec: Object) -> bool:
+    constraints = spec.get("topologySpreadConstraints") or ()
+    return any(validate_label_selector(constraint.get("labelSelector"), "") for constraint in constraints)
 
 
 def merges_keys() -> bool:

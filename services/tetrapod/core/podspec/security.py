@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from tetrapod.core.podspec.capabilities import privileged_allowed
-from tetrapod.core.podspec.stored import allows_host_network_with_users, allows_selinux_policies
+from tetrapod.core.podspec.stored import (
+    allows_host_network_with_users,
+    allows_selinux_policies,
+    some_container,
+    stored_spec_has,
+)
 from tetrapod.core.podspec.windows import windows_options
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
@@ -56,11 +61,22 @@ def container_security(context: Object, path: str, host_users: bool) -> list[Fie
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             errors.append(field.invalid(path, internal("SecurityContext", context), text))
-        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+        if _adds_sys_admin(context) and not stored_spec_has(_has_sys_admin):
             text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
             errors.append(field.invalid(path, internal("SecurityContext", context), text))
     errors += windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     return errors + app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def _adds_sys_admin(context: Object) -> bool:
+    return "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ())
+
+
+@some_container
+def _has_sys_admin(container: Object) -> bool:
+    """Return whether a container adds CAP_SYS_ADMIN, and allowPrivilegeEscalation is not true."""
+    context = container.get("securityContext") or {}
+    return not context.get("allowPrivilegeEscalation") and _adds_sys_admin(context)
 
 
 def pod_security(context: Object | None, spec: Object, path: str) -> list[FieldError]:
@@ -165,12 +181,21 @@ def _sysctls(listed: list[Object], spec: Object, path: str) -> list[FieldError]:
         elif name in seen:
             errors.append(field.duplicate(at, name))
         seen.add(name)
-        space = _namespace_of(name)
-        if space == "net" and spec.get("hostNetwork"):
-            errors.append(field.invalid(at, name, "may not be specified when 'hostNetwork' is true"))
-        elif space == "ipc" and spec.get("hostIPC"):
-            errors.append(field.invalid(at, name, "may not be specified when 'hostIPC' is true"))
+        shared = _shared_namespace(name, spec)
+        if shared and not stored_spec_has(_has_shared_sysctls):
+            errors.append(field.invalid(at, name, f"may not be specified when '{shared}' is true"))
     return errors
+
+
+def _shared_namespace(sysctl: str, spec: Object) -> str:
+    """Return the field by which a pod shares the namespace of a sysctl with its host; "" if it does not."""
+    name = {"net": "hostNetwork", "ipc": "hostIPC"}.get(_namespace_of(sysctl), "")
+    return name if name and spec.get(name) else ""
+
+
+def _has_shared_sysctls(spec: Object) -> bool:
+    listed = (spec.get("securityContext") or {}).get("sysctls") or ()
+    return any(_shared_namespace(sysctl.get("name") or "", spec) for sysctl in listed)
 
 
 def _namespace_of(sysctl: str) -> str:
@@ -209,5 +234,13 @@ def host_users(spec: Object, path: str) -> list[FieldError]:
     network = () if allows_host_network_with_users() else (("hostNetwork", "hostNetwork"),)
     named = (*network, ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
     errors = [field.forbidden(f"{path}.{shown}", _NO_HOST_USERS) for key, shown in named if spec.get(key)]
-    raw = (at for container, at in all_containers(spec, path) if container.get("volumeDevices"))
+    raw = [at for container, at in all_containers(spec, path) if container.get("volumeDevices")]
+    if raw and stored_spec_has(_has_users_and_devices):
+        return errors
     return errors + [field.forbidden(f"{at}.volumeDevices", _NO_HOST_USERS) for at in raw]
+
+
+def _has_users_and_devices(spec: Object) -> bool:
+    return spec.get("hostUsers") is False and any(
+        container.get("volumeDevices") for container, _ in all_containers(spec, "")
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.core.podspec.stored import stored_spec_has
 from tetrapod.core.validation.names import (
     csi_driver_name,
     dns_label,
@@ -423,5 +424,11 @@ def image(source: Object, path: str) -> list[FieldError]:
     Args:
         path: the field path of the volume source, for the errors.
     """
-    errors = [] if source.get("reference") else [field.required(f"{path}.reference")]
+    accepted = source.get("reference") or stored_spec_has(_has_empty_image)
+    errors = [] if accepted else [field.required(f"{path}.reference")]
     return errors + one_of(source.get("pullPolicy"), PULL_POLICIES, f"{path}.pullPolicy")
+
+
+def _has_empty_image(spec: Object) -> bool:
+    images = (volume.get("image") for volume in spec.get("volumes") or ())
+    return any(image is not None and not image.get("reference") for image in images)

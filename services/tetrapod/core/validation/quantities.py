@@ -95,6 +95,22 @@ def is_huge_page(name: str) -> bool:
     return name.startswith(HUGE_PAGES)
 
 
+def is_divisible(name: str, value: Quantity) -> bool:
+    """Return whether an amount of huge pages is a whole number of pages. It is for other resources too.
+
+    Args:
+        name: the resource, such as "hugepages-2Mi" or "cpu".
+        value: the amount.
+    """
+    if not is_huge_page(name):
+        return True
+    try:
+        page = quantity(name.removeprefix(HUGE_PAGES))
+    except ValueError:
+        return False
+    return page.sign > 0 and value.nano % page.nano == 0
+
+
 def is_node_allocatable(name: str) -> bool:
     """Return whether devices may provide this resource of nodes: cpu, memory or huge pages."""
     return name in ("cpu", "memory") or is_huge_page(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.features import drop_disabled
+from tetrapod.core.podspec.stored import updating
 from tetrapod.core.v1.pods import resize_validation, resize_volumes
 from tetrapod.core.v1.pods.defaults import default_pod_resources
 from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata
@@ -50,7 +51,8 @@ class ResizeStrategy(PodStrategy):
         drop_disabled(spec, old_spec)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return resize_validation.validate_resize(new, old)
+        with updating(old):
+            return resize_validation.validate_resize(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

@@ -9,6 +9,7 @@ from typing import Final
 
 from tetrapod.core.podspec.annotations import annotation_changes, pod_annotations
 from tetrapod.core.v1.pods.node_resources import STATUSES, claim_statuses, declared_claim_statuses
+from tetrapod.core.v1.pods.restarts import transitions
 from tetrapod.core.v1.volume_health import declared_pod_volumes, pod_volumes
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import (
@@ -63,7 +64,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         errors.append(field.invalid("status.observedGeneration", status["observedGeneration"], _NEGATIVE))
     errors += immutable(status.get("qosClass") or "", old_status.get("qosClass") or "", "status.qosClass")
     for name in _STATUSES:
-        errors += _transitions(status.get(name) or [], old_status.get(name) or [], name, old_spec)
+        errors += transitions(status.get(name) or [], old_status.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
     errors += claim_statuses(status, spec)
@@ -116,45 +117,6 @@ def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldEr
         errors.append(
             field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
         )
-    return errors
-
-
-def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:
-    """Reject container statuses that leave the state terminated, unless the container can be restarted.
-
-    It can by policy Always, by OnFailure with a non-zero exit code, as a sidecar, or if it has a policy of its own.
-
-    Args:
-        new: the container statuses of one kind.
-        old: the stored ones.
-        name: their field in the status, such as "initContainerStatuses".
-        spec: the stored pod spec, whose restart policies apply.
-    """
-    policy = "Never" if name == "ephemeralContainerStatuses" else spec.get("restartPolicy")
-    if policy == "Always":
-        return []
-    sidecars = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
-    own_policy = {
-        c.get("name")
-        for kind in ("containers", "initContainers")
-        for c in spec.get(kind) or ()
-        if c.get("restartPolicy")
-    }
-    errors: list[FieldError] = []
-    for i, old_container in enumerate(old):
-        terminated = (old_container.get("state") or {}).get("terminated")
-        if terminated is None or (terminated.get("exitCode") and policy == "OnFailure"):
-            continue
-        if (name == "initContainerStatuses" and old_container.get("name") in sidecars) or old_container.get(
-            "name"
-        ) in own_policy:
-            continue
-        errors += [
-            field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state")
-            for new_container in new
-            if new_container.get("name") == old_container.get("name")
-            and (new_container.get("state") or {}).get("terminated") is None
-        ]
     return errors
 
 

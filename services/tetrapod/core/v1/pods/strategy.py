@@ -118,7 +118,7 @@ class PodStrategy(Strategy):
         return validation.validate(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        with updating(old.get("spec")):
+        with updating(old):
             return validation.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
@@ -180,7 +180,8 @@ class PodStatusStrategy(StatusStrategy):
         _keep_observed_generations(status.get("conditions") or [], old_status.get("conditions") or [])
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return status_validation.validate_status(new, old)
+        with updating(old):
+            return status_validation.validate_status(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")]
@@ -238,7 +239,7 @@ class EphemeralContainersStrategy(PodStrategy):
         keep_metadata(new, old)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        with updating(old.get("spec")):
+        with updating(old):
             return validation.validate_ephemeral_update(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
