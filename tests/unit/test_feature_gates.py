@@ -18,6 +18,9 @@ from tetrapod.generic.configuration.feature_gates import (
     known_gates,
 )
 
+FIXED = "ConsistentListFromCacheSkipTimeoutFallback"
+"""A gate that keeps its default."""
+
 
 @pytest.fixture(autouse=True)
 def reset() -> Iterator[None]:
@@ -75,18 +78,18 @@ def test_all_dependencies_of_all_alpha_are_reported() -> None:
 
 
 def test_gates_without_their_effect_keep_their_default() -> None:
-    configure(["PodLogsQuerySplitStreams=false", "MutatingAdmissionPolicy=true"])
-    with pytest.raises(FeatureGateError, match="only the default behaviour of PodLogsQuerySplitStreams"):
-        configure(["PodLogsQuerySplitStreams=true"])
+    configure([f"{FIXED}=false", "MutatingAdmissionPolicy=true"])
+    with pytest.raises(FeatureGateError, match=f"only the default behaviour of {FIXED}"):
+        configure([f"{FIXED}=true"])
 
 
 def test_all_alpha_and_all_beta_set_gates_without_their_effect_too(caplog: pytest.LogCaptureFixture) -> None:
     configure(["AllAlpha=true", "AllBeta=true"])
-    assert enabled("PodLogsQuerySplitStreams") and enabled("CBORServingAndStorage")
+    assert enabled(FIXED) and enabled("CBORServingAndStorage")
     assert "AllAlpha=true and AllBeta=true: Tetrapod has only the default behaviour of " in caplog.text
-    assert "PodLogsQuerySplitStreams" in caplog.text and "CBORServingAndStorage" not in caplog.text
-    with pytest.raises(FeatureGateError, match="only the default behaviour of PodLogsQuerySplitStreams "):
-        configure(["AllAlpha=true", "AllBeta=true", "PodLogsQuerySplitStreams=true"])
+    assert FIXED in caplog.text and "CBORServingAndStorage" not in caplog.text
+    with pytest.raises(FeatureGateError, match=f"only the default behaviour of {FIXED} "):
+        configure(["AllAlpha=true", "AllBeta=true", f"{FIXED}=true"])
 
 
 def test_gates_of_other_components_are_accepted() -> None:

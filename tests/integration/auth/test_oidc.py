@@ -23,6 +23,10 @@ from support.issuer import AUDIENCE, Issuer, issuer
 from support.webhook import Answer
 from tetrapod.auth.oidc.authenticator import JwtAuthenticator
 from tetrapod.generic.authentication.interface import InvalidToken
+from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.configuration.server_identity import label_hash
+from tetrapod.generic.metrics.collectors import every
+from tetrapod.generic.observability.exposition import text
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.machinery.user import UserInfo
 
@@ -71,6 +75,21 @@ async def refusal(made: JwtAuthenticator, token: str) -> str:
     with pytest.raises(InvalidToken) as refused:
         await made.authenticate_token(token, ())
     return str(refused.value)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_a_gate_decides_whether_fetched_keys_are_in_the_metrics(provider: Issuer, enabled: bool) -> None:
+    feature_gates.configure([f"StructuredAuthenticationConfigurationJWKSMetrics={str(enabled).lower()}"])
+    try:
+        async with authenticator(provider) as made:
+            await user_of(made, provider.token())
+            page = text.render(every()).decode()
+    finally:
+        feature_gates.configure([])
+    issuer_label = f'jwt_issuer_hash="{label_hash(provider.url)}"'
+    found = {line.partition("{")[0] for line in page.splitlines() if issuer_label in line and "jwks" in line}
+    prefix = "apiserver_authentication_jwt_authenticator_jwks_fetch_last"
+    assert found == ({f"{prefix}_timestamp_seconds", f"{prefix}_key_set_info"} if enabled else set())
 
 
 # --- the user

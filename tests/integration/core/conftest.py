@@ -44,10 +44,11 @@ class Core:
         obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **parts}
         return await self.client.create(v1(resource), "" if kind in ("Node", "Namespace") else NS, obj)
 
-    async def node(self, name: str, port: int) -> None:
+    async def node(self, name: str, port: int, *features: str) -> None:
         status = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+            "declaredFeatures": list(features),
         }
         await self.create("nodes", "Node", name, status=status)
 

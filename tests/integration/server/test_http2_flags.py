@@ -143,6 +143,29 @@ async def test_a_client_is_asked_to_leave_by_chance_and_its_watch_goes_on(tmp_pa
             assert await client.until_closed() == frames.NO_ERROR
 
 
+@pytest.mark.parametrize("header", [(), (("authorization", "Bearer other"),)], ids=["anonymous", "rejected"])
+@pytest.mark.parametrize("mitigated", [True, False])
+async def test_connections_without_credentials_are_closed_unless_a_gate_keeps_them(
+    tmp_path: Path, header: tuple[tuple[str, str], ...], mitigated: bool
+) -> None:
+    gate = f"--feature-gates=UnauthenticatedHTTP2DOSMitigation={str(mitigated).lower()}"
+    with running(tmp_path / "data", gate, tokens(tmp_path)) as server:
+        async with connected(server) as client:
+            assert (await client.get(f"{MAPS}/none", TOKEN)).status == 404
+            watched = await watch(client)
+            answer = await client.get("/readyz", *header)
+            assert answer.status == (401 if header else 200)
+            if mitigated:
+                await client.until(lambda: client.goaway is not None)
+                assert client.goaway is not None
+                assert client.goaway[1] == frames.NO_ERROR
+                client.send(frames.reset(watched, frames.CANCEL))
+                assert await client.until_closed() == frames.NO_ERROR
+            else:
+                assert (await client.get(f"{MAPS}/none", TOKEN)).status == 404
+                assert client.goaway is None
+
+
 @pytest.mark.parametrize("chance", ["0.021", "-0.01"])
 def test_a_chance_beyond_upstreams_range_is_rejected(tmp_path: Path, chance: str) -> None:
     said = start_error(tmp_path, f"--goaway-chance={chance}")

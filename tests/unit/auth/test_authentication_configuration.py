@@ -6,6 +6,7 @@ import pytest
 
 from tetrapod.auth.oidc.configuration import OidcFlags, from_flags, load_configuration
 from tetrapod.auth.oidc.validation import compile_authenticator, validate
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.field import aggregate
 
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
@@ -59,6 +60,24 @@ def test_a_file_that_is_invalid(data: bytes, text: str) -> None:
     with pytest.raises(ValueError) as refused:
         load_configuration(data)
     assert str(refused.value) == text
+
+
+def test_without_the_gate_no_issuer_selects_its_egress() -> None:
+    issuer = b"""jwt:
+- issuer: {url: "https://x", audiences: [a], egressSelectorType: %b}
+  claimMappings: {username: {claim: sub, prefix: ""}}
+"""
+    path, gate = "jwt[0].issuer.egressSelectorType", "StructuredAuthenticationConfigurationEgressSelector"
+    assert validate(load_configuration(HEAD + issuer % b"cluster")) == []
+    feature_gates.configure([f"{gate}=false"])
+    try:
+        assert list(map(str, validate(load_configuration(HEAD + issuer % b"bar")))) == [
+            f'{path}: Invalid value: "bar": egress selector is not supported when {gate} feature gate is disabled',
+            f'{path}: Invalid value: "bar": egress selector must be either controlplane or cluster',
+        ]
+        assert len(validate(load_configuration(HEAD + issuer % b"cluster"))) == 1
+    finally:
+        feature_gates.configure([])
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])

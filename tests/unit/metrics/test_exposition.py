@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.collectors import (
     Counter,
     Gauge,
@@ -135,6 +136,18 @@ def test_what_was_counted_before_anybody_asked_is_there_too(before: list[float],
     shown = _families([histogram])["a_seconds"].metric[0].histogram
     assert shown.sample_count == sum(row[:-1]) == len(before) + len(after) + 100
     assert [bucket.cumulative_count for bucket in shown.bucket] == [sum(row[: index + 1]) for index in range(3)]
+
+
+def test_nothing_is_counted_natively_without_the_gate() -> None:
+    feature_gates.configure(["NativeHistograms=false"])
+    try:
+        histogram = _histogram()
+        native.begin([histogram])
+        histogram.observe(("x",), 1.0)
+        shown = _families([histogram])["a_seconds"].metric[0].histogram
+        assert (shown.sample_count, shown.HasField("schema"), len(shown.positive_span)) == (1, False, 0)
+    finally:
+        feature_gates.configure([])
 
 
 def test_series_are_sorted_by_their_labels_as_by_client_golang() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
 from tetrapod.generic.metrics.collectors import Gauge, Histogram
 
@@ -30,11 +31,13 @@ _KEY_SETS: Final = Gauge(
 
 
 def fetched(issuer: str, body: bytes | None) -> None:
-    """Set the gauges about the last fetch of an issuer's keys.
+    """Set the gauges about the last fetch of an issuer's keys, unless a feature gate switches them off.
 
     Args:
         body: the fetched key set, or None if the fetch failed.
     """
+    if not feature_gates.enabled("StructuredAuthenticationConfigurationJWKSMetrics"):
+        return
     labels = (label_hash(issuer), label_hash(apiserver_id()))
     _FETCHED.set(("failure" if body is None else "success", *labels), time.time())
     if body is not None:

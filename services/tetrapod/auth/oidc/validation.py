@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final
 
 from tetrapod.auth.oidc.expressions import Expression, ExpressionError, compile_claims, compile_user
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError, aggregate
@@ -24,6 +25,7 @@ from tetrapod.machinery.gvk import Object
 
 LIMIT: Final = 64
 _BOTH: Final = "claim and expression can't both be set"
+_EGRESS_GATE: Final = "StructuredAuthenticationConfigurationEgressSelector"
 _EMAIL: Final = (
     "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression "
     "or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"
@@ -248,12 +250,12 @@ def _issuer_errors(issuer: Object, disallowed: Collection[str], path: str) -> li
         text = "data does not contain any valid RSA or ECDSA certificates"
         errors.append(field.invalid(f"{path}.certificateAuthority", "<omitted>", text))
     egress = issuer.get("egressSelectorType")
+    if egress and not feature_gates.enabled(_EGRESS_GATE):
+        text = f"egress selector is not supported when {_EGRESS_GATE} feature gate is disabled"
+        errors.append(field.invalid(f"{path}.egressSelectorType", egress, text))
     if egress and egress not in ("controlplane", "cluster"):
-        errors.append(
-            field.invalid(
-                f"{path}.egressSelectorType", egress, "egress selector must be either controlplane or cluster"
-            )
-        )
+        text = "egress selector must be either controlplane or cluster"
+        errors.append(field.invalid(f"{path}.egressSelectorType", egress, text))
     return errors
 
 

@@ -1,28 +1,45 @@
 """Authenticates requests and rejects them with 401 if their credentials are not accepted.
 
-The headers Authorization and X-Remote-* are removed afterwards, so that later handlers do not see them.
+The headers Authorization and X-Remote-* are removed afterwards, so that later handlers do not see them. HTTP/2
+connections of clients without credentials are not kept, because they are easily abused (CVE-2023-44487).
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 """
 
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
 from tetrapod.generic.filters.filter_metrics import FilterLatency
+from tetrapod.generic.filters.goaway import CLOSES
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery import status
+from tetrapod.machinery.user import ALL_UNAUTHENTICATED, ANONYMOUS
+
+_GATE: Final = "UnauthenticatedHTTP2DOSMitigation"
 
 
-def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -> Handler:
+def with_authentication(handler: Handler, authenticator: RequestAuthenticator, *, shared: bool = False) -> Handler:
     """Return a handler that authenticates a request, sets `request.user`, and calls `handler`.
 
     If the authenticator returns None, the handler raises a StatusError with 401; errors of the authenticator pass
     through. Audit annotations and warnings about the credential are added to the request. Headers with a credential or
     an identity are removed.
+
+    Args:
+        handler: the next handler.
+        authenticator: authenticates requests.
+        shared: whether connections are those of a front proxy, which the requests of several users share. They are then
+            kept in any case.
     """
     latency = FilterLatency("authentication")
+
+    def close_connection(request: Request) -> None:
+        if request.http_version == "2.0" and not shared and feature_gates.enabled(_GATE):
+            request.state[CLOSES] = True
 
     async def authentication(request: Request) -> Response:
         started = time.monotonic()
@@ -30,14 +47,18 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator) -
             result = await authenticator.authenticate(request)
         except status.StatusError:
             not_authenticated(time.monotonic() - started, error=True)
+            close_connection(request)
             raise
         if result is None:
             not_authenticated(time.monotonic() - started, error=False)
+            close_connection(request)
             raise status.unauthorized()
         seconds = time.monotonic() - started
         authenticated(result.user.name, seconds)
         latency.observe(seconds)
-        request.user = result.user
+        user = request.user = result.user
+        if user.name == ANONYMOUS.name or ALL_UNAUTHENTICATED in user.groups:
+            close_connection(request)
         request.annotations.update(result.annotations)
         request.warnings.extend(result.warnings)
         request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy import BackendError, Exchange
@@ -26,6 +27,9 @@ from tetrapod.machinery.timestamps import parse
 _NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
 _FLAGS: Final = ("follow", "previous", "timestamps")
 _PASSED: Final = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+_STREAM_GATE: Final = "PodLogsQuerySplitStreams"
+_ALL: Final = "All"
+_STREAMS: Final = (_ALL, "Stderr", "Stdout")
 _TEXT: Final = [(b"content-type", b"text/plain")]
 _LONGEST_ERROR: Final = 200_000
 _USAGE: Final = Counter(
@@ -127,13 +131,25 @@ def _query(options: dict[str, list[str]]) -> str:
     """
     query = {name: "true" for name in _FLAGS if query_bool((options.get(name) or ["false"])[0])}
     query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
+    if feature_gates.enabled(_STREAM_GATE):
+        query["stream"] = _stream(options)
     return f"?{urlencode(sorted(query.items()))}" if query else ""
+
+
+def _stream(options: dict[str, list[str]]) -> str:
+    """Return the name of the streams to read, whose default is "All".
+
+    Args:
+        options: the values of each option in the request's query by name, of which the first counts.
+    """
+    return options["stream"][0] if "stream" in options else _ALL
 
 
 def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
     """Return the errors of the PodLogOptions in the query.
 
-    Numbers are not too small, only one of sinceTime and sinceSeconds is set, and `stream` is not set.
+    Numbers are not too small, and only one of sinceTime and sinceSeconds is set. `stream` is known and not combined
+    with tailLines; without its gate it is not set.
 
     Args:
         options: the values of each option in the request's query by name, of which the first counts.
@@ -157,8 +173,13 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
     _check_time((options.get("sinceTime") or [""])[0])
     if "sinceTime" in options and "sinceSeconds" in options:
         errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
-    if "stream" in options:
-        errors.append(field.forbidden("stream", "may not be specified"))
+    if not feature_gates.enabled(_STREAM_GATE):
+        return errors + ([field.forbidden("stream", "may not be specified")] if "stream" in options else [])
+    stream = _stream(options)
+    if stream not in _STREAMS:
+        errors.append(field.not_supported("stream", stream, _STREAMS))
+    if stream != _ALL and (options.get("tailLines") or [""])[0]:
+        errors.append(field.forbidden("[]", "`tailLines` and specific `stream` are mutually exclusive for now"))
     return errors
 
 

@@ -1,7 +1,7 @@
 """`pods/exec`, `pods/attach` and `pods/portforward`: streams from the kubelet of the pod's node.
 
 Upgraded connections are passed through. If a client uses WebSocket and the kubelet does not declare support for it, the
-connection is translated to SPDY here.
+connection is translated to SPDY here, unless a feature gate switches that off.
 Upstream: pkg/registry/core/pod/strategy.go (ExecLocation and others) and rest/subresources.go.
 """
 
@@ -36,7 +36,11 @@ _STREAMING: Final = Counter(
     ("subresource", "proxy_type"),
 )
 _WEBSOCKET_FEATURE: Final = "ExtendWebSocketsToKubelet"
-"""The feature that such a kubelet's node declares."""
+"""The feature that such a kubelet's node declares, and the gate without which that is ignored."""
+_TRANSLATED: Final = "TranslateStreamCloseWebsocketRequests"
+"""The gate of the translation of exec and attach."""
+_TUNNELLED: Final = "PortForwardWebsockets"
+"""The gate of the translation of portforward."""
 
 
 class _StreamRest(Rest):
@@ -95,22 +99,26 @@ class _StreamRest(Rest):
                 kubelet,
                 target,
                 streams,
-                translated=_WEBSOCKET_FEATURE not in (node.get("declaredFeatures") or ()),
+                supported=_WEBSOCKET_FEATURE in (node.get("declaredFeatures") or ()),
             )
         except BackendError as error:
             raise not_upgraded(error) from None
 
     async def _forward(
-        self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool
+        self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, supported: bool
     ) -> Response:
         """Forward the request to the kubelet, and return its response, raising BackendError.
 
         Args:
             target: path and query on the kubelet.
             streams: the streams of exec and attach; None for portforward.
-            translated: whether the kubelet lacks WebSocket support, so that a WebSocket connection is translated to
+            supported: whether the kubelet supports WebSocket. If it does not, a WebSocket connection is translated to
                 SPDY. An upgrade to SPDY is passed through in any case.
         """
+        pool, headers = self._backends.pool, pass_through_headers(request.headers, request.remote, "")
+        if not feature_gates.enabled(_TUNNELLED if streams is None else _TRANSLATED):
+            return await forward(pool, kubelet, request, target=target, headers=headers, only_upgraded=True)
+        translated = not (supported and feature_gates.enabled(_WEBSOCKET_FEATURE))
         from tetrapod.generic.http.websocket import offered_protocols
 
         # imported at the first request for a stream
@@ -119,7 +127,6 @@ class _StreamRest(Rest):
 
         subresource = request.info.subresource if request.info is not None else ""
         _STREAMING.add((subresource, "translated_at_apiserver" if translated else "proxied_to_kubelet"))
-        pool, headers = self._backends.pool, pass_through_headers(request.headers, request.remote, "")
         if translated and streams is not None and PROTOCOL in offered_protocols(request.headers):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
         if translated and streams is None and tunnelled_protocols(request.headers):

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.collectors import Histogram, Metric
 from tetrapod.generic.metrics.names import CLASSIC
 
@@ -174,8 +175,10 @@ def sum_of(one: Native, other: Native) -> Native:
 def begin(metrics: Sequence[Metric]) -> None:
     """Start native counting of the histograms in `metrics` that upstream counts natively and that have not started.
 
-    Call it in the event loop's thread, which counts values.
+    Call it in the event loop's thread, which counts values. With a disabled feature gate, none is counted natively.
     """
+    if not feature_gates.enabled("NativeHistograms"):
+        return
     for metric in metrics:
         if isinstance(metric, Histogram) and metric.native is None and metric.name not in _classic:
             metric.native = NativeBuckets(metric)
