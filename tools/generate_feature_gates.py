@@ -14,7 +14,8 @@ It needs Go, and the modules of tools/stock/go.mod. Each line has these fields o
    controllers.
 6. the gates that it needs.
 7. release, stage, default and lock in each former release that can be emulated; the stage PREALPHA is that of a gate
-   which the release does not have.
+   which the release does not have. Where --min-compatibility-version makes a difference, release/oldest with the
+   same follows.
 """
 
 from __future__ import annotations

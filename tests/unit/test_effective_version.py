@@ -65,6 +65,15 @@ def test_the_minimum_follows_the_emulated_release() -> None:
         assert effective_version.effective_version().min_compatibility == oldest
 
 
+@pytest.mark.parametrize(("oldest", "expected"), [("1.37", True), ("1.36", False), ("1.34", False)])
+def test_a_default_depends_on_the_oldest_release_of_components(oldest: str, expected: bool) -> None:
+    configure((), [oldest])
+    feature_gates.configure(())
+    assert enabled("DRAFractionalCapacityRange") is expected
+    feature_gates.configure(["DRAFractionalCapacityRange=false"])
+    assert not enabled("DRAFractionalCapacityRange")
+
+
 def test_versions_of_other_releases_are_not_served() -> None:
     configure(["1.36"])
     assert not config("").serves("storagemigration.k8s.io", "v1")

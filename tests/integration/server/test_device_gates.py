@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import ETCD, FORMS, STOCK, feature_gates, running_etcd, serving, serving_over
+from support.forms import ETCD, FORMS, SQLITE, STOCK, feature_gates, running_etcd, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 
@@ -325,6 +325,14 @@ def test_without_the_gate_amounts_are_rounded_up(default: HttpsClient) -> None:
     assert posted(default, SLICES, "rounded", with_policy(default="2500m", validRange=ranged))
     values = with_policy(default="1200m", validValues=["1200m", "1500m"])
     assert rejected(default, SLICES, values) == [f'{path}.validValues[1]: Duplicate value: "2"']
+
+
+@pytest.mark.parametrize("form", [SQLITE, STOCK])
+def test_the_gate_is_enabled_if_all_components_are_of_this_release(form: str, tmp_path: Path) -> None:
+    with serving(form, tmp_path, "--min-compatibility-version=1.37") as client:
+        posted(client, SLICES, "values", with_policy(default="1200m", validValues=["1200m", "1500m"]))
+        metrics = str(client.call("GET", "/metrics").body)
+        assert 'kubernetes_feature_enabled{name="DRAFractionalCapacityRange",stage="BETA"} 1' in metrics
 
 
 def derived(*names: str, expression: str = "device.driver") -> list[Object]:

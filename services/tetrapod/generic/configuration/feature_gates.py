@@ -12,8 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from tetrapod.generic.configuration.effective_version import effective_version
-from tetrapod.generic.configuration.version import RELEASE
+from tetrapod.generic.configuration.effective_version import EffectiveVersion, effective_version
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.booleans import parse_bool
 
@@ -190,28 +189,35 @@ _changed: dict[str, bool] = {}
 
 def known_gates() -> Mapping[str, FeatureGate]:
     """Return all gates that a kube-apiserver of the emulated release knows, by name, sorted. Do not modify it."""
-    return _gates_of(effective_version().emulated)
+    return _gates_of(*effective_version()[:2])
+
+
+def _present_gates() -> Mapping[str, FeatureGate]:
+    return _gates_of(*EffectiveVersion()[:2])
 
 
 @cache
-def _gates_of(release: tuple[int, int]) -> Mapping[str, FeatureGate]:
-    return {gate.name: gate for gate in _stored_gates(release) if gate.stage != _PRE_ALPHA}
+def _gates_of(release: tuple[int, int], oldest: tuple[int, int]) -> Mapping[str, FeatureGate]:
+    return {gate.name: gate for gate in _stored_gates(release, oldest) if gate.stage != _PRE_ALPHA}
 
 
-def _stored_gates(release: tuple[int, int]) -> Iterator[FeatureGate]:
+def _stored_gates(release: tuple[int, int], oldest: tuple[int, int]) -> Iterator[FeatureGate]:
     """Yield the gates of `feature_gates.txt` (from tools/generate_feature_gates.py) as they are in a release.
 
     A gate that does not exist in that release yet has the stage PREALPHA.
 
     Args:
         release: the major and the minor version.
+        oldest: the oldest release of the components that the server coexists with, on which some defaults depend.
     """
+    numbers = [f"{release[0]}.{release[1]}"]
+    numbers.append(f"{numbers[0]}/{oldest[0]}.{oldest[1]}")
     for line in files(__package__).joinpath("feature_gates.txt").read_text().splitlines():
         name, stage, default, locked, read, needs, history = line.split()
         needed = () if needs == "-" else tuple(needs.split(","))
-        for former in history.split(",") if release != RELEASE else ():
+        for former in history.split(","):
             number, *spec = former.split(":")
-            if number == f"{release[0]}.{release[1]}":
+            if number in numbers:  # entries of both releases come after those of one
                 stage, default, locked = spec
         yield FeatureGate(name, stage, default == "on", locked == "locked", read == "read", needed)
 
@@ -225,7 +231,7 @@ def enabled(name: str) -> bool:
     if value is not None:
         return value
     gate = known_gates().get(name)
-    if gate is None and name not in _gates_of(RELEASE):
+    if gate is None and name not in _present_gates():
         raise KeyError(name)
     return gate is not None and gate.default
 
@@ -247,7 +253,7 @@ def configure(settings: Sequence[str]) -> None:
     """
     values = parse(settings)
     gates = known_gates()
-    present = _gates_of(RELEASE)
+    present = _present_gates()
     named = {setting.partition("=")[0].strip() for setting in _settings_of_component(settings)}
     fixed = [
         name
@@ -279,7 +285,7 @@ def _other_defaults() -> list[str]:
     gates = known_gates()
     return [
         name
-        for name, gate in _gates_of(RELEASE).items()
+        for name, gate in _present_gates().items()
         if gate.read and name not in _FREE and gate.default != (name in gates and gates[name].default)
     ]
 
@@ -367,7 +373,7 @@ def _missing_needs(values: Mapping[str, bool]) -> list[str]:
 
 def _unknown(name: str, value: bool) -> str:
     """Return the error text for a gate that the emulated release does not have and --feature-gates sets to `value`."""
-    if name not in _gates_of(RELEASE):
+    if name not in _present_gates():
         return f"unrecognized feature gate: {name}"
     version = effective_version()
     emulated, oldest = ("{}.{}".format(*release) for release in version[:2])
