@@ -15,6 +15,8 @@ _CONTINUED: Final = " " * 8
 _ENDED: Final = "Tetrapod ended by itself"
 _CANCELLED: Final = "INFO: canceling context: test suite deadline"  # upstream's ktesting, five seconds before its end
 _LENGTH: Final = 240
+_LONGEST: Final = 64 << 10
+"""Characters of a message that are read. Upstream's dra/ga prints messages of 90 MB, which took minutes to join."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def parse(text: str) -> dict[str, Outcome]:
         elif match := _MESSAGE.match(line):
             messages[current] = match[1].strip()
         elif line.startswith(_CONTINUED) and current in messages:
-            messages[current] += f"\n{line.strip()}"
+            if len(messages[current]) < _LONGEST:
+                messages[current] += f"\n{line.strip()}"
             if _CANCELLED in line:
                 cancelled.add(current.partition("/")[0])
         elif line.startswith("panic:"):
