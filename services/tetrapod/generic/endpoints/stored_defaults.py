@@ -13,6 +13,7 @@ from typing import Any, Final
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.raw_extensions import beside_fields, into_fields, raw_paths
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 _ZERO_VALUES: Final[tuple[Any, ...]] = ({}, [], "", 0)
@@ -46,10 +47,14 @@ class DefaultsOfKind:
         decoder = self._decoders[api_version]
         if decoder is None or obj["kind"] != self._definition.kind:
             return False
+        paths = raw_paths(self._definition.group, self._definition.kind)
+        has_texts = into_fields(obj, paths)  # decoding would drop the texts beside the fields
         try:
             decoder.shape(obj)
         except ShapeError:
             return False
+        if has_texts:
+            obj.update(beside_fields(obj, paths))
         return True
 
     def _decoder(self, api_version: str) -> Decoder | None:
