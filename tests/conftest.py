@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
+from typing import Final
 
 import pytest
 from hypothesis import settings
 
-from support.forms import STOCK
+from support.forms import ETCD, SQLITE, STOCK
 
 # As in the Makefile: without bytecode, each server that a test starts would compile a thousand modules.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -31,14 +32,30 @@ RETRIED = "retried"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that run a kube-apiserver as long: `make test` does not build one."""
-    for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and _names_stock(item.callspec.params):
+    """Mark as long the forms of tests that `make test` leaves to CI.
+
+    They are those of a kube-apiserver, which `make test` does not build; those of one process over etcd, if the test
+    runs over SQLite too; and those on the event loop of asyncio, if it runs on uvloop's too.
+    """
+    functions = [item for item in items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
+    forms = {(_test_of(item), form) for item in functions for form in _forms_of(item)}
+    for item in functions:
+        left_out = {STOCK} | {other for form, other in _REPLACED.items() if (_test_of(item), form) in forms}
+        if left_out & _forms_of(item):
             item.add_marker(pytest.mark.long)
 
 
-def _names_stock(params: dict[str, object]) -> bool:
-    return any(isinstance(value, str) and value == STOCK for value in params.values())
+_REPLACED: Final = {SQLITE: ETCD, "uvloop": "asyncio"}
+"""For each form, the form that `make test` leaves out if it runs this one."""
+
+
+def _test_of(item: pytest.Function) -> tuple[object, str]:
+    return item.path, item.originalname
+
+
+def _forms_of(item: pytest.Function) -> set[str]:
+    """Return the parameters of a test that may be names of forms: those of its fixtures, and the parts of its ID."""
+    return {value for value in item.callspec.params.values() if isinstance(value, str)} | {*item.callspec.id.split("-")}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -32,9 +32,10 @@ MAPS: Final = "/api/v1/namespaces/default/configmaps"
 SHUTDOWN_BUDGET: Final = 20
 
 # Python's SSLSocket does not close a socket that is reset before its handshake begins, as `kill -9` does to clients.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def create(client: Client, name: str, data: str = "") -> int:
@@ -102,7 +103,6 @@ def watching(server: Server, query: str = "") -> Iterator[Watching]:
 # --- the process itself
 
 
-@pytest.mark.long
 def test_kill_9_under_writes_loses_no_acknowledged_write(tmp_path: Path) -> None:
     acknowledged: dict[str, str] = {}
     numbers = itertools.count()
@@ -176,7 +176,6 @@ def test_sigterm_ends_open_watches_and_the_process(tmp_path: Path) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.long
 def test_sigterm_does_not_wait_for_clients_that_never_finish(tmp_path: Path) -> None:
     server = start(tmp_path, TOKENS)
     with raw_connection(server) as idle, raw_connection(server) as head, raw_connection(server) as body:
@@ -270,7 +269,6 @@ def test_sigterm_ends_the_process_while_etcd_is_gone(etcd: Etcd, server: Server,
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.long
 def test_sigterm_ends_the_process_while_etcd_is_frozen(etcd: Etcd, server: Server, client: Client) -> None:
     with watching(server) as watch:
         assert watch.wait_for("kube-root-ca.crt")

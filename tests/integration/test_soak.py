@@ -19,15 +19,15 @@ except for connections between services, which stay open for a minute.
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("form", "settings"),
     [
         ("one-process", Settings(seconds=25, warm_up=8, interval=2, **COARSE)),
-        pytest.param(
+        (
             "four-services",
             Settings(seconds=50, warm_up=15, interval=3, connection_floor=400, file_floor=200, **COARSE),
-            marks=pytest.mark.long,
         ),
     ],
 )

@@ -21,6 +21,8 @@ from support.server import Server, running
 from support.waiting import until
 from tetrapod.generic.certificates.authority import Authority
 
+pytestmark = pytest.mark.long
+
 TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _HANDSHAKE, _CERTIFICATE_REQUEST = 22, 13
 _SOON = 4

@@ -22,6 +22,8 @@ from tetrapod.generic.storage.etcd.backend import EtcdBackend
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.protobuf.envelope import encode, envelope
 
+pytestmark = pytest.mark.long
+
 Command = Callable[..., Result]
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -16,6 +16,8 @@ from support.stock import controller_manager
 from support.waiting import until
 from tetrapod.core.controllers.election_rules import best_leader, best_strategy
 
+pytestmark = pytest.mark.long
+
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 CANDIDATES: Final = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 ELECTION: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller"
@@ -148,7 +150,6 @@ def test_without_the_gate_the_fields_are_dropped_and_nothing_is_elected(tmp_path
         assert client.call("GET", ELECTION).status == 404
 
 
-@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_upstreams_controller_manager_takes_part(server: Server, client: HttpsClient, tmp_path: Path) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"

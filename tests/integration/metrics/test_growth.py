@@ -18,7 +18,7 @@ from support.definitions import definition
 from support.metric_load import ADMIN, TokenClient
 from support.waiting import until
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FLOWS: Final = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -65,7 +65,6 @@ def live_and_die(ask: TokenClient, group: str) -> None:
     ask.until(lambda status: status == 404, "GET", f"{CRDS}/widgets.{group}")
 
 
-@pytest.mark.long
 def test_series_of_deleted_definitions_are_dropped(form: tuple[str, Form]) -> None:
     kind, found = form
 

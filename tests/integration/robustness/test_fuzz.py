@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 from support.wire import Answer, Client, is_accidental_error
 
+pytestmark = pytest.mark.long
+
 FUZZ: Final = settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "150")),
     deadline=10_000,

@@ -23,6 +23,8 @@ from support.http2_streams import Http2Streams, Stream
 from support.server import Server, running
 from support.wire import Client
 
+pytestmark = pytest.mark.long
+
 TOKENS: Final = Path(__file__).parents[2] / "contract" / "tokens.csv"
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 CREDENTIALS: Final = (("Host", "localhost"), ("Authorization", "Bearer admin-token"))

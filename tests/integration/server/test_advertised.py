@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from support.failing_starts import failed_start
 from support.https_client import HttpsClient
 from support.server import running
@@ -14,6 +16,8 @@ from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.options.tetrapod import PeerFlags
 from tetrapod.apps.wiring.addresses import external_address, reachable_address
 from tetrapod.generic.server.kubernetes_service.presence import may_be_endpoint
+
+pytestmark = pytest.mark.long
 
 ADDRESS = "192.0.2.2"
 

@@ -17,6 +17,8 @@ import pytest
 from support.kubectl import Kubectl
 from support.server import Server, command, environment, running
 
+pytestmark = pytest.mark.long
+
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "Role",

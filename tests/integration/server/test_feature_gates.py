@@ -212,8 +212,8 @@ def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
 
 
 def test_gates_without_effect_prevent_the_start(tmp_path: Path) -> None:
-    text = "Tetrapod has only the default behaviour of PodLogsQuerySplitStreams"
-    assert text in start_error(tmp_path, "--feature-gates=PodLogsQuerySplitStreams=true")
+    text = "Tetrapod has only the default behaviour of OpenAPIEnums"
+    assert text in start_error(tmp_path, "--feature-gates=OpenAPIEnums=false")
 
 
 def test_all_alpha_and_all_beta_are_accepted_and_shown(tmp_path: Path) -> None:

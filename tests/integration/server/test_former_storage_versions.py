@@ -26,6 +26,8 @@ from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
+pytestmark = pytest.mark.long
+
 PREFIX: Final = "/registry/"
 ENABLED: Final = "--runtime-config=api/beta=true,api/alpha=true"
 YAML: Final = {"accept": "application/yaml"}

@@ -21,6 +21,8 @@ from support.server import Server, running
 from support.waiting import eventually
 from tetrapod.generic.http2 import frames
 
+pytestmark = pytest.mark.long
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 TOKENS = 'admin-token,admin,u-admin,"system:masters"\n'
 TOKEN = ("authorization", "Bearer admin-token")

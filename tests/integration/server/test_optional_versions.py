@@ -22,6 +22,8 @@ from support.services import NAMES, running_services
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups
 
+pytestmark = pytest.mark.long
+
 FLAGS = "--runtime-config=api/beta=true,api/alpha=true"
 NAMESPACE = "namespaces/default/"
 

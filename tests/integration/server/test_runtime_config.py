@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.failing_starts import start_error
 from support.https_client import HttpsClient
 from support.server import running
 from support.services import NAMES, running_services
+
+pytestmark = pytest.mark.long
 
 OFF = ",".join(
     (

@@ -24,6 +24,8 @@ from support.waiting import until
 from tetrapod.cli.main import main
 from tetrapod.generic.storage.encoding import PROTOBUF, is_yaml
 
+pytestmark = pytest.mark.long
+
 JSON_KEYS: Final = (
     "/registry/apiextensions.k8s.io/",
     "/registry/apiregistration.k8s.io/",

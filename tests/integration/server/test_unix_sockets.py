@@ -25,7 +25,7 @@ from support.services import Services, running_services
 from support.waiting import until
 from support.wire import Client, raw_connection, read_to_end
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 NOBODY = 65534
@@ -271,7 +271,6 @@ def test_a_socket_in_use_is_not_taken_over(services: Services) -> None:
     assert ask(path, "/readyz/ping", {}) is not None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "flags", "error"),
     [

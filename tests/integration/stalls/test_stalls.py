@@ -25,6 +25,8 @@ from stall.short import SHORT, SHORT_OVER_HTTP2
 from stall.worlds import World, one_process
 from support.webhook import webhook_server
 
+pytestmark = pytest.mark.long
+
 _SHARE: Final = 8
 """The largest size divided by this is the smaller size measured here."""
 _EXPONENT: Final = 1.6
@@ -83,7 +85,6 @@ def grows(small: float, large: float) -> bool:
     return large > _WORTH and large > small * 2**_EXPONENT + 0.1
 
 
-@pytest.mark.long
 @settings(
     max_examples=8,
     deadline=None,

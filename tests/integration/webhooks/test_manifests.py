@@ -17,6 +17,8 @@ from support.services import running_services
 from support.waiting import until
 from support.webhook import WebhookServer, allowed, answered, json_patch, webhook_server
 
+pytestmark = pytest.mark.long
+
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PLUGINS = {
@@ -230,7 +232,6 @@ def test_an_invalid_reload_keeps_the_manifests_and_is_counted(server: Configured
     assert server.reloads(plugin, "success") == successes + 1
 
 
-@pytest.mark.long
 def test_each_of_four_services_reads_its_manifests(tmp_path: Path) -> None:
     flag = configured(tmp_path, "ValidatingAdmissionPolicy")
     rules = [rule("configmaps"), rule("roles", group="rbac.authorization.k8s.io")]

@@ -12,7 +12,7 @@ from integration.workers.worker_server import COUNT, WorkerServer, value_of, wor
 from support.waiting import until
 from support.wire import Client
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 LISTS = (

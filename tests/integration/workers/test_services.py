@@ -15,7 +15,7 @@ from support.services import Services, running_services
 from support.waiting import until
 from support.wire import Client, raw_connection, read_to_end
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

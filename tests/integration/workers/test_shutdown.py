@@ -17,7 +17,7 @@ from integration.workers.worker_server import COUNT, WATCH, WorkerServer, own_et
 from support.waiting import until
 from support.wire import raw_connection, read_to_end
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
