@@ -34,8 +34,8 @@ RETRIED = "retried"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as long the forms of tests that `make test` leaves to CI.
 
-    They are those of a kube-apiserver, which `make test` does not build; those of one process over etcd, if the test
-    runs over SQLite too; and those on the event loop of asyncio, if it runs on uvloop's too.
+    `make test` does not build a kube-apiserver. It runs no test of one process over etcd that runs over SQLite too, and
+    none on the event loop of asyncio that runs on uvloop's too.
     """
     functions = [item for item in items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
     forms = {(_test_of(item), form) for item in functions for form in _forms_of(item)}

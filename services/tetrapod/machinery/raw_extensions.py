@@ -48,7 +48,7 @@ def may_have_texts(raw: bytes, paths: Sequence[RawPath]) -> bool:
 def beside_fields(obj: Object, paths: Sequence[RawPath]) -> Object:
     """Return the stored form of an object: with the texts of `Verbatim` values beside them.
 
-    `obj` is not modified. The result shares with it what is equal, and is `obj` itself if there are no such values.
+    `obj` is not modified. The result shares with it what is equal, and is `obj` itself if it has no such values.
     """
     for path in paths:
         obj = _beside(obj, path)
@@ -84,7 +84,7 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
 
 
 def forget_texts(obj: Object, paths: Sequence[RawPath]) -> None:
-    """Replace `Verbatim` values by ordinary dictionaries, in place, because a patch encodes the object anew."""
+    """Replace `Verbatim` values by ordinary dictionaries, in place, because a patch encodes the whole object again."""
     for path in paths:
         for owner in _owners(obj, path[:-1]):
             if isinstance(value := owner.get(path[-1]), Verbatim):

@@ -38,5 +38,5 @@ def test_the_path_of_a_unix_socket_is_no_address_of_a_kubelet(client: HttpsClien
         assert answer.status == 500
         assert "dial tcp" in answer.message
         assert "dial unix" not in answer.message
-        with pytest.raises(BlockingIOError):  # nobody has connected
+        with pytest.raises(BlockingIOError):  # no client has connected
             listener.accept()
