@@ -14,7 +14,7 @@ from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.filters.goaway import CLOSES
+from tetrapod.generic.filters.goaway import CLOSE
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.user import ALL_UNAUTHENTICATED, ANONYMOUS
@@ -37,31 +37,44 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator, *
     """
     latency = FilterLatency("authentication")
 
-    def close_connection(request: Request) -> None:
-        if request.http_version == "2.0" and not shared and feature_gates.enabled(_GATE):
-            request.state[CLOSES] = True
+    def closes(request: Request) -> bool:
+        return request.http_version == "2.0" and not shared and feature_gates.enabled(_GATE)
 
     async def authentication(request: Request) -> Response:
         started = time.monotonic()
         try:
             result = await authenticator.authenticate(request)
-        except status.StatusError:
+        except status.StatusError as error:
             not_authenticated(time.monotonic() - started, error=True)
-            close_connection(request)
+            if closes(request):
+                error.headers.append(CLOSE)
             raise
         if result is None:
             not_authenticated(time.monotonic() - started, error=False)
-            close_connection(request)
-            raise status.unauthorized()
+            rejection = status.unauthorized()
+            if closes(request):
+                rejection.headers.append(CLOSE)
+            raise rejection
         seconds = time.monotonic() - started
         authenticated(result.user.name, seconds)
         latency.observe(seconds)
         user = request.user = result.user
-        if user.name == ANONYMOUS.name or ALL_UNAUTHENTICATED in user.groups:
-            close_connection(request)
         request.annotations.update(result.annotations)
         request.warnings.extend(result.warnings)
         request.headers = [h for h in request.headers if h[0] != b"authorization" and not h[0].startswith(b"x-remote-")]
+        if (user.name == ANONYMOUS.name or ALL_UNAUTHENTICATED in user.groups) and closes(request):
+            return await _answer_and_close(handler, request)
         return await handler(request)
 
     return authentication
+
+
+async def _answer_and_close(handler: Handler, request: Request) -> Response:
+    """Return the response of `handler` with the header after which an HTTP/2 connection is closed."""
+    try:
+        response = await handler(request)
+    except status.StatusError as error:
+        error.headers.append(CLOSE)
+        raise
+    response.headers = [*response.headers, CLOSE]
+    return response

@@ -24,7 +24,7 @@ from tetrapod.generic.filters.deadline import with_request_deadline
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.filters.errors import with_status_errors
 from tetrapod.generic.filters.fair_scheduling import with_fair_scheduling
-from tetrapod.generic.filters.goaway import with_goaway
+from tetrapod.generic.filters.goaway import with_probabilistic_goaway
 from tetrapod.generic.filters.hsts import with_hsts
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.filters.instrumentation import with_instrumentation
@@ -133,7 +133,7 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts rejections too
         ("cachecontrol", with_cache_control),  # a default that handlers may override
         ("hsts", lambda h: with_hsts(h, config.strict_transport_security)),
-        ("goaway", lambda h: with_goaway(h, config.goaway_chance)),  # reads what authentication has found
+        ("goaway", lambda h: with_probabilistic_goaway(h, config.goaway_chance)),  # balances clients between replicas
         ("errors", with_status_errors),  # converts a StatusError of later filters to a response
         ("warnings", with_warnings),  # inside errors, so that rejections carry warnings too
         # before authentication: a stopping server does no more work
