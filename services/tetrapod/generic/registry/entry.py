@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.encoding import divided
+from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode, encode_large
@@ -76,6 +77,25 @@ class Unstored:
     def name(self) -> str:
         name: str = self._object["metadata"].get("name") or ""
         return name
+
+
+def changed_entry(
+    entry: Entry, key: object, change: Callable[[Object], bool], make: type[Unstored] = Unstored
+) -> Entry:
+    """Return an entry of a changed object; the same entry if nothing changes. The result is cached in `entry`.
+
+    Args:
+        entry: the entry.
+        key: the key of the result among the cached ones.
+        change: changes an object in place, and returns whether it did.
+        make: the type of the new entry.
+    """
+    changed: Entry | None = entry.representations.get(key)
+    if changed is None:
+        obj = entry.object()
+        changed = make(entry.key, obj, entry.revision) if change(obj) else entry
+        entry.representations[key] = changed
+    return changed
 
 
 async def unstored(key: str, obj: Object, revision: int = 0, *, large: bool) -> Unstored:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import changed_entry
 from tetrapod.generic.registry.hooks import Transform, ValidateObject
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch, WatchQuery
@@ -39,15 +39,7 @@ class FilteredUpdateStore(Store, ABC):
 
     def without_hidden(self, entry: Entry) -> Entry:
         """Return the entry without hidden fields; the same entry if it has none. The result is cached in the entry."""
-        if not self.may_contain_hidden(entry.item):
-            return entry
-        visible: Entry | None = entry.representations.get(self)
-        if visible is None:
-            obj = entry.object()
-            visible = entry.representations[self] = (
-                Unstored(entry.key, obj, entry.revision) if self.hide(obj) else entry
-            )
-        return visible
+        return changed_entry(entry, self, self.hide) if self.may_contain_hidden(entry.item) else entry
 
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         return await self.written(ctx, await super().get(ctx, name, resource_version))

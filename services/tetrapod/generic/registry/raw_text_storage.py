@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.registry.entry import Unstored, changed_entry
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -64,12 +64,10 @@ class RawTextStorage(ForwardingStorage):
         """
         if not may_have_texts(entry.item, self._paths):
             return entry
-        shown: Entry | None = entry.representations.get(self)
-        if shown is None:
-            obj = entry.object()
-            shown = RawTextEntry(entry.key, obj, entry.revision) if into_fields(obj, self._paths) else entry
-            entry.representations[self] = shown
-        return shown
+        return changed_entry(entry, self, self._show_texts, RawTextEntry)
+
+    def _show_texts(self, obj: Object) -> bool:
+        return into_fields(obj, self._paths)
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
