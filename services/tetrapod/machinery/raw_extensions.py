@@ -56,14 +56,14 @@ def beside_fields(obj: Object, paths: Sequence[RawPath]) -> Object:
 
 
 def _beside(value: Any, path: RawPath) -> Any:
-    step, *rest = path
+    step, rest = path[0], path[1:]
     if step == EACH:
-        items = [_beside(item, tuple(rest)) for item in value] if isinstance(value, list) else []
+        items = [_beside(item, rest) for item in value] if isinstance(value, list) else []
         return items if any(item is not old for item, old in zip(items, value or (), strict=False)) else value
     child = value.get(step) if isinstance(value, dict) else None
     if not rest:
         return {**value, step + _TEXT: child.text} if isinstance(child, Verbatim) else value
-    changed = _beside(child, tuple(rest))
+    changed = _beside(child, rest)
     return value if changed is child else {**value, step: changed}
 
 

@@ -57,7 +57,7 @@ def with_text(value: Object, raw: bytes) -> Object:
         value: the object.
         raw: the JSON text.
     """
-    if raw == go_escaped(_TOKENS.sub(rb"\1", raw)):
+    if raw == _compacted(raw):
         return value
     return verbatim(value, raw.decode(errors="replace"))
 
@@ -72,8 +72,13 @@ def encode_texts(obj: Object) -> bytes:
 
 def _compact(value: Any) -> Any:
     if isinstance(value, Verbatim):
-        return orjson.Fragment(go_escaped(_TOKENS.sub(rb"\1", value.text.encode())))
+        return orjson.Fragment(_compacted(value.text.encode()))
     return dict(value)
+
+
+def _compacted(raw: bytes) -> bytes:
+    """Return JSON without white space, and with the characters escaped that Go escapes."""
+    return go_escaped(_TOKENS.sub(rb"\1", raw))
 
 
 def text_size(value: Any) -> int:
@@ -98,15 +103,15 @@ def remember(obj: Object, path: RawPath, body: bytes) -> None:
 
 
 def _remember(value: Any, path: RawPath, raw: bytes) -> None:
-    step, *rest = path
+    step, rest = path[0], path[1:]
     if step == EACH:
         if isinstance(value, list) and value:
             for item, text in zip(value, _items(raw), strict=False):
-                _remember(item, tuple(rest), bytes(text))
+                _remember(item, rest, bytes(text))
         return
     child = value.get(step) if isinstance(value, dict) else None
     if rest and isinstance(child, dict | list):
-        _remember(child, tuple(rest), bytes(_members(raw)[step]))
+        _remember(child, rest, bytes(_members(raw)[step]))
     elif isinstance(child, dict):
         value[step] = with_text(child, bytes(_members(raw)[step]))
 
