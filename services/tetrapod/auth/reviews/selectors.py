@@ -15,7 +15,6 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 Requirement = dict[str, Any]
-_LABEL_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _PARSED: Final = {
     "in": "In",
     "=": "In",
@@ -150,7 +149,7 @@ def _from_parsed(requirement: labels.Requirement) -> Requirement:
 
 
 def _parses(requirement: Requirement) -> bool:
-    operator = _LABEL_OPERATORS.get(requirement.get("operator") or "")
+    operator = labels.OPERATORS.get(requirement.get("operator") or "")
     if operator is None:
         return False
     try:

@@ -9,16 +9,9 @@ from typing import Final
 
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import Requirement, requirement
+from tetrapod.machinery.labels import OPERATORS, Requirement, requirement
 
-_OPERATORS: Final = {
-    "In": "in",
-    "NotIn": "notin",
-    "Exists": "exists",
-    "DoesNotExist": "!",
-    "Gt": "gt",
-    "Lt": "lt",
-}
+_OPERATORS: Final = {**OPERATORS, "Gt": "gt", "Lt": "lt"}
 _NAME: Final = "metadata.name"
 
 

@@ -4,7 +4,7 @@ Lists and watches parse the text form once and match every object with it; contr
 form.
 """
 
-from tetrapod.machinery.labels.label_selectors import format_label_selector, from_label_selector, from_set
+from tetrapod.machinery.labels.label_selectors import OPERATORS, format_label_selector, from_label_selector, from_set
 from tetrapod.machinery.labels.parser import parse
 from tetrapod.machinery.labels.selectors import Requirement, Selector, requirement
 from tetrapod.machinery.labels.validation import (
@@ -15,6 +15,7 @@ from tetrapod.machinery.labels.validation import (
 )
 
 __all__ = [
+    "OPERATORS",
     "Requirement",
     "Selector",
     "format_label_selector",

@@ -20,7 +20,8 @@ def from_set(labels: Labels | None) -> Selector:
     return Selector(Requirement(key, "=", (value,)) for key, value in labels.items()) if labels else EVERYTHING
 
 
-_OBJECT_OPERATORS: Final[dict[str, str]] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+OPERATORS: Final[dict[str, str]] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+"""The operators of LabelSelector objects, and what they are in a `Requirement`."""
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
@@ -37,7 +38,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
         return EVERYTHING
     requirements = [requirement(key, "=", [value]) for key, value in match_labels.items()]
     for expression in expressions:
-        op = _OBJECT_OPERATORS.get(expression.get("operator", ""))
+        op = OPERATORS.get(expression.get("operator", ""))
         if op is None:
             raise ValueError(f"{go_quote(expression.get('operator', ''))} is not a valid label selector operator")
         requirements.append(requirement(expression.get("key", ""), op, list(expression.get("values") or ())))
