@@ -125,11 +125,7 @@ class Conversion:
         obj = entry.peek()
         if self.holds(obj):
             return obj
-        if self._convert_many is not None:
-            return self.object(entry)
-        if self._convert is not None and obj.get("apiVersion") != self.api_version:
-            return self._convert(obj, self.version)
-        return {**obj, "apiVersion": self.api_version}
+        return self.object(entry) if self._convert_many is not None else self._convert_object({**obj})
 
     def holds(self, obj: Object) -> bool:
         """Return whether a stored object is in this version.
