@@ -12,6 +12,7 @@ from tetrapod.core.admission.pod_resize import ResizePlugin
 from tetrapod.core.podspec.node_matching import NodeMatcher
 from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.core.resource.conversion import convert_slice
+from tetrapod.core.v1.pods.resize_validation import INIT_GATE, POD_LEVEL_GATE
 from tetrapod.core.v1.pods.resize_volumes import GATE, MEMORY, changes_limit
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.configuration import feature_gates
@@ -21,8 +22,6 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import bad_request
 
-_POD_LEVEL: Final = "InPlacePodLevelResourcesVerticalScaling"
-_INIT: Final = "InPlacePodVerticalScalingInitContainers"
 _NODE_RESOURCES: Final = "DRANodeAllocatableResources"
 _MANY_NODES: Final = 100
 """The number of nodes beyond which they are matched in a thread."""
@@ -117,7 +116,9 @@ def _required_features(new: Object, old: Object) -> list[str]:
         old: the stored pod spec.
     """
     required = (
-        [_POD_LEVEL] if _requests_and_limits(new.get("resources")) != _requests_and_limits(old.get("resources")) else []
+        [POD_LEVEL_GATE]
+        if _requests_and_limits(new.get("resources")) != _requests_and_limits(old.get("resources"))
+        else []
     )
     init_pairs = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
     if any(
@@ -125,7 +126,7 @@ def _required_features(new: Object, old: Object) -> list[str]:
         for new_container, old_container in init_pairs
         if old_container.get("restartPolicy") != "Always"
     ):
-        required.append(_INIT)
+        required.append(INIT_GATE)
     if _resizes_volumes(new.get("volumes") or [], old.get("volumes") or []):
         required.append(GATE)
     return required

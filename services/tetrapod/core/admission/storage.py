@@ -11,6 +11,7 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import STORAGE_CLASSES
 from tetrapod.core.admission.pod_plugin import object_of
+from tetrapod.core.podspec.claim_spec import ATTRIBUTES_GATE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.lister import Lister
@@ -64,7 +65,7 @@ class StorageObjectInUseProtection(_InUseProtection):
 
     def handles(self, attributes: Attributes) -> bool:
         gated = attributes.resource.resource == "volumeattributesclasses"
-        return super().handles(attributes) and (not gated or feature_gates.enabled("VolumeAttributesClass"))
+        return super().handles(attributes) and (not gated or feature_gates.enabled(ATTRIBUTES_GATE))
 
 
 class PodGroupProtection(_InUseProtection):

@@ -34,8 +34,7 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
     """Validate the annotations that Kubernetes defines for pods and pod templates.
 
     A mirror pod has a nodeName, tolerations are valid, and the deletion cost is an int32 unless the stored one is not.
-    Seccomp and AppArmor profiles
-    are known, and AppArmor annotations name containers of the pod.
+    Seccomp and AppArmor profiles are known, and AppArmor annotations name containers of the pod.
 
     Args:
         meta: its metadata.

@@ -18,7 +18,6 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 STATUSES: Final = "nodeAllocatableResourceClaimStatuses"
-_MAPPED_FIELDS: Final = ("name", "quantity")
 _OVERHEADS: Final = ("perPod", "perContainer")
 
 

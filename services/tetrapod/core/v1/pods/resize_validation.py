@@ -21,7 +21,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 POD_LEVEL_GATE: Final = "InPlacePodLevelResourcesVerticalScaling"
-_INIT_GATE: Final = "InPlacePodVerticalScalingInitContainers"
+INIT_GATE: Final = "InPlacePodVerticalScalingInitContainers"
 _RESIZABLE: Final = ("cpu", "memory")
 _NO_POD_LEVEL: Final = (
     f"resize of pods with pod-level resources is forbidden when {POD_LEVEL_GATE}Enabled feature gate is disabled"
@@ -180,7 +180,7 @@ def _others(spec: Object, old_spec: Object) -> list[FieldError]:
 
 def _is_resizable(init_container: Object) -> bool:
     """Return whether an init container can be resized: a sidecar always, others with a gate."""
-    return init_container.get("restartPolicy") == "Always" or feature_gates.enabled(_INIT_GATE)
+    return init_container.get("restartPolicy") == "Always" or feature_gates.enabled(INIT_GATE)
 
 
 def _rest(container: Object) -> Object:
