@@ -90,3 +90,10 @@ def created(client: HttpsClient, path: str, body: Any) -> Any:
     reply = client.call("POST", path, body)
     assert reply.status == 201, reply
     return reply.body
+
+
+def patched(client: HttpsClient, path: str, patch: Any) -> Any:
+    """Send a merge patch, check that the answer is a 200, and return the stored object."""
+    reply = client.call("PATCH", path, patch, MERGE)
+    assert reply.status == 200, reply
+    return reply.body

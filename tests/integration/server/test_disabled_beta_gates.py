@@ -23,7 +23,7 @@ from support.forms import (
     serving,
     serving_over,
 )
-from support.https_client import MERGE, HttpsClient, Reply, created
+from support.https_client import MERGE, HttpsClient, Reply, created, patched
 
 GATES: Final = (
     "APIServerIdentity",
@@ -90,12 +90,6 @@ def rolling(maximum: Any) -> dict[str, Any]:
 
 def driver(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"preventPodSchedulingIfMissing": True}}
-
-
-def patched(client: HttpsClient, path: str, body: dict[str, Any]) -> Any:
-    reply = client.call("PATCH", path, body, MERGE)
-    assert reply.status == 200, reply.body
-    return reply.body
 
 
 @pytest.fixture(scope="module", params=[ETCD, STOCK])

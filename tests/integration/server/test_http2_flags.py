@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.failing_starts import start_error
+from support.forms import feature_gates
 from support.http2_client import Answer, Http2Client
 from support.server import Server, running
 from support.waiting import eventually
@@ -150,7 +151,7 @@ async def test_a_client_is_asked_to_leave_by_chance_and_its_watch_goes_on(tmp_pa
 async def test_connections_without_credentials_are_closed_unless_a_gate_keeps_them(
     tmp_path: Path, header: tuple[tuple[str, str], ...], mitigated: bool
 ) -> None:
-    gate = f"--feature-gates=UnauthenticatedHTTP2DOSMitigation={str(mitigated).lower()}"
+    gate = feature_gates(["UnauthenticatedHTTP2DOSMitigation"], enabled=mitigated)
     with running(tmp_path / "data", gate, tokens(tmp_path)) as server:
         async with connected(server) as client:
             assert (await client.get(f"{MAPS}/none", TOKEN)).status == 404

@@ -57,16 +57,18 @@ def add_node(client: HttpsClient, name: str, *features: str, **labels: str) -> N
     assert reply.status == 200, reply.message
 
 
+def posted(client: HttpsClient, body: Object) -> Reply:
+    """Post a slice until its nodes are known, which the caches of kube-apiserver may lack at first."""
+    return client.until(lambda reply: "not found" not in reply.message, "POST", SLICES, body)
+
+
 @pytest.fixture(scope="module", params=FORMS)
 def enabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     directory = tmp_path_factory.mktemp("enabled")
     with serving(request.param, directory, feature_gates([GATE], enabled=True), BETA) as client:
         ensure_service_account(client)
         add_node(client, "able", GATE, "InPlacePodLevelResourcesVerticalScaling", zone="a", number="5")
-        # The caches of kube-apiserver may lack the node.
-        known = client.until(
-            lambda reply: "not found" not in reply.message, "POST", SLICES, slice_of("first", RESOURCES)
-        )
+        known = posted(client, slice_of("first", RESOURCES))
         assert known.status == 201, known.message
         yield client
 
@@ -140,8 +142,7 @@ def test_the_nodes_of_a_device_declare_the_feature(enabled: HttpsClient) -> None
     assert enabled.call("POST", SLICES, everywhere).status == 201
     add_node(enabled, "unable", "InPlacePodLevelResourcesVerticalScaling", zone="b", number="7")
     body = slice_of("unable", RESOURCES, node="unable")
-    # The caches of kube-apiserver may lack the node.
-    known = enabled.until(lambda reply: "not found" not in reply.message, "POST", SLICES, body)
+    known = posted(enabled, body)
     assert known.message == f'resourceslices.resource.k8s.io "unable" is forbidden: {lacks}'
     assert (
         forbidden(enabled, slice_of("missing", RESOURCES, node="missing")) == 'node "missing" not found for device "d0"'
@@ -176,8 +177,7 @@ def test_the_nodes_of_a_device_declare_the_feature(enabled: HttpsClient) -> None
 def test_only_selected_nodes_declare_the_feature(enabled: HttpsClient, selector: Object, selected: bool) -> None:
     if enabled.call("GET", f"{NODES}/unable").status == 404:
         add_node(enabled, "unable", zone="b", number="7")
-        waiting = slice_of("waiting", RESOURCES, node="unable")
-        enabled.until(lambda reply: "not found" not in reply.message, "POST", SLICES, waiting)
+        posted(enabled, slice_of("waiting", RESOURCES, node="unable"))
     body = slice_of("selected", RESOURCES, node=None, nodeSelector=selector)
     by_slice = enabled.call("POST", f"{SLICES}?dryRun=All", body)
     body["spec"] |= {"perDeviceNodeSelection": True, "nodeSelector": None}
@@ -347,7 +347,7 @@ def test_stored_resources_of_nodes_are_kept_without_the_gate(form: str, tmp_path
             ensure_service_account(client)
             add_node(client, "able", GATE)
             body = slice_of("kept", RESOURCES)
-            created = client.until(lambda reply: "not found" not in reply.message, "POST", SLICES, body)
+            created = posted(client, body)
             assert created.status == 201, created.message
             add_pod(client, "kept")
             assert with_claims(client, "kept", given).status == 200

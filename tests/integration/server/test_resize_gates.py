@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import SQLITE, STOCK, ensure_service_account, serving
-from support.https_client import MERGE, HttpsClient, Reply, causes
+from support.forms import SQLITE, STOCK, ensure_service_account, feature_gates, serving
+from support.https_client import HttpsClient, Reply, causes, created, patched
 from tetrapod.machinery.gvk import Object
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 POD_LEVEL: Final = "InPlacePodLevelResourcesVerticalScaling"
 INIT: Final = "InPlacePodVerticalScalingInitContainers"
-OFF: Final = ("--emulated-version=1.36", f"--feature-gates={POD_LEVEL}=false,{INIT}=false")
+OFF: Final = ("--emulated-version=1.36", feature_gates([POD_LEVEL, INIT], enabled=False))
 PODS: Final = "/api/v1/namespaces/default/pods"
 
 
@@ -32,12 +32,8 @@ def requesting(name: str, cpu: str, **fields: Any) -> Object:
     return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}, **fields}
 
 
-def created(client: HttpsClient, name: str, **spec: Any) -> Object:
-    spec = {"containers": [requesting("c", "1")], **spec}
-    reply = client.call("POST", PODS, {"metadata": {"name": name}, "spec": spec})
-    assert reply.status == 201, reply
-    pod: Object = reply.body
-    return pod
+def create(client: HttpsClient, name: str, **spec: Any) -> None:
+    created(client, PODS, {"metadata": {"name": name}, "spec": {"containers": [requesting("c", "1")], **spec}})
 
 
 def resized(client: HttpsClient, name: str, **spec: Any) -> Reply:
@@ -45,7 +41,7 @@ def resized(client: HttpsClient, name: str, **spec: Any) -> Reply:
 
 
 def test_pods_with_pod_level_resources_are_not_resized(client: HttpsClient) -> None:
-    created(client, "level", resources={"requests": {"cpu": "2"}})
+    create(client, "level", resources={"requests": {"cpu": "2"}})
     assert causes(resized(client, "level", containers=[requesting("c", "500m")])) == [
         f"[]: Forbidden: resize of pods with pod-level resources is forbidden when {POD_LEVEL}Enabled feature gate is "
         "disabled"
@@ -53,7 +49,7 @@ def test_pods_with_pod_level_resources_are_not_resized(client: HttpsClient) -> N
 
 
 def test_new_pod_level_resources_are_ignored(client: HttpsClient) -> None:
-    created(client, "new-level")
+    create(client, "new-level")
     reply = resized(client, "new-level", containers=[requesting("c", "2")], resources={"requests": {"cpu": "3"}})
     assert reply.status == 200, reply
     assert reply.body["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "2"}}
@@ -61,15 +57,14 @@ def test_new_pod_level_resources_are_ignored(client: HttpsClient) -> None:
 
 
 def test_pod_level_resources_of_the_status_are_dropped(client: HttpsClient) -> None:
-    created(client, "status")
+    create(client, "status")
     status = {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "1"}, "message": "m"}
-    reply = client.call("PATCH", f"{PODS}/status/status", {"status": status}, MERGE)
-    assert reply.status == 200, reply
-    assert reply.body["status"].keys() & status.keys() == {"message"}
+    stored = patched(client, f"{PODS}/status/status", {"status": status})
+    assert stored["status"].keys() & status.keys() == {"message"}
 
 
 def test_init_containers_are_not_resized(client: HttpsClient) -> None:
-    created(client, "init", initContainers=[requesting("i", "1")])
+    create(client, "init", initContainers=[requesting("i", "1")])
     forbidden = ["spec: Forbidden: resources for non-sidecar init containers are immutable"]
     assert causes(resized(client, "init", initContainers=[requesting("i", "500m")])) == forbidden
     removed = {"name": "i", "resources": {"requests": {"cpu": None}}}
@@ -77,7 +72,7 @@ def test_init_containers_are_not_resized(client: HttpsClient) -> None:
 
 
 def test_sidecars_are_resized(client: HttpsClient) -> None:
-    created(client, "sidecar", initContainers=[requesting("i", "1", restartPolicy="Always")])
+    create(client, "sidecar", initContainers=[requesting("i", "1", restartPolicy="Always")])
     reply = resized(client, "sidecar", initContainers=[requesting("i", "2")])
     assert reply.status == 200, reply
     assert reply.body["spec"]["initContainers"][0]["resources"] == {"requests": {"cpu": "2"}}

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from support.forms import ETCD, SQLITE, STOCK, running_etcd, serving, serving_over
-from support.https_client import MERGE, HttpsClient, causes
+from support.https_client import MERGE, HttpsClient, causes, created, patched
 from tetrapod.machinery.gvk import Object
 
 OFF: Final = ("--emulated-version=1.35", "--feature-gates=VolumeAttributesClass=false")
@@ -46,28 +46,18 @@ def volume_spec(**fields: Any) -> Object:
     return {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": source, **fields}
 
 
-def created(client: HttpsClient, path: str, name: str, spec: Object) -> Object:
-    reply = client.call("POST", path, {"metadata": {"name": name}, "spec": spec})
-    assert reply.status == 201, reply
-    stored: Object = reply.body
-    return stored
-
-
-def patched(client: HttpsClient, path: str, patch: Object) -> Object:
-    reply = client.call("PATCH", path, patch, MERGE)
-    assert reply.status == 200, reply
-    stored: Object = reply.body
-    return stored
+def named(name: str, spec: Object) -> Object:
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 @pytest.mark.parametrize(("path", "spec"), [(VOLUMES, volume_spec()), (CLAIMS, claim_spec())])
 def test_new_classes_of_volumes_and_claims_are_dropped(client: HttpsClient, path: str, spec: Object) -> None:
-    assert FIELD not in created(client, path, "dropped", {**spec, FIELD: "Not a name"})["spec"]
+    assert FIELD not in created(client, path, named("dropped", {**spec, FIELD: "Not a name"}))["spec"]
     assert FIELD not in patched(client, f"{path}/dropped", {"spec": {FIELD: "gold"}})["spec"]
 
 
 def test_classes_in_the_status_of_claims_are_dropped(client: HttpsClient) -> None:
-    created(client, CLAIMS, "status", claim_spec())
+    created(client, CLAIMS, named("status", claim_spec()))
     modification = {"status": "Pending", "targetVolumeAttributesClassName": "gold"}
     status = {"currentVolumeAttributesClassName": "gold", "modifyVolumeStatus": modification}
     stored = patched(client, f"{CLAIMS}/status/status", {"status": status})["status"]
@@ -80,7 +70,7 @@ def test_names_of_classes_in_templates_are_not_validated(client: HttpsClient) ->
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     claim = {"metadata": {"name": "data"}, "spec": claim_spec(**{FIELD: "Not a name"})}
     spec = {"selector": {"matchLabels": labels}, "template": template, "volumeClaimTemplates": [claim]}
-    stored = created(client, SETS, "templates", spec)
+    stored = created(client, SETS, named("templates", spec))
     assert stored["spec"]["volumeClaimTemplates"][0]["spec"][FIELD] == "Not a name"
 
 
@@ -106,8 +96,8 @@ def test_stored_classes_are_kept_and_do_not_change(form: str, tmp_path: Path) ->
     class_of = {FIELD: "gold"}
     with running_etcd(tmp_path / "etcd") as etcd:
         with serving_over(etcd, form, tmp_path / "first", "--emulated-version=1.35", json) as client:
-            created(client, VOLUMES, "kept", volume_spec(**class_of))
-            created(client, CLAIMS, "kept", claim_spec(**class_of))
+            created(client, VOLUMES, named("kept", volume_spec(**class_of)))
+            created(client, CLAIMS, named("kept", claim_spec(**class_of)))
             status = {"phase": "Bound", "currentVolumeAttributesClassName": "gold"}
             patched(client, f"{CLAIMS}/kept/status", {"status": status})
         with serving_over(etcd, form, tmp_path / "second", *OFF, json) as client:
@@ -135,12 +125,12 @@ def test_claims_match_no_quota_of_a_class(form: str, tmp_path: Path) -> None:
     selector = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}
     with running_etcd(tmp_path / "etcd") as etcd:
         with serving_over(etcd, form, tmp_path / "first", "--emulated-version=1.35", json) as client:
-            created(client, CLAIMS, "gold", claim_spec(**{FIELD: "gold"}))
+            created(client, CLAIMS, named("gold", claim_spec(**{FIELD: "gold"})))
             hard = {"requests.storage": "1Gi"}
             quota = {"hard": hard, "scopeSelector": {"matchExpressions": [selector]}}
-            created(client, QUOTAS, "gold", quota)
+            created(client, QUOTAS, named("gold", quota))
             patched(client, f"{QUOTAS}/gold/status", {"status": {"hard": hard, "used": {"requests.storage": "1Gi"}}})
-            claim = {"metadata": {"name": "more"}, "spec": claim_spec(**{FIELD: "gold"})}
+            claim = named("more", claim_spec(**{FIELD: "gold"}))
             assert client.until(lambda reply: reply.status == 403, "POST", f"{CLAIMS}?dryRun=All", claim).status == 403
         with serving_over(etcd, form, tmp_path / "second", *OFF, json) as client:
             reply = client.until(lambda reply: reply.status != 403, "POST", f"{CLAIMS}?dryRun=All", claim)
