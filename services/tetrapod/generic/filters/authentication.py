@@ -51,10 +51,7 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator, *
             raise
         if result is None:
             not_authenticated(time.monotonic() - started, error=False)
-            rejection = status.unauthorized()
-            if closes(request):
-                rejection.headers.append(CLOSE)
-            raise rejection
+            raise _unauthorized(close=closes(request))
         seconds = time.monotonic() - started
         authenticated(result.user.name, seconds)
         latency.observe(seconds)
@@ -67,6 +64,14 @@ def with_authentication(handler: Handler, authenticator: RequestAuthenticator, *
         return await handler(request)
 
     return authentication
+
+
+def _unauthorized(*, close: bool) -> status.StatusError:
+    """Return a 401. With `close`, it has the header after which an HTTP/2 connection is closed."""
+    error = status.unauthorized()
+    if close:
+        error.headers.append(CLOSE)
+    return error
 
 
 async def _answer_and_close(handler: Handler, request: Request) -> Response:
