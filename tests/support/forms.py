@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from support import kube_apiserver, stock
 from support.etcd import Etcd, etcd_36
@@ -18,6 +18,13 @@ SQLITE: Final = "sqlite"
 ETCD: Final = "etcd"
 STOCK: Final = "kube-apiserver"
 FORMS: Final = (SQLITE, ETCD, STOCK)
+
+
+class Store(Protocol):
+    """An etcd with a URL."""
+
+    @property
+    def url(self) -> str: ...
 
 
 @contextmanager
@@ -49,11 +56,11 @@ def running_etcd(directory: Path) -> Iterator[Etcd]:
 
 
 @contextmanager
-def serving_over(etcd: Etcd, form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
+def serving_over(etcd: Store, form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
     """Run a server over an etcd and yield a client of its administrator.
 
     Args:
-        etcd: the store.
+        etcd: the store, or a proxy in front of it.
         form: `ETCD` for Tetrapod or `STOCK`, for which the test is skipped if upstream's binaries are not built.
         directory: the directory for the files of the server.
         flags: further flags.

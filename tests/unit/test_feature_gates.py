@@ -18,7 +18,7 @@ from tetrapod.generic.configuration.feature_gates import (
     known_gates,
 )
 
-FIXED = "ConsistentListFromCacheSkipTimeoutFallback"
+FIXED = "DeclarativeValidationBeta"
 """A gate that keeps its default."""
 
 
@@ -78,18 +78,18 @@ def test_all_dependencies_of_all_alpha_are_reported() -> None:
 
 
 def test_gates_without_their_effect_keep_their_default() -> None:
-    configure([f"{FIXED}=false", "MutatingAdmissionPolicy=true"])
+    configure([f"{FIXED}=true", "MutatingAdmissionPolicy=true"])
     with pytest.raises(FeatureGateError, match=f"only the default behaviour of {FIXED}"):
-        configure([f"{FIXED}=true"])
+        configure([f"{FIXED}=false"])
 
 
 def test_all_alpha_and_all_beta_set_gates_without_their_effect_too(caplog: pytest.LogCaptureFixture) -> None:
-    configure(["AllAlpha=true", "AllBeta=true"])
-    assert enabled(FIXED) and enabled("CBORServingAndStorage")
-    assert "AllAlpha=true and AllBeta=true: Tetrapod has only the default behaviour of " in caplog.text
-    assert FIXED in caplog.text and "CBORServingAndStorage" not in caplog.text
+    configure(["AllBeta=false"])
+    assert not enabled(FIXED) and not enabled("WatchList")
+    assert f"AllBeta=false: Tetrapod has only the default behaviour of {FIXED}" in caplog.text
+    assert "WatchList" not in caplog.text
     with pytest.raises(FeatureGateError, match=f"only the default behaviour of {FIXED} "):
-        configure(["AllAlpha=true", "AllBeta=true", f"{FIXED}=true"])
+        configure(["AllBeta=false", f"{FIXED}=false"])
 
 
 def test_gates_of_other_components_are_accepted() -> None:

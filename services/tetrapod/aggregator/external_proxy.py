@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
 from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
+from tetrapod.generic.authentication.requestheader import REMOTE_UID_GATE
 from tetrapod.generic.certificates.bundles import UnusableBundle
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import (
@@ -30,6 +33,7 @@ from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.golang.query import encoded_query
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 
@@ -67,18 +71,20 @@ class ExternalProxy:
         except Unresolvable as error:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
-        return await forward_request(self._backends.pool, endpoint, request, redirects=self._redirects)
+        user = request.user if feature_gates.enabled(REMOTE_UID_GATE) else replace(request.user, uid="")
+        return await forward_request(self._backends.pool, endpoint, request, user, redirects=self._redirects)
 
 
 async def forward_request(
     pool: BackendPool,
     endpoint: Endpoint,
     request: Request,
+    user: UserInfo,
     *,
     redirects: bool,
     added: HeaderList | None = None,
 ) -> Response:
-    """Forward a request to another API server, with the identity of its user, and return the response.
+    """Forward a request to another API server, with the identity of a user, and return the response.
 
     Errors are returned as responses with status 503 and a plain text, as upstream; nothing is raised.
 
@@ -86,6 +92,7 @@ async def forward_request(
         pool: the connections.
         endpoint: the other server.
         request: the request.
+        user: the user of the request.
         redirects: whether redirects are returned to the client; if not, they are rejected.
         added: further headers to send.
     """
@@ -97,7 +104,7 @@ async def forward_request(
     if not upgrade:
         where = [(b"x-forwarded-uri", uri), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS]
     try:
-        headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id, where)
+        headers = forwarded_headers(request.headers, user, request.remote, request.audit_id, where)
         if added:
             sent = {name for name, _ in added}
             headers = [header for header in headers if header[0] not in sent] + added

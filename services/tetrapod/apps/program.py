@@ -8,6 +8,7 @@ from tetrapod.aggregator.delegation import groups
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import build_webhook_client
 from tetrapod.apps.wiring.audit import build_audit
+from tetrapod.apps.wiring.authentication_trust import check_request_headers
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.apps.wiring.egress import egress_selector
 from tetrapod.apps.wiring.generic import check_generic
@@ -89,6 +90,7 @@ class Program:
             runtime_config_forward_compatible=options.generic.runtime_config_emulation_forward_compatible,
         )
         feature_gates.configure(options.generic.feature_gates)
+        check_request_headers(options)
         flow_control = options.generic.enable_priority_and_fairness and not notify_aggregator
         self.resource_config = resource_config(options.api.runtime_config, flow_control=flow_control)
         groups.configure(self.resource_config)

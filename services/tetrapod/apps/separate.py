@@ -193,7 +193,12 @@ class SeparateService(Program):
         """Return an authenticator and an authorizer that delegate to the auth service."""
         auth = self.client_of(self.options.peers.auth_url, "auth", f"tetrapod-{self.name}")
         authenticator = delegated_authenticator(
-            self.options, auth, self.shared_cache(), self.clients.pool, self.proxies.pool
+            self.options,
+            auth,
+            self.shared_cache(),
+            self.clients.pool,
+            self.proxies.pool,
+            behind_aggregator=self.name != "aggregator",
         )
         return authenticator, delegated_authorizer(auth, self.storage, self.lifecycle)
 

@@ -65,7 +65,7 @@ class PeerProxy:
             _ERRORS.add(("endpoint_resolution", *gvr))
             raise _no_address()
         endpoint = endpoints[random.choice(self.peers.live(list(endpoints)))]
-        response = await forward_request(self._pool, endpoint, request, redirects=True, added=PROXIED)
+        response = await forward_request(self._pool, endpoint, request, request.user, redirects=True, added=PROXIED)
         REROUTED.add((str(response.status), *gvr))
         return response
 

@@ -74,7 +74,7 @@ def auth_options(
         client_authorities=clients,
         proxy_authorities=proxies,
         requestheader_allowed_names=flags.request_header.allowed_names,
-        requestheader_names=header_names(flags.request_header),
+        requestheader_names=header_names(flags.request_header, of_peers=not reserve_services),
         token_webhook=token_webhook(options),
         jwt=jwt,
         anonymous=anonymous.allowed,

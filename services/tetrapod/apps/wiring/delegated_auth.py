@@ -35,7 +35,13 @@ too.
 
 
 def delegated_authenticator(
-    options: Options, auth: RestClient, shared: SharedCache | None, clients: CertificatePool, proxies: CertificatePool
+    options: Options,
+    auth: RestClient,
+    shared: SharedCache | None,
+    clients: CertificatePool,
+    proxies: CertificatePool,
+    *,
+    behind_aggregator: bool,
 ) -> RequestAuthenticator:
     """Return an authenticator of identity headers, client certificates and bearer tokens.
 
@@ -45,6 +51,7 @@ def delegated_authenticator(
         shared: the cache of token reviews that replicas share; None for none.
         clients: the CAs of client certificates.
         proxies: the CAs of front proxies.
+        behind_aggregator: whether the only front proxy is the aggregator.
     """
     reviews = SharedTokens(shared, "auth", SUCCESS_SECONDS) if shared is not None else None
     tokens = CachedTokenAuthenticator(TokenReviewer(auth), shared=reviews)
@@ -53,7 +60,9 @@ def delegated_authenticator(
     audiences = options.authentication.api_audiences
     return UnionAuthenticator(
         [
-            RequestHeaderAuthenticator(proxies, request_header.allowed_names, header_names(request_header)),
+            RequestHeaderAuthenticator(
+                proxies, request_header.allowed_names, header_names(request_header, of_peers=behind_aggregator)
+            ),
             X509Authenticator(clients),
             BearerAuthenticator(tokens, audiences),
             WebSocketAuthenticator(tokens, audiences),

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tetrapod.core.podspec.pod_resources import Amounts, aggregate, amounts
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE, Amounts, aggregate, amounts, at_pod_level
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -39,7 +40,9 @@ def _total(spec: Object, part: str) -> Amounts:
         part: "requests" or "limits".
     """
     total = aggregate(spec, part)
-    total.update(amounts((spec.get("resources") or {}).get(part)))
+    if feature_gates.enabled(POD_LEVEL_GATE):
+        pod_level = amounts((spec.get("resources") or {}).get(part))
+        total.update((name, amount) for name, amount in pod_level.items() if at_pod_level(name))
     return total
 
 

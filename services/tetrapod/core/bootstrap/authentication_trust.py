@@ -17,8 +17,10 @@ import orjson
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from tetrapod.generic.authentication.requestheader import REMOTE_UID_GATE
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -114,6 +116,8 @@ def united(stored: Mapping[str, str], required: Mapping[str, str]) -> dict[str, 
     if proxies := _certificates(stored.get(_PROXIES, ""), required.get(_PROXIES, "")):
         data[_PROXIES] = proxies
         for key in _LISTS:
+            if key == _OPTIONAL and not feature_gates.enabled(REMOTE_UID_GATE):
+                continue
             values = _unique([*_strings(stored.get(key, "")), *_strings(required.get(key, ""))])
             if values or key != _OPTIONAL:
                 data[key] = orjson.dumps(values).decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE
 from tetrapod.core.podspec.stored import uses_restart_rules
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
@@ -58,6 +59,10 @@ def drop_disabled(spec: Object, old_spec: Object) -> None:
     _FIELDS.drop(spec, old_spec)
     if not feature_gates.enabled("ContainerRestartRules") and not uses_restart_rules(old_spec):
         _drop_restart_rules(spec)
+    if "resources" in spec and not feature_gates.enabled(POD_LEVEL_GATE):
+        stored = old_spec.get("resources") or {}
+        if not stored.get("requests") and not stored.get("limits"):
+            del spec["resources"]
 
 
 def _drop_restart_rules(spec: Object) -> None:

@@ -7,12 +7,14 @@ Upstream: k8s.io/component-helpers/resource/helpers.go; pkg/apis/core/v1/default
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 Amounts = dict[str, Quantity]
+POD_LEVEL_GATE: Final = "PodLevelResources"
+"""The gate with which a pod has requests and limits besides those of its containers."""
 
 
 def amounts(listed: Mapping[str, Any] | None) -> Amounts:
@@ -64,6 +66,17 @@ def aggregate(spec: Object, kind: str) -> Amounts:
             maximum(peak, needs)
     maximum(total, peak)
     return total
+
+
+def at_pod_level(name: str) -> bool:
+    """Return whether a pod can have the resource at pod level: cpu, memory or huge pages."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
+
+
+def has_pod_level_resources(spec: Object) -> bool:
+    """Return whether a pod spec has requests or limits at pod level. Upstream: IsPodLevelResourcesSet."""
+    resources = spec.get("resources") or {}
+    return any(at_pod_level(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())
 
 
 def pod_amounts(spec: Object, kind: str) -> Amounts:

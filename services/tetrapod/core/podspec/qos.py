@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE, has_pod_level_resources
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -16,18 +18,18 @@ _ZERO: Final = Quantity.of("0")
 def qos_class(spec: Object) -> str:
     """Return the QoS class of a pod spec: "Guaranteed", "Burstable" or "BestEffort".
 
-    Pod-level resources, if there are any, decide instead of those of the containers.
+    Pod-level resources, if there are any, decide instead of those of the containers. Without the gate
+    PodLevelResourcesFixKubeletQOSClass, an empty field decides too.
     """
-    resources = spec.get("resources") or {}
-    if any(_is_pod_level_resource(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
+    resources = spec.get("resources")
+    if (
+        resources is not None
+        and feature_gates.enabled(POD_LEVEL_GATE)
+        and (has_pod_level_resources(spec) or not feature_gates.enabled("PodLevelResourcesFixKubeletQOSClass"))
+    ):
         return _of(resources)
     containers = chain(spec.get("initContainers") or (), spec.get("containers") or ())
     return _common(_of(container.get("resources") or {}) for container in containers)
-
-
-def _is_pod_level_resource(name: str) -> bool:
-    """Return whether a pod can have the resource at pod level."""
-    return name in _RESOURCES or name.startswith("hugepages-")
 
 
 def _of(resources: Object) -> str:

@@ -11,6 +11,7 @@ from tetrapod.core.podspec import containers, scheduling, windows
 from tetrapod.core.podspec.containers import PodContext
 from tetrapod.core.podspec.environment import volumes_of_files
 from tetrapod.core.podspec.eviction_responders import eviction_responders
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE
 from tetrapod.core.podspec.resources import container_resources, pod_resources
 from tetrapod.core.podspec.security import all_containers, host_users, pod_security
 from tetrapod.core.podspec.stored import allows_comparisons
@@ -25,6 +26,7 @@ from tetrapod.core.validation.names import (
     one_of,
     qualified_name,
 )
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -71,7 +73,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
         errors += containers.init_containers(init, regular, pod_context, f"{path}.initContainers")
     if ephemeral := get("ephemeralContainers"):
         errors += containers.ephemeral_containers(ephemeral, regular, init, pod_context, f"{path}.ephemeralContainers")
-    if get("resources") is not None:
+    if get("resources") is not None and feature_gates.enabled(POD_LEVEL_GATE):
         errors += pod_resources(spec, f"{path}.resources")
     if get("hostNetwork"):
         errors += _host_network(regular, f"{path}.containers", pod)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE, at_pod_level, has_pod_level_resources
 from tetrapod.generic.admission.quota import Usage
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -20,7 +22,6 @@ Needs: TypeAlias = Callable[[Object, Object], Usage]
 """Returns the resources of a container for its spec and its status ({} if it has none)."""
 
 _ENDED: Final = ("Succeeded", "Failed")
-_OF_A_POD: Final = ("cpu", "memory")
 
 
 _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
@@ -40,12 +41,6 @@ def counts_as_pod(pod: Object) -> bool:
     )
 
 
-def has_pod_level_resources(pod: Object) -> bool:
-    """Return whether the pod spec has requests or limits at pod level. Upstream: IsPodLevelResourcesSet."""
-    resources = (pod.get("spec") or {}).get("resources") or {}
-    return any(_of_a_pod(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())
-
-
 def pod_totals(pod: Object) -> tuple[Usage, Usage]:
     """Return the requests and the limits that quotas charge for the pod, overhead included, by resource name.
 
@@ -55,17 +50,13 @@ def pod_totals(pod: Object) -> tuple[Usage, Usage]:
     spec = pod.get("spec") or {}
     overhead = {k: Quantity.of(v) for k, v in (spec.get("overhead") or {}).items()}
     for kind, total in (("requests", requests), ("limits", limits)):
-        pod_level = ((spec.get("resources") or {}).get(kind) or {}).items()
-        total.update((name, Quantity.of(value)) for name, value in pod_level if _of_a_pod(name))
+        if feature_gates.enabled(POD_LEVEL_GATE):
+            pod_level = ((spec.get("resources") or {}).get(kind) or {}).items()
+            total.update((name, Quantity.of(value)) for name, value in pod_level if at_pod_level(name))
         for name, quantity in overhead.items():
             if kind == "requests" or name in total:
                 _add(total, {name: quantity})
     return requests, limits
-
-
-def _of_a_pod(name: str) -> bool:
-    """Return whether a pod can have the resource at pod level: cpu, memory and huge pages."""
-    return name in _OF_A_POD or name.startswith("hugepages-")
 
 
 def _infeasible(pod: Object) -> bool:
@@ -194,7 +185,8 @@ def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
     Upstream: pkg/quota/v1/evaluator/core/pods.go, Constraints.
     """
     required = sorted(_MUST_SPECIFY & set(hard))
-    if not required or has_pod_level_resources(pod):
+    pod_level = feature_gates.enabled(POD_LEVEL_GATE) and has_pod_level_resources(pod.get("spec") or {})
+    if not required or pod_level:
         return ""
     spec = pod.get("spec") or {}
     missing: dict[str, list[str]] = {}

@@ -49,6 +49,8 @@ class HeaderNames(NamedTuple):
 
 
 STANDARD: Final = HeaderNames()
+REMOTE_UID_GATE: Final = "RemoteRequestHeaderUID"
+"""The gate with which front proxies and the aggregator pass the uid of the user to API servers."""
 
 
 class RequestHeaderAuthenticator:

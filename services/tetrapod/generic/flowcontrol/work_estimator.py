@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.http.request import Request
 from tetrapod.machinery.requestinfo import RequestInfo
 
+_GATE: Final = "SizeBasedListCostEstimate"
 _MOST_LIST_SEATS: Final = 100
+_MOST_LIST_SEATS_BY_COUNT: Final = 10
 _MOST_MUTATING_SEATS: Final = 10
 _BYTES_PER_SEAT: Final = 100_000
+_OBJECTS_PER_SEAT: Final = 100
 _DIGITS: Final = 19
 """Maximum number of digits of a `limit` that is parsed."""
 _STREAMED_AT_ONCE: Final = 1_000_000
@@ -109,7 +113,8 @@ def estimate(request: Request, info: RequestInfo, most: int, stats: Stats, watch
     """
     verb = info.verb
     if verb in ("list", "watch"):
-        return _list(request, info, min(most or _MOST_LIST_SEATS, _MOST_LIST_SEATS), stats)
+        limit = _MOST_LIST_SEATS if feature_gates.enabled(_GATE) else _MOST_LIST_SEATS_BY_COUNT
+        return _list(request, info, min(most or limit, limit), stats)
     if verb in MUTATING:
         return _mutation(info, min(most or _MOST_MUTATING_SEATS, _MOST_MUTATING_SEATS), watches)
     return LEAST
@@ -124,14 +129,41 @@ def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estim
     if statistics is None:
         return LEAST
     objects, size = statistics
-    limit = query.get("limit", "")
+    returned, limit = objects, query.get("limit", "")
     if info.name:
-        objects = 1
+        returned = 1
     elif limit.isdecimal() and len(limit) < _DIGITS and 0 < int(limit) < objects:
-        objects = int(limit)
-    # All lists are served from the watch cache, including pages and consistent lists.
-    seats = math.ceil(min(objects * size, _STREAMED_AT_ONCE) / _BYTES_PER_SEAT)
+        returned = int(limit)
+    if feature_gates.enabled(_GATE):
+        # All lists are served from the watch cache, including pages and consistent lists.
+        seats = math.ceil(min(returned * size, _STREAMED_AT_ONCE) / _BYTES_PER_SEAT)
+    else:
+        seats = math.ceil(_processed(info, query, objects, returned) / _OBJECTS_PER_SEAT)
     return Estimate(min(max(seats, 1), most))
+
+
+def _processed(info: RequestInfo, query: Mapping[str, str], objects: int, returned: int) -> int:
+    """Return the number of objects that a list processes by the former estimate, which knows no sizes.
+
+    As upstream, pages and lists at an exact version count as if the store answered them.
+    Upstream: seatsBasedOnObjectCount
+
+    Args:
+        info: the request info.
+        query: the parameters of the query.
+        objects: the number of stored objects.
+        returned: the number of objects that the list returns without a selector.
+    """
+    if info.name:
+        return 1
+    match, limited = query.get("resourceVersionMatch"), query.get("limit", "0") not in ("", "0")
+    exact = limited and query.get("resourceVersion", "") not in ("", "0")
+    from_store = match != "NotOlderThan" if match else bool(query.get("continue")) or exact
+    if info.verb == "watch" or not from_store:
+        return objects
+    if query.get("fieldSelector") or query.get("labelSelector"):
+        return objects + returned
+    return 2 * returned
 
 
 def _mutation(info: RequestInfo, most: int, watches: Watches) -> Estimate:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.openapi.operations import META, REF
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.types.definitions import raw
 from tetrapod.machinery.types.descriptions import Texts
 
 _EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
+_ENUM_SECTION: Final = "Possible enum values:"
 
 
 def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
@@ -27,13 +29,15 @@ def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None =
     texts = Texts()
     schemas: dict[str, Object] = {}
     pending = list(definitions)
+    enums = feature_gates.enabled("OpenAPIEnums")
     while pending:
         name = pending.pop()
         if name in schemas:
             continue
         schema = raw(name)
         pending += _references(schema)
-        schemas[name] = _expand_definition(schema, *texts.of(name))
+        expanded = _expand_definition(schema, *texts.of(name))
+        schemas[name] = expanded if enums else _without_enums(expanded)
         if name in _EVERYWHERE and group_version is not None and group_version.group:
             schemas[name]["x-kubernetes-group-version-kind"].append(_gvk(group_version, name.rpartition(".")[2]))
     return dict(sorted(schemas.items()))
@@ -115,3 +119,23 @@ def _expand(schema: Object) -> Object:
         reference = {"$ref": REF + schema["$ref"]}
         return {"allOf": [reference], **expanded} if expanded else reference
     return expanded
+
+
+def _without_enums(schema: Object) -> Object:
+    """Return a copy of a schema in OpenAPI v3 without enum values, and without their meanings in descriptions.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/util/openapi/enablement.go, pruneEnums
+    """
+    copied: Object = {}
+    for key, value in schema.items():
+        if key == "description" and _ENUM_SECTION in value:
+            value = value.partition(_ENUM_SECTION)[0].strip()
+        elif key == "properties":
+            value = {name: _without_enums(child) for name, child in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            value = _without_enums(value)
+        elif key == "allOf":
+            value = [_without_enums(child) for child in value]
+        if key != "enum" and (key, value) != ("description", ""):
+            copied[key] = value
+    return copied

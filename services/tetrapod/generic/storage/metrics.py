@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.interface import StorageConfig
@@ -226,6 +227,13 @@ def resource_objects() -> list[tuple[tuple[str, ...], float]]:
     return _gauge_values(lambda _, statistics: float(statistics[0]))
 
 
+def _sizes() -> list[tuple[tuple[str, ...], float]]:
+    """Return the estimated size of the objects of each resource, which is measured for the estimates of lists."""
+    if not feature_gates.enabled("SizeBasedListCostEstimate"):
+        return []
+    return _gauge_values(lambda _, statistics: float(statistics[0] * statistics[1]))
+
+
 GaugeFunction(
     "apiserver_resource_objects",
     "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be "
@@ -238,7 +246,7 @@ GaugeFunction(
     "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized "
     "objects. In case of a fetching error, the value will be -1.",
     _OF,
-    lambda: _gauge_values(lambda _, statistics: float(statistics[0] * statistics[1])),
+    _sizes,
 )
 GaugeFunction(
     "apiserver_watch_cache_resource_version",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from tetrapod.core.podspec.defaults import default_pod_spec, each_container
 from tetrapod.core.podspec.handlers import HTTP1, http_actions
-from tetrapod.core.podspec.pod_resources import aggregate
+from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE, Amounts, aggregate, at_pod_level
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
+
+FIX_GATE: Final = "PodLevelResourcesFixDefaulting"
+"""The gate with which pod-level resources get their defaults after admission, limits included."""
 
 
 def set_defaults(pod: Object) -> None:
@@ -28,6 +33,8 @@ def set_defaults(pod: Object) -> None:
         _default_host_ports(spec)
     for container in each_container(spec, ephemeral=False):
         _requests_from_limits(container)
+    if spec.get("resources") and feature_gates.enabled(POD_LEVEL_GATE) and not feature_gates.enabled(FIX_GATE):
+        _default_pod_resources_formerly(spec)
     if feature_gates.enabled("H2CContainerProbe"):
         for container in each_container(spec):
             for action in http_actions(container):
@@ -76,36 +83,63 @@ def default_pod_resources(spec: Object) -> None:
     - Then unset requests become the limits.
     - Then unset limits become the sum over the containers, but at least the request, if every container has a limit.
 
+    Without the gate PodLevelResourcesFixDefaulting, it does nothing.
     Upstream: DefaultPodLevelResources
     """
     resources = spec.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
-    if not requests and not limits:
+    if not (requests or limits) or not feature_gates.enabled(FIX_GATE):
         return
     container_limits = aggregate(spec, "limits")
-    for name, amount in container_limits.items():
-        if name.startswith("hugepages-") and name not in requests:
-            limits.setdefault(name, str(amount))
-    for name, amount in aggregate(spec, "requests").items():
-        if name in ("cpu", "memory"):
-            requests.setdefault(name, str(amount))
-    for name, value in limits.items():
-        if _at_pod_level(name):
-            requests.setdefault(name, value)
+    _default_huge_pages(container_limits, requests, limits)
+    _default_requests(spec, requests, limits)
     limits_by_container = [(c.get("resources") or {}).get("limits") or {} for c in each_container(spec)]
     for name in requests.keys() - limits.keys():
         if (
-            _at_pod_level(name)
+            at_pod_level(name)
             and name in container_limits
             and all(name in declared for declared in limits_by_container)
         ):
             limits[name] = str(max(container_limits[name], Quantity.of(requests[name])))
+    _replace_resources(spec, requests, limits)
+
+
+def _default_pod_resources_formerly(spec: Object) -> None:
+    """Complete spec.resources before admission, as without the gate PodLevelResourcesFixDefaulting.
+
+    Limits of cpu and memory get no defaults, and requests only if there are limits.
+    Upstream: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests
+    """
+    resources = spec["resources"]
+    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
+    if not requests and not limits:
+        return
+    _default_huge_pages(aggregate(spec, "limits"), requests, limits)
+    if limits:
+        _default_requests(spec, requests, limits)
+    _replace_resources(spec, requests, limits)
+
+
+def _default_huge_pages(container_limits: Amounts, requests: dict[str, Any], limits: dict[str, Any]) -> None:
+    """Set unset pod-level limits of huge pages without a request to the total limits of the containers, in place."""
+    for name, amount in container_limits.items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, str(amount))
+
+
+def _default_requests(spec: Object, requests: dict[str, Any], limits: dict[str, Any]) -> None:
+    """Set unset pod-level requests to the total of the containers, or else to the limits, in place."""
+    for name, amount in aggregate(spec, "requests").items():
+        if name in ("cpu", "memory"):
+            requests.setdefault(name, str(amount))
+    for name, value in limits.items():
+        if at_pod_level(name):
+            requests.setdefault(name, value)
+
+
+def _replace_resources(spec: Object, requests: dict[str, Any], limits: dict[str, Any]) -> None:
     spec["resources"] = {
-        **resources,
+        **spec["resources"],
         **({"limits": limits} if limits else {}),
         **({"requests": requests} if requests else {}),
     }
-
-
-def _at_pod_level(name: str) -> bool:
-    return name in ("cpu", "memory") or name.startswith("hugepages-")

@@ -8,10 +8,9 @@ from tetrapod.core.podspec.features import drop_disabled
 from tetrapod.core.podspec.stored import updating
 from tetrapod.core.v1.pods import resize_validation, resize_volumes
 from tetrapod.core.v1.pods.defaults import default_pod_resources
-from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata
+from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata, keep_pod_resources
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
-from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -45,8 +44,7 @@ class ResizeStrategy(PodStrategy):
             new["status"] = old.get("status", {})
             keep_metadata(new, old)
         spec = new["spec"]
-        if spec.get("resources") is None and old_spec.get("resources") is not None:
-            spec["resources"] = copy_value(old_spec["resources"])
+        keep_pod_resources(spec, old_spec)
         default_pod_resources(spec)
         drop_disabled(spec, old_spec)
 

@@ -10,8 +10,9 @@ from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.podspec.stored import updating
 from tetrapod.core.podspec.warnings import pod_warnings
 from tetrapod.core.v1.pods import status_validation, validation
-from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
+from tetrapod.core.v1.pods.defaults import FIX_GATE, default_pod_resources, set_defaults
 from tetrapod.core.v1.pods.preparation import app_armor_into_fields, merge_label_keys
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import FieldGates, GatedFields
 from tetrapod.generic.registry.status import StatusStrategy
@@ -99,9 +100,7 @@ class PodStrategy(Strategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        if spec.get("resources") is None and old_spec.get("resources") is not None:
-            # a client that does not know the field does not mean to remove it
-            spec["resources"] = copy_value(old_spec["resources"])
+        keep_pod_resources(spec, old_spec)
         if spec.get("overhead") == {}:
             del spec["overhead"]
         drop_disabled(spec, old_spec)
@@ -205,6 +204,15 @@ def _keep_observed_generations(conditions: list[Object], old_conditions: list[Ob
         existing = generations.pop(0) if generations else 0
         if not condition.get("observedGeneration") and existing:
             condition["observedGeneration"] = existing
+
+
+def keep_pod_resources(spec: Object, old_spec: Object) -> None:
+    """Keep the stored pod-level resources in a new spec without them, in place.
+
+    A client that does not know the field does not mean to remove it.
+    """
+    if spec.get("resources") is None and old_spec.get("resources") is not None and feature_gates.enabled(FIX_GATE):
+        spec["resources"] = copy_value(old_spec["resources"])
 
 
 def keep_metadata(new: Object, old: Object) -> None:

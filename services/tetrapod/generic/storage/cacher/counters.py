@@ -55,6 +55,7 @@ class CacheCounters:
         consistent: consistent reads from the cache.
         fallbacks: consistent reads that had to be answered by the store, although its progress notifications are
             reliable.
+        skipped_fallbacks: consistent reads that were rejected instead, behind a gate.
         capacity_increases: times that `Window.capacity` doubled.
         capacity_decreases: times that `Window.capacity` was halved.
         undecodable: stored values that are not JSON objects.
@@ -73,6 +74,7 @@ class CacheCounters:
         "fills",
         "initial",
         "received",
+        "skipped_fallbacks",
         "terminated",
         "undecodable",
     )
@@ -90,7 +92,7 @@ class CacheCounters:
         self.initial = 0
         self.terminated = 0
         self.fills = self.fill_errors = 0
-        self.consistent = self.fallbacks = 0
+        self.consistent = self.fallbacks = self.skipped_fallbacks = 0
         self.capacity_increases = self.capacity_decreases = 0
         self.undecodable = 0
 
@@ -185,6 +187,8 @@ def _consistent() -> Sequence[tuple[tuple[str, ...], float]]:
     for labels, counters in list(_by_resource.items()):
         samples += [((*labels, "true", "false"), float(counters.consistent))] if counters.consistent else []
         samples += [((*labels, "true", "true"), float(counters.fallbacks))] if counters.fallbacks else []
+        if counters.skipped_fallbacks:
+            samples.append(((*labels, "false", "skipped"), float(counters.skipped_fallbacks)))
     return samples
 
 

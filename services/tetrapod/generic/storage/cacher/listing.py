@@ -155,11 +155,26 @@ class Lister:
                 return await self._from_cache(query, start, limit=query.limit)
         except NotReady:
             # A cache that was filled before cannot catch up, in which case upstream reads the store.
-            if not self._cache.forgotten and not _has_only_a_limit(query):
+            if self._cache.forgotten:
+                await self._check_fallback()
+            elif not _has_only_a_limit(query):
                 raise
             return await self._from_backend(query, start, 0)
-        self._cache.counters.fallbacks += self._backend.progress_reliable
+        if self._backend.progress_reliable and self._cache.filled:
+            await self._check_fallback()
+            self._cache.counters.fallbacks += 1
         return await self._from_backend(query, start, 0)
+
+    async def _check_fallback(self) -> None:
+        """Check that the store may answer a consistent read because the cache did not catch up in time.
+
+        Raises:
+            NotReady: the gate ConsistentListFromCacheSkipTimeoutFallback asks clients to retry instead.
+        """
+        if feature_gates.enabled("ConsistentListFromCacheSkipTimeoutFallback"):
+            self._cache.counters.skipped_fallbacks += 1
+            behind = TooLargeResourceVersion(await self._backend.revision(), self._freshness.revision())
+            raise NotReady(f"Timeout: {behind}")
 
     async def _list_at(self, query: ListQuery, revision: int, start: str) -> ListPage:
         """List exactly at `revision`, from the key `start` on.
