@@ -6,22 +6,19 @@ The answers are compared with those of kube-apiserver too.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
-from support.etcd import Etcd
-from support.forms import ETCD, STOCK, ensure_service_account, feature_gates, running_etcd, serving_over
-from support.https_client import MERGE, HttpsClient, causes, created
+from integration.server.edited_store import Setting, merged, serving
+from support.forms import ETCD, STOCK, feature_gates
+from support.https_client import MERGE, causes, created
 from tetrapod.machinery.gvk import Object
 
 PODS: Final = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
-JSON: Final = "--storage-media-type=application/json"
 LABELLED: Final = {"metadata": {"labels": {"a": "b"}}}
 CONTAINER: Final = {"name": "c", "image": "i"}
 COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -138,40 +135,8 @@ CASES: Final[dict[str, tuple[Object, list[str]]]] = {
 }
 
 
-class Setting(NamedTuple):
-    """A running server and its store."""
-
-    client: HttpsClient
-    etcd: Etcd
-
-    def replace(self, path: str, key: str, change: Object) -> None:
-        """Change the value of an object in the store as a merge patch would, and wait until the server has it."""
-        stored = json.loads(self.etcd.value(key))
-        marked = {"metadata": {"annotations": {"marked": ""}}}
-        value = json.dumps(merged(merged(stored, change), marked)).encode()
-        pair = {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()}
-        self.etcd.call("/v3/kv/put", pair)
-        self.client.until(lambda reply: "marked" in reply.body["metadata"].get("annotations", {}), "GET", path)
-
-
-def merged(value: Any, change: Any) -> Any:
-    if not isinstance(value, dict) or not isinstance(change, dict):
-        return change
-    return {**value, **{key: merged(value.get(key), part) for key, part in change.items()}}
-
-
 def pod(name: str, **spec: Any) -> Object:
     return {"metadata": {"name": name}, "spec": {"containers": [CONTAINER], **spec}}
-
-
-@contextmanager
-def serving(directory: Path, form: str, *flags: str) -> Iterator[Setting]:
-    with (
-        running_etcd(directory / "etcd") as etcd,
-        serving_over(etcd, form, directory / "server", JSON, *flags) as client,
-    ):
-        ensure_service_account(client)
-        yield Setting(client, etcd)
 
 
 @pytest.fixture(scope="module", params=[ETCD, STOCK])

@@ -46,7 +46,7 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def claim_spec(spec: Object, path: str, *, template: bool = False) -> list[FieldError]:
+def claim_spec(spec: Object, path: str, *, template: bool = False, stored: Object | None = None) -> list[FieldError]:
     """Validate the spec of a claim or of a claim template.
 
     - At least one access mode and a positive storage request are required.
@@ -57,10 +57,12 @@ def claim_spec(spec: Object, path: str, *, template: bool = False) -> list[Field
         path: the field path of the spec, for the errors.
         template: whether it is the spec of a template. Without the gate VolumeAttributesClass, the name of such a class
             is not validated, because claims lose it.
+        stored: the stored spec of an updated claim. If its selector is invalid, invalid values in the new one are
+            accepted, and if its data sources have API groups, invalid ones are.
     """
     modes = spec.get("accessModes") or []
     errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
-    errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
+    errors += label_selector(spec.get("selector"), f"{path}.selector", (stored or {}).get("selector"))
     errors += access_modes(modes, f"{path}.accessModes")
     errors += _storage(
         ((spec.get("resources") or {}).get("requests") or {}).get("storage"), f"{path}.resources[storage]"
@@ -69,10 +71,25 @@ def claim_spec(spec: Object, path: str, *, template: bool = False) -> list[Field
         errors += dns_subdomain(name, f"{path}.storageClassName")
     if (mode := spec.get("volumeMode")) is not None:
         errors += known(mode, VOLUME_MODES, f"{path}.volumeMode")
-    errors += _data_sources(spec, path)
+    groups = (((stored or {}).get(name) or {}).get("apiGroup") for name in ("dataSource", "dataSourceRef"))
+    errors += _data_sources(spec, path, any_group=any(group is not None for group in groups))
     name = spec.get("volumeAttributesClassName")
     if name and (not template or feature_gates.enabled(ATTRIBUTES_GATE)):
         errors += dns_subdomain(name, f"{path}.volumeAttributesClassName")
+    return errors
+
+
+def label_selector(selector: Object | None, path: str, stored: Object | None) -> list[FieldError]:
+    """Validate a label selector. If the stored one is invalid, invalid values are accepted.
+
+    Args:
+        selector: the new selector.
+        path: its field path, for the errors.
+        stored: the selector of the stored object; None on create.
+    """
+    errors = validate_label_selector(selector, path)
+    if errors and validate_label_selector(stored, path):
+        return validate_label_selector(selector, path, allow_invalid_values=True)
     return errors
 
 
@@ -97,13 +114,13 @@ def _storage(value: Any, path: str) -> list[FieldError]:
     return quantities.positive(size, path) or quantities.amount("storage", size, path)
 
 
-def _data_sources(spec: Object, path: str) -> list[FieldError]:
+def _data_sources(spec: Object, path: str, *, any_group: bool) -> list[FieldError]:
     source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     errors: list[FieldError] = []
     if source is not None:
-        errors += _data_source(source, f"{path}.dataSource")
+        errors += _data_source(source, f"{path}.dataSource", any_group)
     if ref is not None:
-        errors += _data_source(ref, f"{path}.dataSourceRef")
+        errors += _data_source(ref, f"{path}.dataSourceRef", any_group)
         if namespace := ref.get("namespace"):
             at = f"{path}.dataSourceRef.namespace"
             errors += [field.invalid(at, namespace, text) for text in name_is_dns_label(namespace, False)]
@@ -116,14 +133,14 @@ def _data_sources(spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _data_source(source: Object, path: str) -> list[FieldError]:
+def _data_source(source: Object, path: str, any_group: bool) -> list[FieldError]:
     errors = [field.required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
     group, kind = source.get("apiGroup") or "", source.get("kind") or ""
     if not group and kind != "PersistentVolumeClaim":
         errors.append(
             field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
         )
-    return errors + (dns_subdomain(group, f"{path}.apiGroup") if group else [])
+    return errors + (dns_subdomain(group, f"{path}.apiGroup") if group and not any_group else [])
 
 
 def default_claim_spec(spec: Object) -> None:

@@ -81,7 +81,9 @@ def _has_invalid_node_values(spec: Object) -> bool:
     )
 
 
-def node_selector(selector: Object, path: str, *, relaxed: Rule | None = None) -> list[FieldError]:
+def node_selector(
+    selector: Object, path: str, *, relaxed: Rule | None = None, any_value: bool = False
+) -> list[FieldError]:
     """Validate a node selector, which needs at least one term.
 
     In matchExpressions, keys and values are valid as labels, and the number of values fits the operator. matchFields
@@ -90,6 +92,7 @@ def node_selector(selector: Object, path: str, *, relaxed: Rule | None = None) -
     Args:
         path: the field path of the selector, for the errors.
         relaxed: returns whether a stored pod spec has values that permit invalid ones; None if none permits them.
+        any_value: do not check the values, for updates of other objects that already have invalid ones.
     """
     path, terms = f"{path}.nodeSelectorTerms", selector.get("nodeSelectorTerms") or []
     if not terms:
@@ -100,8 +103,21 @@ def node_selector(selector: Object, path: str, *, relaxed: Rule | None = None) -
             error for i, term in enumerate(terms) for error in _node_term(term, f"{path}[{i}]", any_value=any_value)
         ]
 
-    errors = term_errors(any_value=False)
+    errors = term_errors(any_value=any_value)
     return term_errors(any_value=True) if errors and relaxed is not None and stored_spec_has(relaxed) else errors
+
+
+def has_invalid_values(selector: Object) -> bool:
+    """Return whether a node selector has values that are invalid as labels.
+
+    Upstream: HasInvalidLabelValueInNodeSelectorTerms
+    """
+    return any(
+        is_valid_label_value(value)
+        for term in selector.get("nodeSelectorTerms") or ()
+        for requirement in term.get("matchExpressions") or ()
+        for value in requirement.get("values") or ()
+    )
 
 
 def _node_term(term: Object, path: str, *, any_value: bool) -> list[FieldError]:

@@ -6,6 +6,7 @@ Upstream: pkg/registry/storage/csistoragecapacity/strategy.go and pkg/apis/stora
 from __future__ import annotations
 
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.claim_spec import label_selector
 from tetrapod.core.podspec.label_warnings import deprecated_label
 from tetrapod.core.validation import differences, quantities
 from tetrapod.core.validation.names import dns_subdomain, immutable
@@ -14,14 +15,13 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import validate_label_selector
 
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of CSIStorageCapacities: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
         validator=validate,
-        update_validator=validate_update,
+        whole_update_validator=validate_update,
         revalidates_generate_name=True,
         warnings=warnings,
         allow_unconditional_update=False,
@@ -30,11 +30,21 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new or updated CSIStorageCapacity.
+    """Validate a new CSIStorageCapacity.
 
     nodeTopology is a valid selector, storageClassName a DNS subdomain, and capacity, if it is set, not negative.
     """
-    errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology")
+    return _errors(obj, None)
+
+
+def _errors(obj: Object, stored_topology: Object | None) -> list[FieldError]:
+    """Return the errors of a capacity.
+
+    Args:
+        obj: the capacity.
+        stored_topology: the stored nodeTopology; None on create. If it is invalid, invalid values are accepted.
+    """
+    errors = label_selector(obj.get("nodeTopology"), "nodeTopology", stored_topology)
     errors += dns_subdomain(obj.get("storageClassName") or "", "storageClassName")
     if (capacity := obj.get("capacity")) is not None:
         errors += quantities.not_negative(quantities.quantity(capacity), "capacity")
@@ -42,9 +52,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject changes of nodeTopology and storageClassName. `validate` checks the other rules of an update."""
+    """Validate an updated CSIStorageCapacity, whose nodeTopology and storageClassName are immutable."""
     topology, name = new.get("nodeTopology"), new.get("storageClassName") or ""
-    errors = differences.immutable(topology, old.get("nodeTopology"), "nodeTopology", go_structs.selector(topology))
+    errors = _errors(new, old.get("nodeTopology"))
+    errors += differences.immutable(topology, old.get("nodeTopology"), "nodeTopology", go_structs.selector(topology))
     return errors + immutable(name, old.get("storageClassName") or "", "storageClassName")
 
 

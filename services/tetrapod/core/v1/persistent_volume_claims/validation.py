@@ -50,9 +50,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     - volumeName may be set once.
     - storageClassName may be set, if no storage class annotation contradicts it.
     """
-    errors = validate(new)
-    spec, old_copy = dict(new.get("spec") or {}), dict(old.get("spec") or {})
     new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = claim_spec(new_spec, "spec", stored=old_spec)
+    spec, old_copy = dict(new_spec), dict(old_spec)
     if not old_copy.get("volumeName"):
         old_copy["volumeName"] = spec.get("volumeName")
     annotations, old_annotations = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tetrapod.core.podspec import volume_sources as sources
 from tetrapod.core.podspec.claim_spec import VOLUME_MODES, access_modes, unchanged_attributes_class
-from tetrapod.core.podspec.scheduling import node_selector
+from tetrapod.core.podspec.scheduling import has_invalid_values, node_selector
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal, spec_difference
 from tetrapod.core.validation.names import dns_subdomain, known
@@ -109,6 +109,16 @@ def validate(obj: Object) -> list[FieldError]:
     Access modes and a positive storage capacity, the only resource, are required. Node affinity and the names of
     classes are valid. Mount options are allowed only for volume types that support them.
     """
+    return _errors(obj, {})
+
+
+def _errors(obj: Object, old_spec: Object) -> list[FieldError]:
+    """Return the errors of a volume.
+
+    Args:
+        obj: the volume.
+        old_spec: the stored spec; {} on create. If it has invalid values in its node affinity, others are accepted too.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _common(spec)
     affinity = spec.get("nodeAffinity")
@@ -117,7 +127,8 @@ def validate(obj: Object) -> list[FieldError]:
         if required is None:
             errors.append(field.required("spec.nodeAffinity.required", "must specify required node constraints"))
         else:
-            errors += node_selector(required, "spec.nodeAffinity.required")
+            stored = (old_spec.get("nodeAffinity") or {}).get("required") or {}
+            errors += node_selector(required, "spec.nodeAffinity.required", any_value=has_invalid_values(stored))
     errors += _source(spec, name)
     errors += _classes(spec)
     annotations = obj["metadata"].get("annotations") or {}
@@ -145,6 +156,8 @@ def inline_volume(spec: Object, path: str) -> list[FieldError]:
     errors += access_modes(modes, f"{path}.accessModes") if modes else [field.required(f"{path}.accessModes")]
     if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
         errors.append(field.forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {_INLINE}"))
+    if spec.get("nodeAffinity") is not None:
+        errors.append(field.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}"))
     errors += [replace(error, field=path + error.field.removeprefix("spec")) for error in _source(spec, "")]
     if spec.get("storageClassName"):
         errors.append(field.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
@@ -223,8 +236,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
       MutablePVNodeAffinity it may change in any way.
     - volumeAttributesClassName may change, but not be removed. Without the gate VolumeAttributesClass it is immutable.
     """
-    errors = validate(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = _errors(new, old_spec)
     new_source, old_source = (_sources_of(s) for s in (spec, old_spec))
     if old_source.get("csi") and new_source.get("csi") and not old_source["csi"].get("controllerExpandSecretRef"):
         new_source["csi"] = {k: v for k, v in new_source["csi"].items() if k != "controllerExpandSecretRef"}
