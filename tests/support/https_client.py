@@ -61,6 +61,16 @@ class HttpsClient:
         assert isinstance(answer, http.client.HTTPResponse)
         return answer
 
+    def send(
+        self, method: str, path: str, body: bytes, content_type: str = "application/json"
+    ) -> http.client.HTTPResponse:
+        """Send a body as it is. The caller reads the answer, which must be a success, and closes it."""
+        headers = {"content-type": content_type, **self._headers}
+        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        answer = urllib.request.urlopen(request, context=self._context, timeout=60)
+        assert isinstance(answer, http.client.HTTPResponse)
+        return answer
+
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Reply:
         data = None if body is None else json.dumps(body).encode()
         headers = {"content-type": content_type, **self._headers}

@@ -1,7 +1,7 @@
 """The fields of built-in objects that are a runtime.RawExtension, and their texts in stored objects.
 
 Upstream stores the bytes of such a field as the client sent them. Here a stored object has the value of the field and,
-if its text is another than that of Go's encoder, the text in a field beside it: `data` and `dataText`.
+if its text is another than that in the JSON of the stored object, the text in a field beside it: `data` and `dataText`.
 
 A request has `Verbatim` values instead (serializer/raw_json.py), and clients do not see the fields with texts.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.serializer.raw_json import EACH, RawPath, Verbatim, verbatim
+from tetrapod.machinery.serializer.raw_json import EACH, RawPath, Verbatim, verbatim, with_compact_text, with_go_text
 
 _DEVICES: Final = "resource.k8s.io"
 _PARAMETERS: Final = (EACH, "opaque", "parameters")
@@ -83,12 +83,26 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
     return found
 
 
-def forget_texts(obj: Object, paths: Sequence[RawPath]) -> None:
-    """Replace `Verbatim` values by ordinary dictionaries, in place, because a patch encodes the whole object again."""
+def forget_texts(obj: Object, paths: Sequence[RawPath], *, compact: bool = False) -> None:
+    """Replace the texts of `Verbatim` values by those of Go's encoder, in place.
+
+    Args:
+        obj: the stored object, of which a patch encodes the whole again.
+        paths: the paths of the fields.
+        compact: whether Go encodes the text, without white space, and not the value, with other numbers.
+    """
     for path in paths:
         for owner in _owners(obj, path[:-1]):
             if isinstance(value := owner.get(path[-1]), Verbatim):
-                owner[path[-1]] = dict(value)
+                owner[path[-1]] = with_compact_text(value) if compact else dict(value)
+
+
+def add_go_texts(obj: Object, paths: Sequence[RawPath]) -> None:
+    """Make the fields without a text `Verbatim` if Go's encoder would escape characters in them, in place."""
+    for path in paths:
+        for owner in _owners(obj, path[:-1]):
+            if isinstance(value := owner.get(path[-1]), dict):
+                owner[path[-1]] = with_go_text(value)
 
 
 def _owners(value: Any, path: RawPath) -> Iterator[Object]:

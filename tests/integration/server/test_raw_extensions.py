@@ -5,6 +5,7 @@ JSON has it without white space, and protobuf as it was sent. The answers are co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -47,6 +48,18 @@ def claim(client: HttpsClient, name: str, config: Any = None, finalizers: Any = 
     reply = client.call("PUT", f"{CLAIMS}/{name}/status", {**made, "status": status})
     assert reply.status == 200, reply
     return reply.body
+
+
+def data_in(body: bytes) -> bytes:
+    """Return the JSON text of the field `data` of a ControllerRevision."""
+    text = body.partition(b'"data":')[2]
+    return text[: text.index(b"}") + 1]
+
+
+def sent(client: HttpsClient, method: str, path: str, body: str, content_type: str = "application/json") -> bytes:
+    """Send a body as it is, and return the text of `data` in the answer."""
+    with client.send(method, path, body.encode(), content_type) as answer:
+        return data_in(answer.read())
 
 
 def in_protobuf(client: HttpsClient, path: str) -> bytes:
@@ -145,3 +158,55 @@ def test_revisions_in_protobuf_have_the_text(client: HttpsClient) -> None:
         made = created(client, REVISIONS, {"metadata": name, "data": PARAMETERS, "revision": 1})
         assert PARAMETERS_TEXT in in_protobuf(client, f"{REVISIONS}/{made['metadata']['name']}")
         assert "dataText" not in made
+
+
+TEXTS: Final = {
+    "escapes": ('{"a":"<&>\\u0041\\/"}', b'{"a":"\\u003c\\u0026\\u003e\\u0041\\/"}'),
+    "numbers": (
+        '{"a":1e5,"b":1.0,"c":-0,"d":12345678901234567890}',
+        b'{"a":1e5,"b":1.0,"c":-0,"d":12345678901234567890}',
+    ),
+    "duplicates": ('{"a":1,"a":2}', b'{"a":1,"a":2}'),
+    "spaces": ('{"b" : "<",  "a":[ 1 ]}', b'{"b":"\\u003c","a":[1]}'),
+    "plain": ('{"b":1,"a":[1]}', b'{"b":1,"a":[1]}'),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_all_answers_have_the_text_that_was_sent(client: HttpsClient, name: str) -> None:
+    text, shown = TEXTS[name]
+    body = f'{{"metadata":{{"name":"{name}"}},"revision":1,"data":{text}}}'
+    path = f"{REVISIONS}/{name}"
+    for suffix in ("?dryRun=All", ""):
+        assert sent(client, "POST", f"{REVISIONS}{suffix}", body) == shown
+    assert data_in(in_json(client, path)) == shown
+    assert text.encode() in in_protobuf(client, path)
+    for suffix in ("?dryRun=All", ""):
+        assert sent(client, "PUT", f"{path}{suffix}", body) == shown
+    merge = '{"metadata":{"labels":{"a":"b"}}}'
+    pointer = '[{"op":"add","path":"/metadata/labels","value":{"a":"c"}}]'
+    for suffix in ("?dryRun=All", ""):
+        for body, content_type in ((merge, MERGE), (pointer, "application/json-patch+json")):
+            if text.encode() == shown:  # the patched object is encoded again
+                assert sent(client, "PATCH", f"{path}{suffix}", body, content_type) == shown
+            else:
+                reply = client.call("PATCH", f"{path}{suffix}", json.loads(body), content_type)
+                assert causes(reply)[0].endswith(": field is immutable")
+
+
+@pytest.mark.parametrize("suffix", ["?dryRun=All", ""])
+def test_texts_of_yaml_are_escaped_and_have_sorted_keys(client: HttpsClient, suffix: str) -> None:
+    body = "metadata: {name: yaml}\nrevision: 1\ndata: {z: '<', a: 1e5, m: 1.0, k: 0x10, t: yes}\n"
+    shown = b'{"a":100000,"k":16,"m":1,"t":true,"z":"\\u003c"}'
+    assert sent(client, "POST", f"{REVISIONS}{suffix}", body, "application/yaml") == shown
+    if not suffix:
+        assert sent(client, "PUT", f"{REVISIONS}/yaml", body, "application/yaml") == shown
+        assert shown in in_protobuf(client, f"{REVISIONS}/yaml")
+
+
+@pytest.mark.parametrize("suffix", ["&dryRun=All", ""])
+def test_applied_texts_are_escaped_and_have_sorted_keys(client: HttpsClient, suffix: str) -> None:
+    kind = '"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"applied-text"}'
+    body = f'{{{kind},"revision":1,"data":{{"z":"<","m":1.0,"a":1e5}}}}'
+    path = f"{REVISIONS}/applied-text?fieldManager=m{suffix}"
+    assert sent(client, "PATCH", path, body, APPLY) == b'{"a":100000,"m":1,"z":"\\u003c"}'

@@ -18,8 +18,10 @@ def decoded(body: bytes, *path: str) -> Any:
     return obj
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', '{ "a":1}', '{"a":"<"}', '{"a":[1,\n2]}', '{"a":"\u2028"}'])
-def test_a_text_that_go_would_not_write_is_remembered_and_copied(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', '{ "a":1}', '{"a":"<"}', '{"a":[1,\n2]}', '{"a":"\u2028"}', '{"a":"\\u003c"}']
+)
+def test_a_text_that_the_encoder_would_not_write_is_remembered_and_copied(text: str) -> None:
     obj = decoded(f'{{"kind":"X","data":{text}}}'.encode(), "data")
     assert isinstance(obj["data"], Verbatim)
     assert obj["data"].text == text
@@ -31,8 +33,8 @@ def test_a_text_that_go_would_not_write_is_remembered_and_copied(text: str) -> N
     assert text_size(copy["data"]) == len(text.encode())
 
 
-@pytest.mark.parametrize("text", ['{"a":1}', '{"b":" , : \\" ","a":[1,{}]}', '{"a":"\\u003c"}', "null", "[1, 2]"])
-def test_bytes_equal_to_gos_encoding_are_not_stored(text: str) -> None:
+@pytest.mark.parametrize("text", ['{"a":1}', '{"b":" , : \\" ","a":[1,{}]}', "null", "[1, 2]"])
+def test_bytes_equal_to_gos_and_our_encoding_are_not_stored(text: str) -> None:
     obj = decoded(f'{{"kind": "X", "data": {text} }}'.encode(), "data")
     assert not isinstance(obj["data"], Verbatim)
 
@@ -49,6 +51,17 @@ def test_texts_are_remembered_within_lists() -> None:
 @pytest.mark.parametrize("body", [b'{"list":{"data":{"a": 1}}}', b'{"list":[]}', b'{"list":null}', b'{"list":[1]}'])
 def test_a_body_without_the_field_is_unchanged(body: bytes) -> None:
     assert decoded(body, "list", EACH, "data") == orjson.loads(body)
+
+
+@pytest.mark.parametrize("text", ['{"a":1e5}', '{"a":1.0,"b":-0}', '{"a":1,"a":2}', '{"a":"\\/"}'])
+def test_numbers_and_duplicate_fields_are_remembered(text: str) -> None:
+    assert decoded(f'{{"data":{text}}}'.encode(), "data")["data"].text == text
+
+
+def test_a_text_equals_a_value_that_go_writes_so() -> None:
+    assert verbatim({"a": "<"}, '{"a":"\\u003c"}') == {"a": "<"}
+    assert verbatim({"a": 2}, '{"a":2}') == {"a": 2.0}
+    assert verbatim({"a": "<"}, '{"a":"<"}') != {"a": "<"}
 
 
 def test_values_are_compared_by_their_texts() -> None:

@@ -21,7 +21,7 @@ from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.raw_extensions import raw_paths
+from tetrapod.machinery.raw_extensions import add_go_texts, raw_paths
 from tetrapod.machinery.schema import custom_resources
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema.decode_errors import Mismatch
@@ -157,9 +157,10 @@ class Decoder:
         if self.custom and (errors := self.kind_errors(gvk)):
             name = obj["metadata"].get("name") or ""
             raise invalid_object(gvk.group_kind, name, errors)
-        if not self.custom and media_type == JSON:
-            for path in raw_paths(self.kind.group, self.kind.kind):
+        if not self.custom and (paths := raw_paths(self.kind.group, self.kind.kind)):
+            for path in paths if media_type == JSON else ():
                 remember(obj, path, body)
+            add_go_texts(obj, paths)
         return obj
 
     def _parse(self, body: bytes, media_type: str) -> Decoded:

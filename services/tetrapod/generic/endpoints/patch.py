@@ -25,7 +25,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.raw_extensions import forget_texts, raw_paths
+from tetrapod.machinery.raw_extensions import add_go_texts, forget_texts, raw_paths
 from tetrapod.machinery.status import bad_request, conflict
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -78,10 +78,7 @@ async def patch(scope: Scope, request: Request) -> Response:
         span.event("About to apply patch")
 
         def revised() -> Object:
-            absent = current is None or not current["metadata"].get("uid")
-            if current is not None:
-                forget_texts(current, raw_paths(scope.definition.group, scope.definition.kind))
-            return mechanism.create(name) if current is None or absent else mechanism.revise(current)
+            return _revised(scope, mechanism, name, current, compact=patch_type in (JSON_PATCH, MERGE_PATCH))
 
         if scope.field_manager is None:
             new = await offloaded(context.large, revised)
@@ -104,6 +101,25 @@ async def patch(scope: Scope, request: Request) -> Response:
     finally:
         # The decoder's warnings precede all others, also if the request is rejected.
         request.warnings[first:first] = mechanism.warnings
+
+
+def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object | None, *, compact: bool) -> Object:
+    """Return the patched object.
+
+    Args:
+        scope: the resource.
+        mechanism: applies the patch.
+        name: the name of the object.
+        current: the stored object, which may be modified; None or an object without uid if it is absent.
+        compact: whether the patch keeps the texts of RawExtension fields that it does not change.
+    """
+    paths = raw_paths(scope.definition.group, scope.definition.kind)
+    if current is not None:
+        forget_texts(current, paths, compact=compact)
+    exists = current is not None and current["metadata"].get("uid")
+    new = mechanism.revise(current) if current is not None and exists else mechanism.create(name)
+    add_go_texts(new, paths)
+    return new
 
 
 def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> PatchMechanism:

@@ -10,7 +10,8 @@ from tetrapod.generic.storage.encoding import divided
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.json_pieces import loads
-from tetrapod.machinery.serializer.json import encode, encode_large
+from tetrapod.machinery.serializer.json import encode_large
+from tetrapod.machinery.serializer.raw_json import encode_texts
 
 
 class Unstored:
@@ -31,7 +32,7 @@ class Unstored:
 
     def __init__(self, key: str, obj: Object, revision: int = 0, *, large: bool = False) -> None:
         self.key = key
-        self.raw = encode_large(obj) if large else encode(obj)
+        self.raw = encode_large(obj) if large else encode_texts(obj)
         self.revision = revision
         self.representations: dict[Any, Any] = {}
         self._object = obj

@@ -24,25 +24,20 @@ from tetrapod.generic.storage.interface import (
 from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.raw_extensions import beside_fields, into_fields, may_have_texts
-from tetrapod.machinery.serializer.raw_json import RawPath, encode_texts
+from tetrapod.machinery.serializer.raw_json import RawPath, carry
 
 _NONE: Final = Preconditions()
 
 
 class RawTextEntry(Unstored):
-    """An entry of an object with `Verbatim` values, whose texts are in its JSON as Go's encoder writes them.
-
-    Args:
-        key: the key relative to the resource's prefix.
-        obj: the object, which is not copied and must not be modified afterwards.
-        revision: the revision of the entry.
-    """
+    """An entry of an object with `Verbatim` values, which its copies keep."""
 
     __slots__ = ()
 
-    def __init__(self, key: str, obj: Object, revision: int) -> None:
-        super().__init__(key, obj, revision)
-        self.raw = encode_texts(obj)
+    def object(self) -> Object:
+        copy = super().object()
+        carry(self._object, copy)
+        return copy
 
 
 class RawTextStorage(ForwardingStorage):

@@ -20,8 +20,7 @@ from tetrapod.machinery.protobuf.messages import APIEXTENSIONS, APIMACHINERY, ME
 from tetrapod.machinery.protobuf.wire import delimited, varint
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.serializer.json import go_escaped
-from tetrapod.machinery.serializer.raw_json import Verbatim
+from tetrapod.machinery.serializer.raw_json import Verbatim, go_text
 from tetrapod.machinery.timestamps import format_micro, format_time, parse
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +79,7 @@ def _raw_extension(value: Any) -> bytes:
     """Encode a RawExtension with the text in which it was sent, or, if that is not known, with Go's."""
     if value is None:
         return b""
-    return delimited(b"\x0a", value.text.encode() if isinstance(value, Verbatim) else go_escaped(orjson.dumps(value)))
+    return delimited(b"\x0a", value.text.encode() if isinstance(value, Verbatim) else go_text(value))
 
 
 def _strings(values: list[str]) -> bytes:

@@ -1,7 +1,7 @@
 """JSON objects that keep their text, for runtime.RawExtension.
 
-Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, or in
-characters that Go's encoder would escape, are therefore different.
+Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, in the form
+of numbers, in duplicate fields, or in characters that Go's encoder would escape, are therefore different.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from tetrapod.machinery.golang.json_numbers import without_exponents
+from tetrapod.machinery.golang.json_numbers import as_go_writes, without_exponents
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import go_escaped, ordered
 
@@ -26,16 +26,18 @@ EACH: Final = "[]"
 
 
 class Verbatim(dict[str, Any]):
-    """A decoded object that keeps its JSON text (`text`), because Go's encoder would produce another text.
+    """A decoded object that keeps its JSON text (`text`), because orjson would produce another text.
 
-    The text does not follow changes of the object. As in Go, `==` compares the texts: a `Verbatim` never equals an
-    ordinary dictionary, whose text is that of Go's encoder.
+    The text does not follow changes of the object. As in Go, `==` compares the texts. The text of an ordinary
+    dictionary is that of Go's encoder.
     """
 
     text = ""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Verbatim) and self.text == other.text
+        if isinstance(other, Verbatim):
+            return self.text == other.text
+        return isinstance(other, dict) and self.text.encode() == go_text(other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -51,15 +53,37 @@ def verbatim(value: Object, text: str) -> Verbatim:
 
 
 def with_text(value: Object, raw: bytes) -> Object:
-    """Return a decoded object as a `Verbatim` if Go's encoder would not produce its JSON text, else as it is.
+    """Return a decoded object as a `Verbatim` if orjson would not produce its JSON text, else as it is.
 
     Args:
         value: the object.
         raw: the JSON text.
     """
-    if raw == _compacted(raw):
+    if raw == _compacted(raw) == orjson.dumps(value):
         return value
     return verbatim(value, raw.decode(errors="replace"))
+
+
+def with_go_text(value: Object) -> Object:
+    """Return a decoded object as a `Verbatim` if Go's encoder would escape characters in its JSON text, else as it is.
+
+    An object that has a text already keeps it.
+    """
+    if isinstance(value, Verbatim):
+        return value
+    raw = orjson.dumps(value)
+    escaped = go_escaped(raw)
+    return value if escaped is raw else verbatim(value, as_go_writes(escaped).decode())
+
+
+def with_compact_text(value: Verbatim) -> Object:
+    """Return an object with the text that Go's encoder makes of its present text, when it encodes a whole object."""
+    return with_text(dict(value), _compacted(value.text.encode()))
+
+
+def go_text(value: Object) -> bytes:
+    """Return the JSON text of a decoded object as Go's encoder writes it, with the fields in their order."""
+    return go_escaped(as_go_writes(orjson.dumps(value)))
 
 
 def encode_texts(obj: Object) -> bytes:
@@ -83,11 +107,11 @@ def _compacted(raw: bytes) -> bytes:
 
 def text_size(value: Any) -> int:
     """Return the number of bytes of the JSON text that Go keeps of a RawExtension with this value."""
-    return len(value.text.encode() if isinstance(value, Verbatim) else go_escaped(orjson.dumps(value)))
+    return len(value.text.encode() if isinstance(value, Verbatim) else go_text(value))
 
 
 def remember(obj: Object, path: RawPath, body: bytes) -> None:
-    """Replace the objects at a path by `Verbatim` where Go's encoder would not produce the text that the client sent.
+    """Replace the objects at a path by `Verbatim` where orjson would not produce the text that the client sent.
 
     Values of other types are skipped. Nothing changes if the body is not valid UTF-8.
 
