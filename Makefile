@@ -17,7 +17,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
 	upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -99,6 +99,12 @@ soak: dev
 stall: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m stall $(ARGS)
+
+## differential: generated requests to kube-apiserver and Tetrapod, and each difference once (ARGS='--generators objects --only /pods --count 50'; the first run builds kube-apiserver: minutes)
+differential: dev
+	./tools/prepare.sh
+	./tools/stock.sh >/dev/null
+	PYTHONPATH=services:tests $(BIN)/python -m differential $(ARGS)
 
 ## bench: measure, and write docs/reference/benchmarks.md (KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
 bench: dev

@@ -1,0 +1,1 @@
+"""Differential tests: the same generated requests to kube-apiserver and to Tetrapod (`make differential`)."""

@@ -1,0 +1,110 @@
+"""The two servers: kube-apiserver with the controllers that need no nodes, and Tetrapod as one process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from contract import golden
+from contract.replaying import FLAGS, HERE, client_of
+from support import kube_apiserver, server, stock
+from support.etcd import Etcd, etcd_36
+
+PATIENCE: Final = 8.0
+"""Seconds that a step waits for a state."""
+CONTROLLERS: Final = (
+    "namespace-controller",
+    "garbage-collector-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
+    "resourcequota-controller",
+    "ttl-after-finished-controller",
+    "clusterrole-aggregation-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "validatingadmissionpolicy-status-controller",
+)
+"""The controllers that ran when the recordings of tests/contract were made."""
+Answer = dict[str, Any]
+
+_ORIGINAL_FLAGS: Final = (
+    "--enable-bootstrap-token-auth",
+    "--enable-admission-plugins=NodeRestriction",
+    "--enable-aggregator-routing",
+    "--allow-privileged",
+)
+"""The flags of the recordings that `kube_apiserver.arguments` does not set."""
+_FIRST_ACCOUNT: Final[dict[str, Any]] = {
+    "request": "GET /api/v1/namespaces/default/serviceaccounts/default",
+    "until": {"metadata.name": "default"},
+}
+"""Waits until the controllers run."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A client of each server. Requests are sent to both at once."""
+
+    original: golden.Server
+    ours: golden.Server
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
+
+    def both(self, step: dict[str, Any], names: tuple[dict[str, str], dict[str, str]]) -> tuple[Answer, Answer]:
+        """Perform a step at both servers.
+
+        Args:
+            names: the saved values of each server.
+        """
+        futures = [
+            self._pool.submit(golden.perform, step, own, client)
+            for own, client in zip(names, (self.original, self.ours), strict=True)
+        ]
+        first, second = [future.result() for future in futures]
+        return first, second
+
+
+@contextlib.contextmanager
+def pair(directory: Path) -> Iterator[Pair]:
+    """Run both servers, with the flags and tokens of the recordings."""
+    with contextlib.ExitStack() as stack:
+        original = stack.enter_context(_original(directory / "original"))
+        ours = stack.enter_context(server.running(directory / "ours", *FLAGS))
+        first, second = [client_of(one.url, str(one.ca), PATIENCE, http2=False) for one in (original, ours)]
+        stack.callback(first.close)
+        stack.callback(second.close)
+        for client in (first, second):
+            client.timeout = 60
+            golden.perform(_FIRST_ACCOUNT, {}, client)
+            client.timeout = PATIENCE
+        yield Pair(first, second)
+
+
+@contextlib.contextmanager
+def _original(directory: Path) -> Iterator[kube_apiserver.KubeApiserver]:
+    directory.mkdir()
+    etcd = Etcd(etcd_36(), directory / "etcd")
+    etcd.start()
+    try:
+        binary = stock.binaries()["kube-apiserver"]
+        tokens = (HERE / "tokens.csv").read_text()
+        with (
+            kube_apiserver.running_over(etcd.url, binary, directory, *_ORIGINAL_FLAGS, tokens=tokens) as started,
+            stock.controller_manager(directory, started.kubeconfig, *_manager_flags(started)),
+        ):
+            yield started
+    finally:
+        etcd.stop()
+
+
+def _manager_flags(started: kube_apiserver.KubeApiserver) -> list[str]:
+    return [
+        f"--controllers={','.join(CONTROLLERS)}",
+        f"--service-account-private-key-file={started.pki.directory / 'sa.key'}",
+        f"--root-ca-file={started.ca}",
+        "--leader-elect=false",
+    ]
