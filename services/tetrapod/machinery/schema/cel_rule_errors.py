@@ -43,7 +43,8 @@ class _Place:
             update, or "".
         decl: the CEL type of the schema, or None if no schema above it has needed one yet.
         root: whether this is the root schema.
-        untyped: whether a schema above has rules but no CEL type could be built for it.
+        scoped: whether a schema above has rules.
+        untyped: whether no CEL type could be built for a scoped schema above.
     """
 
     path: str
@@ -51,6 +52,7 @@ class _Place:
     uncorrelated: str = ""
     decl: DeclType | None = None
     root: bool = False
+    scoped: bool = False
     untyped: bool = False
 
 
@@ -102,12 +104,13 @@ class RuleErrors:
             return
         decl = place.decl
         rules = schema.get(_RULES) or []
-        if rules and decl is None and not place.untyped:
+        scoped = place.scoped or bool(rules)
+        if scoped and decl is None and not place.untyped:
             from tetrapod.machinery.cel.schema_types import declared
 
             decl = declared(build(schema), root=place.root or bool(schema.get(_EMBEDDED)))
-        untyped = place.untyped or bool(rules and decl is None)
-        for below, name, at in _below(schema, replace(place, decl=decl, untyped=untyped)):
+        untyped = place.untyped or (scoped and decl is None)
+        for below, name, at in _below(schema, replace(place, decl=decl, scoped=scoped, untyped=untyped)):
             self._schema(below, replace(at, decl=_below_decl(decl, name), root=False))
         if not rules or any(
             p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._faulty

@@ -8,11 +8,12 @@ Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta (coerce
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from tetrapod.machinery import field
+from tetrapod.machinery.error_limits import MAX_ERRORS
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_object_meta
@@ -21,6 +22,7 @@ from tetrapod.machinery.schema.decode import DecodeError, decode
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types.definitions import load
 
+_INTEGERS: Final = ("generation", "deletionGracePeriodSeconds")
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -46,7 +48,23 @@ def coerce_root(obj: Object) -> list[str]:
     if obj.get("metadata") is None:
         obj.pop("metadata", None)
         return []
-    return [f"metadata.{path}" for path in decode(load(OBJECT_META), obj["metadata"])]
+    return [f"metadata.{path}" for path in _decode(obj["metadata"])]
+
+
+def _decode(metadata: Any) -> list[str]:
+    """Decode an ObjectMeta in place, and return the paths of unknown fields, which are dropped, sorted by key.
+
+    Upstream encodes the metadata as JSON first, which sorts keys, and writes whole floats as integers.
+
+    Raises:
+        DecodeError: a value does not have the type of its field.
+    """
+    if isinstance(metadata, dict):
+        for name in _INTEGERS:
+            if isinstance(number := metadata.get(name), float) and number.is_integer():
+                metadata[name] = int(number)
+    unknown = decode(load(OBJECT_META), metadata)
+    return sorted(unknown) if 1 < len(unknown) <= MAX_ERRORS else unknown
 
 
 def repair_root(obj: Object) -> None:
@@ -95,12 +113,11 @@ def _without_malformed(metadata: Object) -> Object:
     Upstream: apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go, GetObjectMetaWithOptions with
     DropMalformedFields.
     """
-    node = load(OBJECT_META)
     repaired: Object = {}
     for name, value in metadata.items():
         field_alone = {name: value}
         with suppress(DecodeError):
-            decode(node, field_alone)
+            _decode(field_alone)
             repaired |= field_alone
     return repaired
 
@@ -183,7 +200,7 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
     # Go prints maps with sorted keys
     quoted = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))
     try:
-        unknown_fields = decode(load(OBJECT_META), value["metadata"])
+        unknown_fields = _decode(value["metadata"])
     except DecodeError as error:
         raise CoerceError(field.invalid(at, quoted, str(error))) from None
     unknown += [field.child(at, name) for name in unknown_fields]
