@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
+from tetrapod.generic.endpoints.scheme import (
+    SCHEME,
+    is_registered,
+    not_registered,
+    same_family,
+    structure_of,
+    unknown_conversion,
+)
 from tetrapod.generic.http.negotiation.accept import CBOR, JSON, PROTOBUF
 from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
@@ -34,7 +41,6 @@ from tetrapod.machinery.serializer.raw_json import remember
 from tetrapod.machinery.serializer.type_meta import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
-from tetrapod.machinery.types import schema_for
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODY_SIZES: Final = Histogram(
@@ -262,7 +268,7 @@ class Decoder:
         clears_managers = not self.custom and _clears_managers(obj)  # decoding a custom object removes its empty values
         if not self.custom:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
-            unknown = self._decode_typed(obj) if gvk == self.kind else []
+            unknown = self._decode_typed(obj, gvk)
         else:
             unknown = self._decode_custom(obj, gvk, keep_nulls)
         if obj.get("metadata") is None and (self.custom or "metadata" in self._schema().properties):
@@ -273,9 +279,12 @@ class Decoder:
             self._default(obj)
         return unknown
 
-    def _decode_typed(self, obj: Object) -> list[str]:
+    def _decode_typed(self, obj: Object, gvk: GroupVersionKind) -> list[str]:
+        schema = self._schema() if gvk == self.kind else structure_of(gvk)
+        if schema is None:
+            return []
         try:
-            return typed.decode(self._schema(), obj)
+            return typed.decode(schema, obj)
         except typed.DecodeError as error:
             raise ShapeError(str(error)) from error
 
@@ -337,12 +346,13 @@ def _clears_managers(obj: Object) -> bool:
 
 
 def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
+    schema = structure_of(gvk)
+    if schema is None:
+        return
     try:
-        typed.decode(schema_for(gvk), obj)
+        typed.decode(schema, obj)
     except typed.DecodeError as error:
         raise ShapeError(str(error)) from None
-    except KeyError:
-        return
 
 
 def unknown_fields(paths: Sequence[str]) -> list[str]:

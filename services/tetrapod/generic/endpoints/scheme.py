@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tetrapod.machinery.go_packages import OWN_SCHEMES, go_package
-from tetrapod.machinery.gvk import GroupVersion
-from tetrapod.machinery.types.definitions import kinds_of
+from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind
+from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.types.definitions import kinds_of, schema_for
 
 SCHEME: Final = 'scheme "pkg/runtime/scheme.go:111"'
 
@@ -58,6 +59,16 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "flowcontrol.apiserver.k8s.io/v1beta3": frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
 }
 """Versions that are still decoded, although they are no longer served."""
+_AS_V1: Final = frozenset(
+    {
+        *("apps/v1beta1", "apps/v1beta2", "batch/v1beta1", "policy/v1beta1", "coordination.k8s.io/v1beta1"),
+        *("rbac.authorization.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1alpha1", "scheduling.k8s.io/v1beta1"),
+        *("storage.k8s.io/v1beta1", "events.k8s.io/v1beta1", "admissionregistration.k8s.io/v1beta1"),
+        *("apiregistration.k8s.io/v1beta1", "authentication.k8s.io/v1beta1", "authorization.k8s.io/v1beta1"),
+        "flowcontrol.apiserver.k8s.io/v1beta3",
+    }
+)
+"""Former versions whose kinds have the fields that they have in v1."""
 
 
 def _scheme_of(group: str) -> str:
@@ -98,6 +109,16 @@ def unknown_conversion(version: str, kind: str, group: str, expected: str) -> st
         A text such as "converting (v1.Pod) to (core.ConfigMap): unknown conversion".
     """
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
+
+
+def structure_of(gvk: GroupVersionKind) -> SchemaNode | None:
+    """Return the schema of a built-in kind, or None if it is unknown, as those of some former versions are."""
+    if gvk.api_version in _AS_V1:
+        gvk = GroupVersionKind(gvk.group, "v1", gvk.kind)
+    try:
+        return schema_for(gvk)
+    except KeyError:
+        return None
 
 
 def same_family(group_version: GroupVersion, group: str, kind: str) -> bool:
