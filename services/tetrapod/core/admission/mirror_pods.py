@@ -113,9 +113,14 @@ def reference(spec: Object) -> str:
 
 
 def refers_to_secrets(spec: Object) -> bool:
-    """Return whether the spec refers to a Secret: for image pulls, in environment variables or in volumes."""
+    """Return whether the spec names a Secret: for image pulls, in environment variables or in volumes.
+
+    References without a name do not count.
+
+    Upstream: pkg/api/pod/util.go, VisitPodSecretNames.
+    """
     return (
-        bool(spec.get("imagePullSecrets"))
+        any(reference.get("name") for reference in spec.get("imagePullSecrets") or ())
         or any(_uses(spec, "secretRef", "secretKeyRef"))
         or any(_secret_volumes(spec))
     )
@@ -131,23 +136,24 @@ def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
     """
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
-            yield from (source.get(whole) is not None for source in container.get("envFrom") or ())
-            yield from (
-                (variable.get("valueFrom") or {}).get(key) is not None for variable in container.get("env") or ()
-            )
+            yield from (_is_named(source, whole) for source in container.get("envFrom") or ())
+            yield from (_is_named(variable.get("valueFrom"), key) for variable in container.get("env") or ())
 
 
 def _secret_volumes(spec: Object) -> Iterator[bool]:
     for volume in spec.get("volumes") or ():
-        yield volume.get("secret") is not None or volume.get("azureFile") is not None
-        yield any((volume.get(kind) or {}).get("secretRef") is not None for kind in _SECRETS)
-        yield (volume.get("csi") or {}).get("nodePublishSecretRef") is not None
-        yield any(source.get("secret") is not None for source in (volume.get("projected") or {}).get("sources") or ())
+        yield any(_is_named(volume, kind, "secretName") for kind in ("secret", "azureFile"))
+        yield any(_is_named(volume.get(kind), "secretRef") for kind in _SECRETS)
+        yield _is_named(volume.get("csi"), "nodePublishSecretRef")
+        yield any(_is_named(source, "secret") for source in (volume.get("projected") or {}).get("sources") or ())
 
 
 def _config_volumes(spec: Object) -> Iterator[bool]:
     for volume in spec.get("volumes") or ():
-        yield volume.get("configMap") is not None
-        yield any(
-            source.get("configMap") is not None for source in (volume.get("projected") or {}).get("sources") or ()
-        )
+        yield _is_named(volume, "configMap")
+        yield any(_is_named(source, "configMap") for source in (volume.get("projected") or {}).get("sources") or ())
+
+
+def _is_named(holder: Object | None, reference: str, key: str = "name") -> bool:
+    """Return whether a reference in an object exists and has a name."""
+    return bool(((holder or {}).get(reference) or {}).get(key))

@@ -18,6 +18,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest_mapper import find_resource
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.create import creation_errors
 from tetrapod.generic.registry.strategy import MetadataRules
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import field
@@ -143,7 +144,7 @@ class PolicyStrategy(StaticNames):
         if (
             (obj.get("spec") or {}).get("paramKind") is not None
             and self._access.must_check(ctx.user)
-            and not self.validate(ctx, obj)
+            and not creation_errors(self, ctx, obj, namespaced=False)
         ):
             await self._authorize(ctx.user, obj)
 
@@ -182,7 +183,7 @@ class BindingStrategy(StaticNames):
         if (
             (obj.get("spec") or {}).get("paramRef") is not None
             and self._access.must_check(ctx.user)
-            and not self.validate(ctx, obj)
+            and not creation_errors(self, ctx, obj, namespaced=False)
         ):
             await self._authorize(ctx.user, obj)
 

@@ -239,23 +239,24 @@ def before_create(store: BaseStore, strategy: Strategy, ctx: Context, obj: Objec
     strategy.prepare_for_create(ctx, obj)
     strategy.gated_fields.drop(obj, {})
     with limited():
-        errors = _creation_errors(store, strategy, ctx, obj)
+        errors = creation_errors(strategy, ctx, obj, namespaced=store.namespaced)
     if errors:
         raise invalid(store.kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
     strategy.canonicalize(obj)
 
 
-def _creation_errors(store: BaseStore, strategy: Strategy, ctx: Context, obj: Object) -> list[FieldError]:
+def creation_errors(strategy: Strategy, ctx: Context, obj: Object, *, namespaced: bool) -> list[FieldError]:
+    """Return the errors of a new object and of its metadata, in upstream's order."""
     meta = obj["metadata"]
     if strategy.metadata_rules == "late":
-        errors = strategy.validate(ctx, obj) or validate_object_meta(meta, store.namespaced, name_is_path_segment)
+        errors = strategy.validate(ctx, obj) or validate_object_meta(meta, namespaced, name_is_path_segment)
     else:
         kube = strategy.qualified_finalizers and strategy.metadata_rules == "kube"
         validate_meta = validate_kube_object_meta if kube else validate_object_meta
-        errors = validate_meta(meta, store.namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
+        errors = validate_meta(meta, namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
         if not errors and name_is_path_segment(meta["name"], False):  # kinds whose own name validation accepts anything
-            errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
+            errors = validate_object_meta(meta, namespaced, name_is_path_segment)
     # Kinds with partly declarative validation: upstream's filtering of those errors removes duplicates.
     return distinct(errors) if errors and strategy.qualified_finalizers else errors
 

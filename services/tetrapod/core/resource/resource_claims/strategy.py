@@ -20,6 +20,7 @@ from tetrapod.generic.authorization.interface import Attributes, Authorizer, Dec
 from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.create import creation_errors
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.generic.storage.interface import StorageFactory
@@ -101,9 +102,8 @@ class AdminStrategy(KindStrategy):
             # Upstream reports the path of a claim for templates too.
             errors = await self._access.admin(ctx.namespace, f"spec.devices.requests[{i}].adminAccess")
             if errors:
-                raise invalid(
-                    GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors + self.validate(ctx, obj)
-                )
+                errors += creation_errors(self, ctx, obj, namespaced=True)
+                raise invalid(GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors)
             return
 
 
