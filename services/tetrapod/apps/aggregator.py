@@ -76,7 +76,7 @@ class SeparateAggregator(SeparateService):
         self.flow_control = build_flow_control(options, server.routes, client, self.lifecycle, forwards=True)
         delegation.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
-        return Assembled(self._director, authenticator, authorizer)
+        return Assembled(self._director, authenticator, authorizer, server, client)
 
     def _director(self, request: Request) -> Coroutine[Any, Any, Response]:
         return self.aggregator.director(request)

@@ -40,7 +40,7 @@ class SeparateAuth(SeparateService):
         server.documents.update(auth.documents)
         install_openapi(server.routes, server.openapi(), behind=True)
         auth.register(self.lifecycle)
-        return Assembled(server.director, auth.authenticator, auth.authorizer)
+        return Assembled(server.director, auth.authenticator, auth.authorizer, server, client)
 
 
 SERVICE = SeparateAuth

@@ -37,6 +37,7 @@ class SeparateCore(SeparateService):
             self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager"),
             lambda group: service_of(group) == self.name,
         )
+        client = in_process_client(self._director, "kube-apiserver")
         core = CoreService(
             self.server,
             core_config(
@@ -47,7 +48,7 @@ class SeparateCore(SeparateService):
                 process_name=self.title,
                 egress=self.egress,
             ),
-            client=in_process_client(self._director, "kube-apiserver"),
+            client=client,
             controller_client=controller_client,
             token_rest=RemoteTokenRequestRest(auth),
             sign=remote_secret_signer(auth),
@@ -56,7 +57,7 @@ class SeparateCore(SeparateService):
         )
         install_openapi(self.server.routes, self.server.openapi(), behind=True)
         core.register(self.lifecycle)
-        return Assembled(self._director, authenticator, authorizer)
+        return Assembled(self._director, authenticator, authorizer, self.server, client)
 
     def _director(self, request: Request) -> Coroutine[Any, Any, Response]:
         return self.server.director(request)

@@ -27,7 +27,7 @@ from tetrapod.apps.wiring.flow_control import build_flow_control
 from tetrapod.apps.wiring.health_checks import add_admission_checks
 from tetrapod.apps.wiring.leader_election import build_leadership
 from tetrapod.apps.wiring.openapi import install_openapi
-from tetrapod.apps.wiring.storage_versions import follow_storage_versions
+from tetrapod.apps.wiring.storage_versions import storage_versions
 from tetrapod.auth.service import AuthService
 from tetrapod.core.service import CoreService
 from tetrapod.extensions.service import ExtensionsService
@@ -193,7 +193,10 @@ class Embedded(Program):
         self.core.register(self.lifecycle)
         self.auth.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
-        self.storage_versions = follow_storage_versions(self.resource_config, servers, self.client, self.lifecycle)
+        versions = storage_versions(self.resource_config, servers, self.client)
+        if versions is not None:
+            versions.follow(self.lifecycle)
+        self.storage_versions = versions
 
     def _statistics(self, group: str, resource: str) -> tuple[int, int] | None:
         """Return the number of objects of a resource and their average size in bytes; None if no service knows them."""

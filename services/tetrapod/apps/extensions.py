@@ -27,7 +27,7 @@ class SeparateExtensions(SeparateService):
         server.discover(JoinedDiscovery([server.source, extensions.discovery]))
         install_openapi(server.routes, JoinedSource([server.openapi(), extensions.openapi]), behind=True)
         extensions.register()
-        return Assembled(server.director, authenticator, authorizer)
+        return Assembled(server.director, authenticator, authorizer, server, client)
 
 
 SERVICE = SeparateExtensions

@@ -23,6 +23,7 @@ from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.apps.wiring.delegated_auth import delegated_authenticator, delegated_authorizer
 from tetrapod.apps.wiring.files import read_file
 from tetrapod.apps.wiring.health_checks import add_admission_checks
+from tetrapod.apps.wiring.storage_versions import storage_versions
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.x509 import user_of
@@ -37,6 +38,7 @@ from tetrapod.generic.proxy.endpoint import is_socket, unix_url
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
+from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.machinery.user import UserInfo
 
 LINGER: Final = 5.0
@@ -52,11 +54,15 @@ class Assembled(NamedTuple):
         director: the handler behind the filters.
         authenticator: authenticates the requests.
         authorizer: authorizes the requests.
+        server: the server with the resources of the service.
+        client: the service's own client, of all services.
     """
 
     director: Handler
     authenticator: RequestAuthenticator
     authorizer: Authorizer
+    server: GenericAPIServer
+    client: Client
 
 
 class SeparateService(Program):
@@ -66,6 +72,7 @@ class SeparateService(Program):
         identity: the identity Lease of this process; None if it has none.
         own_tls: the TLS configuration for requests to peer services, with this service's client certificate.
         ca: the CA of serving certificates, as PEM.
+        reports: the StorageVersions of this process; None if they are not updated.
 
     Raises:
         click.UsageError: --etcd-servers or the URL of another service is missing.
@@ -94,9 +101,15 @@ class SeparateService(Program):
         if self.name != "aggregator":  # it creates no objects in namespaces
             add_admission_checks(self.lifecycle, self.storage)
         self.add_certificate_check(pair)
-        director, authenticator, authorizer = self.assemble()
+        assembled = self.assemble()
+        self.reports = storage_versions(self.resource_config, [assembled.server], assembled.client, self.title)
+        if self.reports is not None and self.name == "core":
+            self.reports.follow(self.lifecycle)
+        self.storage_versions = self.reports
         service = "" if self.name == "aggregator" else self.name
-        self.listen(director, authenticator, authorizer, pair, name=self.name, service=service)
+        self.listen(
+            assembled.director, assembled.authenticator, assembled.authorizer, pair, name=self.name, service=service
+        )
 
     def assemble(self) -> Assembled:
         """Create the service, register its hooks, and return its handler, authenticator and authorizer.
@@ -207,9 +220,14 @@ class SeparateService(Program):
         self.pool.follow(self.lifecycle)
 
     def on_ready(self) -> None:
-        """Start to maintain the identity Lease, if there is one."""
+        """Start to maintain the identity Lease, if there is one, and to update StorageVersions.
+
+        Both need core. Core does so in post-start hooks, as a kube-apiserver.
+        """
         if self.identity is not None and self.options.first_worker:
             self.lifecycle.background("identity-lease", self.identity.keep())
+        if self.reports is not None and self.name != "core":
+            self.lifecycle.background("storage versions", self.reports.run())
 
     async def close_connections(self) -> None:
         """Close the connections to peer services."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +13,12 @@ import pytest
 from integration.server.stored_objects import Client
 from support import stock
 from support.etcd import Etcd, etcd_36
-from support.https_client import HttpsClient
+from support.https_client import HttpsClient, Reply
 from support.kube_apiserver import running_over
 from support.server import running
+from support.services import NAMES, running_services
 from support.waiting import until
+from tetrapod.generic.configuration.server_identity import identity_of
 
 FLAGS: Final = ("--feature-gates=StorageVersionAPI=true", "--runtime-config=api/all=true")
 PATH: Final = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
@@ -130,6 +134,41 @@ def test_reports_of_servers_without_an_identity_lease_are_removed(client: HttpsC
     assert reply.body["status"]["conditions"][0]["status"] == "True"
     assert client.call("DELETE", f"{LEASES}/id-b").status == 200
     client.until(lambda reply: reply.status == 404, "GET", one)
+
+
+@pytest.mark.long
+def test_each_service_reports_its_resources_under_an_identity_of_its_own(tmp_path: Path) -> None:
+    with running_services(tmp_path, {"core": 2}, **dict.fromkeys(NAMES, FLAGS)) as services:
+        client = HttpsClient(services.kubeconfig)
+        ids = {
+            key: identity_of(socket.gethostname(), f"{key.partition('-')[0]}:{services.ports[key]}")
+            for key in services.keys
+        }
+        owners = {
+            "core.pods": ("core", "core-2"),
+            "apps.deployments": ("core", "core-2"),
+            "apiextensions.k8s.io.customresourcedefinitions": ("extensions",),
+            "rbac.authorization.k8s.io.clusterroles": ("auth",),
+            "apiregistration.k8s.io.apiservices": ("aggregator",),
+        }
+        for name, keys in owners.items():
+            expected = {ids[key] for key in keys}
+            status = client.until(partial(reported_by, expected), "GET", f"{PATH}/{name}", timeout=60).body["status"]
+            assert status["commonEncodingVersion"] == status["storageVersions"][0]["encodingVersion"]
+            assert status["conditions"][0]["status"] == "True"
+        role = {"metadata": {"name": "written"}, "rules": []}
+        path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        client.until(lambda reply: reply.status == 201, "POST", path, role, timeout=30)
+        assert services.stop("core-2") == 0
+        assert client.call("DELETE", f"{LEASES}/{ids['core-2']}").status == 200
+        client.until(partial(reported_by, {ids["core"]}), "GET", f"{PATH}/core.pods", timeout=60)
+
+
+def reported_by(expected: set[str], reply: Reply) -> bool:
+    """Return whether a StorageVersion has entries of these servers."""
+    if reply.status != 200:
+        return False
+    return {entry["apiServerID"] for entry in reply.body["status"].get("storageVersions") or ()} == expected
 
 
 def test_the_gate_without_the_api_is_logged(tmp_path: Path) -> None:

@@ -1,25 +1,23 @@
 """The controller that removes the entries of API servers without an identity Lease from StorageVersions.
 
-A StorageVersion without any other entry is deleted.
+A StorageVersion without any other entry is deleted. Here each service that runs as a separate process is a server, with
+a Lease that has another value of the identity label than `kube-apiserver`.
 Upstream: pkg/controller/storageversiongc/gc_controller.go
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.server.kubernetes_service.identity import LABEL, LEASES, NAMESPACE, SERVER
+from tetrapod.generic.server.kubernetes_service.identity import LABEL, LEASES, NAMESPACE
 from tetrapod.generic.server.storage_versions import STORAGE_VERSIONS, set_common_version
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
-
-_SELECTOR: Final = f"{LABEL}={SERVER}"
 
 
 class StorageVersionCollector:
@@ -33,7 +31,7 @@ class StorageVersionCollector:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._leases = Informer(client, LEASES, NAMESPACE, label_selector=_SELECTOR)
+        self._leases = Informer(client, LEASES, NAMESPACE, label_selector=LABEL)
         self._versions = Informer(client, STORAGE_VERSIONS)
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
         self._leases.handlers.append(self._on_lease)
@@ -90,7 +88,7 @@ class StorageVersionCollector:
             if error.code != 404:
                 raise
             return False
-        return (lease["metadata"].get("labels") or {}).get(LABEL) == SERVER
+        return LABEL in (lease["metadata"].get("labels") or {})
 
 
 def _reports(version: Object) -> list[Object]:

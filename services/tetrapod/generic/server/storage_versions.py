@@ -73,56 +73,66 @@ class _Resource(NamedTuple):
 class StorageVersions:
     """The stored resources of this process, and the state of their StorageVersions.
 
+    Args:
+        sources: the resources of the services in this process.
+        client: reads and writes StorageVersions.
+        server: the ID of this server, which is the name of its identity Lease.
+
     Attributes:
         completed: whether all StorageVersions have been updated once, so that no writes are rejected any more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Sequence[DefinitionSource], client: Client, server: str) -> None:
         self.completed = False
-        self._resources: list[_Resource] = []
-        self._pending: dict[GroupResource, str] = {}
+        self._client, self._server = client, server
+        self._resources = _stored(definition for source in sources for definition in _definitions(source))
+        self._pending = {resource: _NO_ERROR for stored in self._resources for resource in stored.resources}
         """The resources whose StorageVersions are not updated yet, with the text of the last error."""
 
     def pending(self, resource: GroupResource) -> str | None:
         """Return the last error of a resource whose StorageVersion is not updated yet; None if it is updated."""
         return self._pending.get(resource)
 
-    def follow(self, sources: Sequence[DefinitionSource], client: Client, lifecycle: Lifecycle, server: str) -> None:
-        """Register the post-start hook that updates the StorageVersions, and repeats that every ten minutes.
-
-        Args:
-            sources: the resources of the services in this process.
-            client: reads and writes StorageVersions.
-            lifecycle: runs the hook.
-            server: the ID of this server, which is the name of its identity Lease.
-        """
-        self._resources = _stored(definition for source in sources for definition in _definitions(source))
-        self._pending = {resource: _NO_ERROR for stored in self._resources for resource in stored.resources}
+    def follow(self, lifecycle: Lifecycle) -> None:
+        """Register the post-start hook that updates the StorageVersions, and repeats that every ten minutes."""
 
         async def start() -> None:
-            # Before it has a Lease, the entries of this server would be removed as those of a former one.
-            while True:
-                if await get_or_none(client, LEASES, NAMESPACE, server) is not None:
-                    break
-                await asyncio.sleep(_LEASE_SECONDS)
             first = asyncio.Event()
-            lifecycle.background("storage versions", self._repeat(client, server, first))
+            lifecycle.background("storage versions", self.run(first))
             await first.wait()
 
         lifecycle.on_start(HOOK, start)
 
-    async def _repeat(self, client: Client, server: str, completed: asyncio.Event) -> None:
-        while True:
-            await self._update_all(client, server)
-            if self.completed:
-                completed.set()
-            await asyncio.sleep(_PERIOD)
+    async def run(self, completed: asyncio.Event | None = None) -> None:
+        """Update the StorageVersions as soon as this server has an identity Lease, and then every ten minutes.
 
-    async def _update_all(self, client: Client, server: str) -> None:
+        Without the Lease, the entries of this server would be removed as those of a former one.
+
+        Args:
+            completed: is set once all have been updated.
+        """
+        while True:
+            if await self._has_lease():
+                break
+            await asyncio.sleep(_LEASE_SECONDS)
+        while True:
+            await self._update_all()
+            if self.completed and completed is not None:
+                completed.set()
+            await asyncio.sleep(_PERIOD if self.completed else _RETRY_SECONDS)
+
+    async def _has_lease(self) -> bool:
+        try:
+            return await get_or_none(self._client, LEASES, NAMESPACE, self._server) is not None
+        except (StatusError, Unavailable) as error:
+            log.debug("the identity lease %s cannot be read: %s", self._server, error)
+            return False
+
+    async def _update_all(self) -> None:
         failed = False
         for stored in self._resources:
             try:
-                await _update_repeatedly(client, stored.name, stored.report(server))
+                await _update_repeatedly(self._client, stored.name, stored.report(self._server))
             except (StatusError, Unavailable) as error:
                 log.error("failed to update storage version for %s: %s", stored.name, error)
                 failed = True
