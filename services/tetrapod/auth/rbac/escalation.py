@@ -20,6 +20,7 @@ from tetrapod.generic.authorization.interface import Attributes, Authorizer, Dec
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_GROUP, ROLES
 from tetrapod.generic.authorization.rules import Rule
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -153,12 +154,9 @@ class EscalationGuard:
     async def _rules_of_role(self, kind: str, name: str, namespace: str, resource: str) -> Sequence[Rule]:
         if kind not in ("Role", "ClusterRole"):
             raise bad_request(f"unsupported role reference kind: {go_quote(kind)}")
-        if kind == "Role" and not namespace:
-            raise bad_request("Namespace parameter required.")
-        if not name:
-            raise bad_request("Name parameter required.")
-        config, key = (ROLES, f"{namespace}/{name}") if kind == "Role" else (CLUSTER_ROLES, name)
-        entry = await self._storage.resource(config).get(key)
+        namespaced = kind == "Role"
+        key = object_key(namespaced, namespace, name)
+        entry = await self._storage.resource(ROLES if namespaced else CLUSTER_ROLES).get(key)
         if entry is None:
             # Upstream reads the role in the context of the binding's request, so the error names the binding's resource
             # (Store.Get).
