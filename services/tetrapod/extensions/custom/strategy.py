@@ -19,7 +19,7 @@ from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta_update
+from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.schema import custom_resources, pruning
 
 
@@ -40,6 +40,7 @@ class CustomStrategy(Strategy):
     allow_unconditional_update = False
     qualified_finalizers = False
     repeats_errors = True
+    metadata_rules = "own"
     generation: tuple[str, ...] | None = ("spec",)
 
     def __init__(
@@ -76,13 +77,14 @@ class CustomStrategy(Strategy):
         return new.keys() != old.keys() or any(not identical(new[key], old[key]) for key in new if key != "metadata")
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        return self.version_of(ctx).validator.create(self.in_version(ctx, obj), on_loop=not ctx.large)
+        errors = validate_object_meta(obj["metadata"], self.namespaced, self.validate_name)
+        return self.version_of(ctx).validator.create(self.in_version(ctx, obj), errors, on_loop=not ctx.large)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         # The registry has already reported these errors about metadata; upstream reports them twice.
         repeated = validate_object_meta_update(new["metadata"], old["metadata"])
-        return repeated + self.version_of(ctx).validator.update(
-            self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
+        return self.version_of(ctx).validator.update(
+            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
         )
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
@@ -144,8 +146,8 @@ class CustomStatusStrategy(CustomStrategy):
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         repeated = validate_object_meta_update(new["metadata"], old["metadata"])
-        return repeated + self.version_of(ctx).validator.status(
-            self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
+        return self.version_of(ctx).validator.status(
+            self.in_version(ctx, new), self.in_version(ctx, old), repeated, ctx.warnings, on_loop=not ctx.large
         )
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:

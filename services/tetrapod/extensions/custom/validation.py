@@ -1,4 +1,4 @@
-"""Validation of custom resources apart from their metadata.
+"""Validation of custom resources. The errors of their metadata are given.
 
 It covers the schema, scale paths, embedded resources, list types and CEL rules.
 
@@ -65,29 +65,35 @@ class CustomValidator:
         self._scale = scale
         self._rules = RuleValidator(node, root=True)
 
-    def create(self, obj: Object, *, on_loop: bool = False) -> list[FieldError]:
+    def create(self, obj: Object, errors: list[FieldError], *, on_loop: bool = False) -> list[FieldError]:
         """Return the errors of a new object; [] if it is valid.
+
+        Args:
+            errors: those of its metadata, with which the result begins.
 
         Raises:
             TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
-        errors = validation.validate(self._node, obj)
+        errors = errors + validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
         errors += listtypes.validate(self._node, obj)
         return errors + self._by_rules(obj, None, errors, [], on_loop)
 
-    def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
+    def update(
+        self, new: Object, old: Object, errors: list[FieldError], warnings: list[str], *, on_loop: bool = False
+    ) -> list[FieldError]:
         """Return the errors of an update. Values that did not change may be invalid (ratcheting).
 
         Args:
+            errors: those of the metadata, with which the result begins.
             warnings: receives the CEL errors that ratcheting tolerates.
 
         Raises:
             TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
         correlation = Correlation(self._node, new, old)
-        errors = validation.validate(self._node, new, correlation=correlation)
+        errors = errors + validation.validate(self._node, new, correlation=correlation)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
@@ -95,19 +101,22 @@ class CustomValidator:
         RATCHETING.observe((), sum(correlation.spent))
         return errors
 
-    def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
+    def status(
+        self, new: Object, old: Object, errors: list[FieldError], warnings: list[str], *, on_loop: bool = False
+    ) -> list[FieldError]:
         """Return the errors of a status update. Values that did not change may be invalid (ratcheting).
 
         By the schema, only the status is validated; CEL rules apply to the whole object.
 
         Args:
+            errors: those of the metadata, with which the result begins.
             warnings: receives the CEL errors that ratcheting tolerates.
 
         Raises:
             TakesTooLong: `on_loop` is set, and CEL rules take too long for the event loop.
         """
         correlation = Correlation(self._node, new, old)
-        errors = self._status_alone(new, correlation)
+        errors = errors + self._status_alone(new, correlation)
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
         errors += self._by_rules(new, old, errors, warnings, on_loop, correlation)
@@ -150,8 +159,8 @@ class CustomValidator:
 
         Args:
             old: the stored object; None on create.
-            errors: the errors of the schema. If one of them prevents the evaluation, the result is one error that says
-                so.
+            errors: the errors of metadata and schema. If one of them prevents the evaluation, the result is one error
+                that says so.
             warnings: receives the errors that ratcheting tolerates.
             on_loop: whether to raise TakesTooLong if the rules take too long for the event loop.
             correlation: the stored values by position in the new object; None on create.

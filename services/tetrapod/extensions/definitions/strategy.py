@@ -82,6 +82,7 @@ class CrdStatusStrategy(CrdStrategy):
     """The strategy of the status subresource, which updates status and metadata but not the spec."""
 
     generation = None
+    tabular = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old["spec"]  # shared, not copied: it is large, and not modified from here on

@@ -254,7 +254,9 @@ def creation_errors(strategy: Strategy, ctx: Context, obj: Object, *, namespaced
     else:
         kube = strategy.qualified_finalizers and strategy.metadata_rules == "kube"
         validate_meta = validate_kube_object_meta if kube else validate_object_meta
-        errors = validate_meta(meta, namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
+        own = strategy.metadata_rules == "own"
+        errors = [] if own else validate_meta(meta, namespaced, strategy.validate_name)
+        errors += strategy.validate(ctx, obj)
         if not errors and name_is_path_segment(meta["name"], False):  # kinds whose own name validation accepts anything
             errors = validate_object_meta(meta, namespaced, name_is_path_segment)
     # Kinds with partly declarative validation: upstream's filtering of those errors removes duplicates.

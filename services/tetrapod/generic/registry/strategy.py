@@ -19,7 +19,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain
 
-MetadataRules = Literal["kube", "plain", "late", "none"]
+MetadataRules = Literal["kube", "plain", "own", "late", "none"]
 """How metadata is validated; `Strategy.metadata_rules` describes the values."""
 _METADATA_LABELS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -47,9 +47,12 @@ class Strategy:
         tabular: for a subresource, whether it can be requested as a Table. Upstream does not support that for some.
         field_labels: the labels of field selectors besides metadata.name and metadata.namespace; `selectable_fields`
             returns their values.
+        indexed_field: the field that upstream's watch cache indexes; "" for most kinds. If a list selects a value of
+            it, a page has a continue token only if a further object has that value.
         qualified_finalizers: whether finalizers need a domain. False for custom resources, CustomResourceDefinition and
             APIService.
         metadata_rules: how metadata is validated. "kube": finalizers need a domain. "plain": finalizers need no domain.
+            "own": as "plain", but `validate` returns the errors of a new object's metadata too.
             "late": for kinds whose validation upstream omits metadata; it is validated only if a new object is
             otherwise valid, and its name must be a path segment. "none": not at all, because the server itself writes
             objects that violate the kind's rules.
@@ -74,6 +77,7 @@ class Strategy:
     return_deleted_object: bool = False
     tabular: bool = True
     field_labels: Sequence[str] = ()
+    indexed_field: str = ""
     qualified_finalizers: bool = True
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False

@@ -66,7 +66,7 @@ def _decode(fields: Any) -> Branch:
         if element == SELF:
             out[SELF] = {}
         elif (known := canonical(element)) is not None:
-            branch = _decode(below) if below else {}
+            branch = {} if below is None else _decode(below)
             out[known] = _union(out[known], branch) if known in out else branch
     if SELF in out and len(out) == 1:
         return {}
