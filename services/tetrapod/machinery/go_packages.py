@@ -19,6 +19,6 @@ def go_package(group: str) -> str:
     return _PACKAGES.get(group) or group.partition(".")[0]
 
 
-def go_type(group: str, kind: str, *, custom: bool) -> str:
+def go_type(group: str, kind: str, *, custom: bool = False) -> str:
     """Return the Go type of a kind's objects (`*core.Pod`); for a custom resource that of unstructured objects."""
     return "*unstructured.Unstructured" if custom else f"*{go_package(group)}.{kind}"

@@ -72,6 +72,8 @@ class APIServiceStatusStrategy(StatusStrategy):
         main: the strategy of APIServices themselves.
     """
 
+    tabular = False
+
     def __init__(self, main: APIServiceStrategy) -> None:
         super().__init__(
             main,

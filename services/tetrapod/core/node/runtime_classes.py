@@ -22,7 +22,7 @@ from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
-from tetrapod.machinery.names import is_short_name
+from tetrapod.machinery.names import is_dns1123_label, is_short_name
 from tetrapod.machinery.table import Column, TableConvertor
 
 TABLE: Final = TableConvertor(
@@ -93,7 +93,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         return errors
     changed = field.invalid("handler", None, IMMUTABLE)
     if handler:
-        return [*errors_from(is_short_name, handler, "handler"), *errors, changed]
+        return [*errors_from(is_dns1123_label, handler, "handler"), *errors, changed]
     return [*errors, changed, field.required("handler")]
 
 

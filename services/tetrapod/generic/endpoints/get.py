@@ -26,9 +26,9 @@ async def get(scope: Scope, request: Request) -> Response:
     name = request_name(request)
     if scope.rest is not None:
         here().event("About to Get from storage")
-        if request.query_string and not scope.subresource:
-            _read_options(request.query().values)
-        return scope.representation.object(await scope.rest.get(context, name), accepted)
+        values = request.query().values if request.query_string else {}
+        version = values.get("resourceVersion", "") if scope.subresource else _read_options(values)
+        return scope.representation.object(await scope.rest.get(context, name, version), accepted)
     version = _read_options(request.query().values) if request.query_string else ""
     here().event("About to Get from storage")
     entry = await scope.store.get(context, name, version)

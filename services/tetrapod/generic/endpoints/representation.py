@@ -46,7 +46,7 @@ from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.generic.storage.latency import SERIALIZATION, LayerTimer
 from tetrapod.machinery.freeing import use_large
 from tetrapod.machinery.go_packages import go_type
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.json_pieces import loads
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.sharding import ShardSelector
@@ -85,9 +85,16 @@ class Representation:
         definition: the resource.
         version: the version of the responses.
         table: the columns of a subresource's own kind; None means those of the resource.
+        kind: the subresource's own kind; None means that of the resource.
     """
 
-    def __init__(self, definition: ResourceDefinition, version: str, table: TableConvertor | None = None) -> None:
+    def __init__(
+        self,
+        definition: ResourceDefinition,
+        version: str,
+        table: TableConvertor | None = None,
+        kind: GroupVersionKind | None = None,
+    ) -> None:
         self.definition = definition
         self.table = table or definition.table
         self.conversion = Conversion(definition, version)
@@ -95,6 +102,9 @@ class Representation:
         list_kind = definition.list_kind or f"{definition.kind}List"
         self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
         self._go_type = go_type(definition.group, definition.kind, custom=definition.custom)
+        self._is_untyped = definition.custom and kind is None
+        if kind is not None:  # the types of custom resources' own scheme are those of the version
+            self._go_type = f"*{kind.version}.{kind.kind}" if definition.custom else go_type(kind.group, kind.kind)
 
     # --- one object ---
 
@@ -173,7 +183,7 @@ class Representation:
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
-            if self.definition.custom:  # upstream treats untyped content as a list until it looks for the items
+            if self._is_untyped:  # upstream treats untyped content as a list until it looks for the items
                 raise StatusError(500, "", "content is not a list")
             raise not_acceptable(
                 f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})"

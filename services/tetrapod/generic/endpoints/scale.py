@@ -139,8 +139,8 @@ class _BoundScale(Rest):
     def table(self) -> TableConvertor:
         return self._table
 
-    async def get(self, ctx: Context, name: str) -> Object:
-        entry = await self._store.get(ctx, name)
+    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Object:
+        entry = await self._store.get(ctx, name, resource_version)
         await self._conversion.ready((entry,))
         obj = self._conversion.object(entry)
         if self._paths.required and _at(obj, self._paths.spec_replicas) is None:

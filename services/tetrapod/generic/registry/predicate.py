@@ -65,7 +65,9 @@ def select(
     by_label = _label_match(label_selector)
     selector = parse_fields(definition, field_selector, version)
     predicate = (
-        Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
+        Predicate(by_label, _field_match(definition, selector), index=_index(definition, selector))
+        if by_label or not selector.empty
+        else EVERYTHING
     )
     if not namespace and definition.namespaced:
         selected_namespace = selector.requires_exact_match("metadata.namespace")
@@ -107,6 +109,13 @@ def _label_match(text: str) -> Callable[[Mapping[str, str]], bool] | None:
 
 
 _IN_KEY: Final = ("metadata.name", "metadata.namespace")
+
+
+def _index(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
+    """Return whether an entry has the value of the indexed field that a selector requires, or None without one."""
+    field, fields = definition.strategy.indexed_field, definition.strategy.selectable_fields
+    value = selector.requires_exact_match(field) if field else None
+    return None if value is None else lambda entry: fields(entry.peek()).get(field, "") == value
 
 
 def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:

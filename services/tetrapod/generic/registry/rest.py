@@ -40,8 +40,11 @@ class Rest:
         This happens before managed fields are recorded.
         """
 
-    async def get(self, ctx: Context, name: str) -> Object:
+    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Object:
         """Return the object with this name, in the version of the request.
+
+        Args:
+            resource_version: the version that the stored object must at least have; "" for the most recent one.
 
         Raises:
             StatusError: 404, it does not exist.

@@ -82,11 +82,14 @@ class Predicate:
         labels: called with the labels of the object; None matches every object.
         fields: called with the object's entry; None matches every object.
         shard: called with the object's entry, before the others; None matches every object.
+        index: called with an object's entry; returns whether upstream finds it in the index that it uses for the
+            selectors. None if it uses no index.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
     fields: Callable[[Entry], bool] | None = None
     shard: Callable[[Entry], bool] | None = None
+    index: Callable[[Entry], bool] | None = None
 
     @property
     def empty(self) -> bool:

@@ -315,6 +315,8 @@ def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
     """
     if not order or not changes:
         return
+    if merge_key and (scalars := [change for change in changes if not isinstance(change, dict)]):
+        raise bad_argument_type("map[string]interface {}", type_name(scalars[0]))
     remaining = [c for c in changes if not (_is_directive(c) and c[DIRECTIVE] == "delete")] if merge_key else changes
     i = j = 0
     wanted: Hashable = None  # the merge value of remaining[i], cached because it can be long and is compared with many

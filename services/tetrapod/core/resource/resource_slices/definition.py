@@ -68,6 +68,8 @@ def definition() -> ResourceDefinition:
 class SliceStrategy(KindStrategy):
     """The strategy of ResourceSlices, which drops the fields of disabled feature gates."""
 
+    indexed_field = "spec.nodeName"
+
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
         if label != "metadata.name" and label not in self.field_labels:
             raise ValueError(f"field label not supported for {GROUP}/{version}, Kind=ResourceSlice: {label}")

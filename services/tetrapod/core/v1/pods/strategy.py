@@ -71,6 +71,7 @@ class PodStrategy(Strategy):
     generation = ("spec",)
     return_deleted_object = True
     revalidates_generate_name = True
+    indexed_field = "spec.nodeName"
     field_labels = (
         *_SPEC_FIELDS,
         "spec.hostNetwork",
