@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import Decoder, ShapeError
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.storage.interface import Mistyped
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.raw_extensions import beside_fields, into_fields, raw_paths
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
@@ -51,8 +52,8 @@ class DefaultsOfKind:
         has_texts = into_fields(obj, paths)  # decoding would drop the texts beside the fields
         try:
             decoder.shape(obj)
-        except ShapeError:
-            return False
+        except ShapeError as error:
+            raise Mistyped(str(error)) from None
         if has_texts:
             obj.update(beside_fields(obj, paths))
         return True

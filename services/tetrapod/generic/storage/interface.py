@@ -488,6 +488,10 @@ class ResourceStorage(Protocol):
         ...
 
 
+class Mistyped(Exception):
+    """A stored object has a value of a wrong type; the text is that of upstream's decoder."""
+
+
 class StoredDefaults(Protocol):
     """The defaults of the stored objects of one resource."""
 
@@ -500,7 +504,11 @@ class StoredDefaults(Protocol):
         """Whether the defaults may change while objects are cached (those of custom resources)."""
 
     def complete(self, obj: Object) -> bool:
-        """Set missing defaults in a stored object, in place. Return False if it cannot be decoded as its kind."""
+        """Set missing defaults in a stored object, in place. Return False if it is of another kind or version.
+
+        Raises:
+            Mistyped: a value has a wrong type.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import orjson
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.backend import KeyValue
 from tetrapod.generic.storage.cacher.entry import IncompleteEntry, StoredEntry
-from tetrapod.generic.storage.interface import StoredDefaults
+from tetrapod.generic.storage.interface import Mistyped, StoredDefaults
+from tetrapod.generic.storage.unreadable import NotDecodable
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.json_pieces import dumps, loads
 
@@ -40,7 +41,7 @@ class EntryReader:
 
         Raises:
             NotTransformable: the value cannot be decrypted.
-            NotDecodable: the value is not an object.
+            NotDecodable: the value is not an object, or is decoded for its defaults and has values of wrong types.
         """
         return await offloaded(len(kv.value) >= LARGE, self.read, key, kv)
 
@@ -49,15 +50,18 @@ class EntryReader:
 
         Raises:
             NotTransformable: the value cannot be decrypted.
-            NotDecodable: the value is not an object.
+            NotDecodable: the value is not an object, or is decoded for its defaults and has values of wrong types.
         """
         entry = StoredEntry.from_key_value(key, kv)
         defaults = self.defaults
         if defaults is None or not defaults.exist or (self._writes and self._is_own(key, kv)):
             return entry
         obj = loads(entry.raw)
-        if not defaults.complete(obj):
-            return entry
+        try:
+            if not defaults.complete(obj):
+                return entry
+        except Mistyped as error:
+            raise NotDecodable(str(error), kv.mod_revision, kv.key) from None
         raw = without_exponents(orjson.dumps(obj) if entry.size < LARGE else dumps(obj))
         if raw == entry.raw or obj == loads(entry.raw):
             return entry
