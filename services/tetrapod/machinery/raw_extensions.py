@@ -83,6 +83,19 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
     return found
 
 
+def fields_at(obj: Object, paths: Sequence[RawPath]) -> list[Any]:
+    """Return the values of the fields at these paths, with None for an unset field."""
+    return [owner.get(path[-1]) for path in paths for owner in _owners(obj, path[:-1])]
+
+
+def put_fields(obj: Object, paths: Sequence[RawPath], values: Sequence[Any]) -> None:
+    """Set the fields at these paths to the values that `fields_at` has returned for an equal object, in place."""
+    owners = [(owner, path[-1]) for path in paths for owner in _owners(obj, path[:-1])]
+    for (owner, name), value in zip(owners, values, strict=True):
+        if value is not None:
+            owner[name] = value
+
+
 def forget_texts(obj: Object, paths: Sequence[RawPath], *, compact: bool = False) -> None:
     """Replace the texts of `Verbatim` values by those of Go's encoder, in place.
 

@@ -13,7 +13,7 @@ from tetrapod.core.batch.jobs import defaults as jobs_defaults
 from tetrapod.core.batch.jobs import scheduling
 from tetrapod.core.batch.jobs import warnings as jobs_warnings
 from tetrapod.core.batch.jobs.validation import validate_template
-from tetrapod.core.batch.schedules import is_zone, schedule_error
+from tetrapod.core.batch.schedules import schedule_error, zone_error
 from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, since, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import set_missing
@@ -127,14 +127,14 @@ def _time_zone(zone: str) -> list[FieldError]:
     path = "spec.timeZone"
     if not zone:
         return [field.invalid(path, zone, "timeZone must be nil or non-empty string")]
-    unknown = field.invalid(path, zone, f"unknown time zone {zone}")
     if any(part in (".", "..") or part.startswith("-") or not _ZONE_PART(part) for part in zone.split("/")):
-        return [unknown]
+        return [field.invalid(path, zone, f"unknown time zone {zone}")]
     errors: list[FieldError] = []
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         errors.append(field.invalid(path, zone, text))
-    return errors if is_zone(zone) else [*errors, unknown]
+    error = zone_error(zone)
+    return [*errors, field.invalid(path, zone, error)] if error else errors
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:

@@ -43,8 +43,8 @@ def _parse(text: str) -> None:
     if text.startswith(("TZ=", "CRON_TZ=")):
         zone, _, text = text.partition(" ")
         name = zone.partition("=")[2]
-        if not is_zone(name):
-            raise ValueError(f"provided bad location {name}: unknown time zone {name}")
+        if error := zone_error(name):
+            raise ValueError(f"provided bad location {name}: {error}")
         text = text.strip()
     if text.startswith("@"):
         _descriptor(text)
@@ -110,14 +110,21 @@ def _integer(text: str) -> int:
     return number
 
 
-def is_zone(name: str) -> bool:
-    """Return whether the time zone database contains this zone; "", "UTC" and "Local" count too."""
+def zone_error(name: str) -> str:
+    """Return Go's error text for a time zone that its database does not contain; "" for a known zone.
+
+    "", "UTC" and "Local" are known too.
+
+    Upstream: Go's time.LoadLocation.
+    """
     from zoneinfo import ZoneInfo  # imported late: only servers with CronJobs need it
 
     if name in ("", "UTC", "Local"):
-        return True
+        return ""
+    if ".." in name or name[0] in "/\\":
+        return "time: invalid location name"
     try:
         ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        return False
-    return True
+        return f"unknown time zone {name}"
+    return ""

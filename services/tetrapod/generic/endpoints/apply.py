@@ -81,6 +81,7 @@ class ApplyPatching(PatchMechanism):
         return new
 
     def _finish(self, applied: Object, changed: bool) -> Object:
+        self.unchanged = not changed
         if not changed:
             return self._copy(applied)
         decoder = self.scope.decoder

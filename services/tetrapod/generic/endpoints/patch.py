@@ -9,7 +9,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from tetrapod.generic.endpoints.apply import ApplyPatching, CborApplyPatching
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
@@ -25,7 +25,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.raw_extensions import add_go_texts, forget_texts, raw_paths
+from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths
 from tetrapod.machinery.status import bad_request, conflict
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -114,11 +114,16 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         compact: whether the patch keeps the texts of RawExtension fields that it does not change.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
+    texts: list[Any] = []
     if current is not None:
+        texts = fields_at(current, paths)
         forget_texts(current, paths, compact=compact)
     exists = current is not None and current["metadata"].get("uid")
     new = mechanism.revise(current) if current is not None and exists else mechanism.create(name)
-    add_go_texts(new, paths)
+    if exists and mechanism.unchanged:
+        put_fields(new, paths, texts)
+    else:
+        add_go_texts(new, paths)
     return new
 
 

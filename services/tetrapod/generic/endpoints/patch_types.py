@@ -41,12 +41,15 @@ INVALID: Final = "invalid JSON patch"
 class PatchMechanism:
     """One patch request: computes the new object from the stored one.
 
-    `warnings` are those of the last attempt; earlier attempts conflicted with another write.
+    `warnings` and `unchanged` are those of the last attempt; earlier attempts conflicted with another write.
 
     Args:
         scope: the endpoint.
         validation: fieldValidation ("Ignore", "Warn" or "Strict").
         manager: the name of the field manager.
+
+    Attributes:
+        unchanged: whether upstream keeps the stored object, except for its managed fields, instead of a new one.
     """
 
     def __init__(self, scope: Scope, validation: str, manager: str) -> None:
@@ -54,6 +57,7 @@ class PatchMechanism:
         self.validation = validation
         self.manager = manager
         self.warnings: list[str] = []
+        self.unchanged = False
 
     @property
     def document(self) -> Any:

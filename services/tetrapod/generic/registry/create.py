@@ -257,10 +257,16 @@ def creation_errors(strategy: Strategy, ctx: Context, obj: Object, *, namespaced
         own = strategy.metadata_rules == "own"
         errors = [] if own else validate_meta(meta, namespaced, strategy.validate_name)
         errors += strategy.validate(ctx, obj)
-        if not errors and name_is_path_segment(meta["name"], False):  # kinds whose own name validation accepts anything
+        if not errors and _has_odd_name(meta):  # kinds whose own name validation accepts anything
             errors = validate_object_meta(meta, namespaced, name_is_path_segment)
     # Kinds with partly declarative validation: upstream's filtering of those errors removes duplicates.
     return distinct(errors) if errors and strategy.qualified_finalizers else errors
+
+
+def _has_odd_name(meta: Object) -> bool:
+    """Return whether the name or the base for generated names cannot be a segment of a path."""
+    base = meta.get("generateName")
+    return bool(name_is_path_segment(meta["name"], False) or (base and name_is_path_segment(base, True)))
 
 
 def _reset_status(strategy: Strategy, obj: Object) -> None:

@@ -99,12 +99,14 @@ def new_entry(manager_id: str, fields: FieldSet, api_version: str, *, applied: b
 def is_reset(entries: Any) -> bool:
     """Return whether the managedFields of a request clear all ownership.
 
-    An empty list does, and a list with one empty entry.
+    An empty list does, and a list with one entry whose fields are unset. Empty `fieldsV1` are set.
 
     Args:
         entries: the decoded managedFields of the request; any JSON value.
     """
-    return isinstance(entries, list) and (not entries or (len(entries) == 1 and not any((entries[0] or {}).values())))
+    if not isinstance(entries, list) or len(entries) > 1:
+        return False
+    return not entries or all(value in (None, "") for value in (entries[0] or {}).values())
 
 
 def decode(entries: Any) -> Managed:

@@ -38,6 +38,17 @@ _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
 """Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects
 it.
 """
+_PRINTED: Final = frozenset(
+    {
+        *((f"{_CORE}Container", name) for name in ("command", "args", "ports", "envFrom", "env", "resizePolicy")),
+        *((f"{_CORE}Container", name) for name in ("restartPolicyRules", "volumeMounts", "volumeDevices")),
+        *((f"{_CORE}PodSpec", name) for name in ("imagePullSecrets", "hostAliases", "readinessGates", "volumes")),
+        *((f"{_CORE}PodSpec", name) for name in ("initContainers", "tolerations", "resourceClaims")),
+        *((f"{_CORE}PodSpec", name) for name in ("topologySpreadConstraints", "schedulingGates")),
+        ("io.k8s.api.batch.v1.PodFailurePolicyRule", "onPodConditions"),
+    }
+)
+"""Lists that errors about immutable fields print."""
 DISTINGUISHED_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
@@ -76,6 +87,7 @@ DISTINGUISHED_FROM_ABSENT: Final = frozenset(
         ),
         *_STORED,
         *_ADMITTED,
+        *_PRINTED,
     }
 )
 """Fields with omitempty whose empty value differs from an absent one in a default, in a validation or for the

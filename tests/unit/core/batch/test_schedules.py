@@ -2,7 +2,7 @@
 
 import pytest
 
-from tetrapod.core.batch.schedules import is_zone, schedule_error
+from tetrapod.core.batch.schedules import schedule_error, zone_error
 
 BEYOND_INT64 = "9" * 20
 
@@ -48,5 +48,6 @@ def test_a_malformed_schedule_is_reported_with_upstreams_message(schedule: str, 
 
 
 def test_only_zones_of_the_database_are_zones() -> None:
-    assert is_zone("Europe/Paris") and is_zone("UTC")
-    assert not is_zone("Nowhere/Land")
+    assert not zone_error("Europe/Paris") and not zone_error("UTC")
+    assert zone_error("Nowhere/Land") == "unknown time zone Nowhere/Land"
+    assert zone_error("a..b") == "time: invalid location name"

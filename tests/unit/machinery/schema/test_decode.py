@@ -113,7 +113,7 @@ def test_empty_values_with_omitempty_vanish_and_pointers_stay() -> None:
         "hostNetwork": False,
         "priority": 0,
         "hostUsers": False,
-        "tolerations": [],
+        "nodeSelector": {},
     }
     assert decoded("Pod", {"spec": spec})["spec"] == {"containers": [], "priority": 0, "hostUsers": False}
 

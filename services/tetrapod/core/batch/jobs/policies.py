@@ -160,7 +160,7 @@ def shown_failure(policy: Object) -> Object:
 
 
 def _shown_rule(rule: Object) -> Object:
-    codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions") or []
+    codes, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
     return {
         "Action": rule.get("action") or "",
         "OnExitCodes": codes
@@ -169,7 +169,9 @@ def _shown_rule(rule: Object) -> Object:
             "Operator": codes.get("operator") or "",
             "Values": codes.get("values"),
         },
-        "OnPodConditions": [{"Type": p.get("type") or "", "Status": p.get("status") or ""} for p in patterns] or None,
+        "OnPodConditions": None
+        if patterns is None
+        else [{"Type": pattern.get("type") or "", "Status": pattern.get("status") or ""} for pattern in patterns],
     }
 
 

@@ -14,7 +14,7 @@ from tetrapod.core.podspec.stored import allows_comparisons
 from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation.differences import internal, internal_list, spec_difference
 from tetrapod.machinery import field
-from tetrapod.machinery.equality import json_key
+from tetrapod.machinery.equality import json_key, same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -97,7 +97,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if old_spec.get("schedulingGates"):
         errors += _gated(restored_spec, old_spec)
     old_struct = internal("PodSpec", old_spec)
-    if internal("PodSpec", restored_spec) != old_struct:
+    if not same(internal("PodSpec", restored_spec), old_struct):
         text = (
             "pod updates may not change fields other than "
             f"{','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, restored_spec)}"

@@ -27,7 +27,7 @@ def _external_ips(service: Object) -> str:
 
 def _service_port(port: Object) -> str:
     text = str(port.get("port"))
-    if port.get("nodePort"):
+    if (port.get("nodePort") or 0) > 0:
         text += f":{port['nodePort']}"
     return f"{text}/{port.get('protocol', '')}"
 
