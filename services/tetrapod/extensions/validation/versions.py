@@ -112,7 +112,7 @@ def validate_schema(holder: Object | None, status: bool, path: str, rules: Rules
     if schema is None:
         return []
     errors = _root_errors(schema, path) if status else []
-    return errors + crd_schema.validate(schema, child(path, "openAPIV3Schema"), rules, rule_struct)
+    return crd_schema.validate(schema, child(path, "openAPIV3Schema"), rules, rule_struct, errors)
 
 
 def _root_errors(schema: Object, path: str) -> list[FieldError]:

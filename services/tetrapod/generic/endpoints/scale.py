@@ -17,15 +17,16 @@ from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions
 from tetrapod.generic.registry.errors import storage_error_text
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
+from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery import labels
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.fieldmanager.scale import ScaleHandler
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
-from tetrapod.machinery.metadata import validate_object_meta
-from tetrapod.machinery.names import name_is_dns_subdomain
+from tetrapod.machinery.metadata import validate_managed_fields
 from tetrapod.machinery.status import bad_request, conflict, internal_error
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
@@ -149,7 +150,13 @@ class _BoundScale(Rest):
         return self._scale(obj)
 
     async def update(
-        self, ctx: Context, name: str, transform: Any, validate: Any, options: Object
+        self,
+        ctx: Context,
+        name: str,
+        transform: Any,
+        validate: Any,
+        options: Object,
+        preconditions: Preconditions = NO_PRECONDITIONS,
     ) -> tuple[Object, bool]:
         conversion = self._conversion
 
@@ -163,7 +170,9 @@ class _BoundScale(Rest):
             new_scale = self._scale(await conversion.from_stored(copy_object(new)))
             await validate(new_scale, old_scale)
 
-        entry, _ = await self._store.update(ctx, name, revise, validate_update=validate_update)
+        entry, _ = await self._store.update(
+            ctx, name, revise, validate_update=validate_update, preconditions=preconditions
+        )
         await conversion.ready((entry,))
         return self._scale(conversion.object(entry)), False
 
@@ -236,18 +245,20 @@ class _BoundScale(Rest):
 
 
 def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
-    """Validate the new Scale of the built-in resource `obj`.
+    """Validate the managed fields and the replicas of the new Scale of the built-in resource `obj`.
+
+    Upstream ignores its other metadata.
 
     Raises:
         StatusError: 422 for an invalid scale, 409 for the scale of another object.
     """
     meta = scale["metadata"]
-    errors = validate_object_meta(meta, True, name_is_dns_subdomain)
+    errors = validate_managed_fields(meta.get("managedFields") or [], "metadata.managedFields")
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         errors.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
     if errors:
-        raise invalid_object(GroupKind(SCALE.group, SCALE.kind), meta.get("name", ""), errors)
+        raise invalid_object(GroupKind(SCALE.group, SCALE.kind), obj["metadata"]["name"], errors)
     uid, stored = meta.get("uid"), obj["metadata"].get("uid", "")
     if uid and uid != stored:
         text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"

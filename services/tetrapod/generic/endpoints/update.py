@@ -137,7 +137,7 @@ class Writing:
         if scope.rest is not None:
             transform = self._rest_transform(revise)
             result, created = await scope.rest.update(
-                self.context, self.name, transform, self._validate_update, self.update_options
+                self.context, self.name, transform, self._validate_update, self.update_options, preconditions
             )
             return await offloaded(
                 self.context.large, scope.representation.object, result, accepted, 201 if created else 200

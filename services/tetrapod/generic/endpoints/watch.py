@@ -89,8 +89,6 @@ async def watch(
     """
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
-    if accepted.media_type == YAML:
-        raise not_acceptable(f"only the following media types are accepted: {', '.join(watch_types())}")
     frames = _FRAMES.get(accepted.media_type, Frames)(scope, accepted)
     query = WatchQuery(
         prefix=selection.prefix,
@@ -103,6 +101,9 @@ async def watch(
     )
     seconds = float(options.timeout_seconds or 0) or request.min_watch_seconds * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
+    if accepted.media_type == YAML:  # upstream negotiates after it has opened the watch
+        source.close()
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(watch_types())}")
     if selection.shard is not None:
         source = ShardedWatch(source, scope.definition.group_resource)
     if request.upgrade is not None and is_websocket_request(request.headers):

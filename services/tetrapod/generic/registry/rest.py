@@ -11,6 +11,8 @@ from typing import Any
 
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS
+from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import TableConvertor
 
@@ -74,7 +76,13 @@ class Rest:
         raise NotImplementedError
 
     async def update(
-        self, ctx: Context, name: str, transform: Any, validate: Any, options: Object
+        self,
+        ctx: Context,
+        name: str,
+        transform: Any,
+        validate: Any,
+        options: Object,
+        preconditions: Preconditions = NO_PRECONDITIONS,
     ) -> tuple[Object, bool]:
         """Process a PUT or PATCH.
 
@@ -82,6 +90,7 @@ class Rest:
             transform: `await transform(current)` returns the new object, made from the current one as `get` returns it.
             validate: runs validating admission: `await validate(new, old)`, which raises to reject.
             options: the UpdateOptions object.
+            preconditions: the uid that the stored object must have.
 
         Returns:
             the object of the response, and whether it was created. The one implementation, `scale`, creates none.

@@ -9,7 +9,7 @@ validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -62,7 +62,11 @@ _STRICT: Final = Rules()
 
 
 def validate(
-    schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict
+    schema: Object,
+    path: str,
+    rules: Rules = _STRICT,
+    show_rule: Callable[[Object], Any] = dict,
+    earlier: Sequence[FieldError] = (),
 ) -> list[FieldError]:
     """Return the errors of a whole openAPIV3Schema.
 
@@ -71,8 +75,9 @@ def validate(
         path: the field path of the schema, for example `spec.versions[0].schema.openAPIV3Schema`.
         rules: the strictness.
         show_rule: formats a CEL rule as the value that an error quotes.
+        earlier: errors of the schema that were found before, with which the result begins.
     """
-    errors = []
+    errors = [*earlier]
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     unreadable = unsupported(schema) if rules.structural else ""
