@@ -10,6 +10,7 @@ from tetrapod.core.podspec.features import drop_disabled_of_template
 from tetrapod.core.podspec.stored import updating
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
+from tetrapod.generic.registry.hand_written import NO_HAND_WRITTEN, HandWritten
 from tetrapod.generic.registry.strategy import MetadataRules, Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -58,6 +59,7 @@ class KindStrategy(Strategy):
     metadata_rules: MetadataRules = "kube"
     revalidates_generate_name: bool = False
     gated_fields: FieldGates = NO_GATES
+    hand_written: HandWritten = NO_HAND_WRITTEN
 
     def __post_init__(self) -> None:
         self.field_labels = tuple(self.fields)

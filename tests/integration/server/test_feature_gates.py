@@ -212,8 +212,8 @@ def test_unknown_gates_prevent_the_start(tmp_path: Path) -> None:
 
 
 def test_gates_without_effect_prevent_the_start(tmp_path: Path) -> None:
-    text = "Tetrapod has only the default behaviour of DeclarativeValidationBeta"
-    assert text in start_error(tmp_path, "--feature-gates=DeclarativeValidationBeta=false")
+    text = "Tetrapod has only the default behaviour of HostnameOverride"
+    assert text in start_error(tmp_path, "--emulated-version=1.36", "--feature-gates=HostnameOverride=false")
 
 
 def test_all_alpha_and_all_beta_are_accepted_and_shown(tmp_path: Path) -> None:

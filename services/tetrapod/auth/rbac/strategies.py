@@ -6,16 +6,36 @@ pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tetrapod.auth.rbac.escalation import EscalationGuard
 from tetrapod.auth.rbac.validation import validate_binding, validate_binding_update, validate_role
 from tetrapod.generic.authorization.rbac_storage import RBAC_GROUP
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_path_segment
+
+_ROLE: Final = HandWritten(
+    "rules[].verbs",
+    "rules[].nonResourceURLs",
+    "rules[].apiGroups",
+    "rules[].resources",
+    "aggregationRule",
+    texts={"FieldValueRequired rules[].verbs": Text("verbs must contain at least one value")},
+)
+_BINDING: Final = HandWritten(
+    "roleRef.apiGroup",
+    "roleRef.kind",
+    "roleRef.name",
+    "subjects[].name",
+    "subjects[].apiGroup",
+    "subjects[].namespace",
+    "subjects[].kind",
+    "roleRef#",
+)
 
 
 class _RbacStrategy(Strategy):
@@ -45,6 +65,8 @@ class RoleStrategy(_RbacStrategy):
         namespaced: True for Roles, False for ClusterRoles.
     """
 
+    hand_written = _ROLE
+
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)
         self.resource = "roles" if namespaced else "clusterroles"
@@ -73,6 +95,8 @@ class BindingStrategy(_RbacStrategy):
         guard: checks writes for privilege escalation.
         namespaced: True for RoleBindings, False for ClusterRoleBindings.
     """
+
+    hand_written = _BINDING
 
     def __init__(self, guard: EscalationGuard, *, namespaced: bool) -> None:
         super().__init__(guard, namespaced=namespaced)

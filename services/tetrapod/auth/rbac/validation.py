@@ -15,6 +15,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain, name_is_path_segment
 
 _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
+_NO_ROLE: Final = field.required("roleRef.name")
 
 
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
@@ -78,13 +79,24 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     Args:
         namespaced: True for a RoleBinding.
     """
-    ref = binding.get("roleRef") or {}
-    errors = _role_ref_errors(ref, namespaced)
-    subjects = binding.get("subjects") or []
-    for i, subject in enumerate(subjects):
+    errors = _binding_errors(binding, namespaced) + _unnamed_subjects(binding)
+    return errors if (binding.get("roleRef") or {}).get("name") else [*errors, _NO_ROLE]
+
+
+def _binding_errors(binding: Object, namespaced: bool) -> list[FieldError]:
+    """Return the errors whose rules upstream does not declare in the schema."""
+    errors = _role_ref_errors(binding.get("roleRef") or {}, namespaced)
+    for i, subject in enumerate(binding.get("subjects") or []):
         errors += _subject_errors(subject, namespaced, field.index("subjects", i))
-    errors += [field.required(f"subjects[{i}].name") for i, subject in enumerate(subjects) if not subject.get("name")]
-    return errors if ref.get("name") else [*errors, field.required("roleRef.name")]
+    return errors
+
+
+def _unnamed_subjects(binding: Object) -> list[FieldError]:
+    return [
+        field.required(f"subjects[{i}].name")
+        for i, subject in enumerate(binding.get("subjects") or [])
+        if not subject.get("name")
+    ]
 
 
 def _role_ref_errors(ref: Object, namespaced: bool) -> list[FieldError]:
@@ -118,10 +130,15 @@ def validate_binding_update(new: Object, old: Object, *, namespaced: bool) -> li
     Args:
         namespaced: True for a RoleBinding.
     """
-    errors = validate_binding(new, namespaced=namespaced)
-    if new.get("roleRef") != old.get("roleRef"):
-        errors.append(field.invalid("roleRef", _internal(new.get("roleRef") or {}), "field is immutable"))
-    return errors
+    ref = new.get("roleRef") or {}
+    if ref == (old.get("roleRef") or {}):
+        return validate_binding(new, namespaced=namespaced)
+    # The declared rule that roleRef is immutable keeps the one about its name from being evaluated, so upstream's
+    # hand-written error remains, in its own place.
+    errors = _binding_errors(new, namespaced)
+    if not ref.get("name"):
+        errors.insert(sum(error.field.startswith("roleRef") for error in errors), _NO_ROLE)
+    return [*errors, field.invalid("roleRef", _internal(ref), "field is immutable"), *_unnamed_subjects(new)]
 
 
 def _internal(ref: Object) -> dict[str, Any]:

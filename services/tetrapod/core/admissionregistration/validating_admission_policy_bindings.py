@@ -13,6 +13,7 @@ from tetrapod.core.admissionregistration.policy_strategies import GROUP, Binding
 from tetrapod.core.validation.names import known
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -22,6 +23,15 @@ _ACTIONS: Final = frozenset({"Deny", "Warn", "Audit"})
 _BOTH: Final = (
     "must not contain both Deny and Warn"
     " (repeating the same validation failure information in the API response and headers serves no purpose)"
+)
+
+_FORM: Final = HandWritten(
+    "spec.policyName",
+    "spec.paramRef",
+    "spec.matchResources",
+    "spec.validationActions",
+    "spec.validationActions!",
+    texts={"FieldValueRequired spec.validationActions": Text("at least one validation action is required", former="")},
 )
 
 
@@ -35,6 +45,7 @@ def definition(access: ParamAccess) -> ResourceDefinition:
         access,
         "validatingadmissionpolicies",
         "ValidatingAdmissionPolicy",
+        hand_written=_FORM,
         defaults=shared_rules.set_binding_defaults,
         validator=validate_spec,
         declared_validator=validate_required,

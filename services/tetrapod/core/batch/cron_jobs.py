@@ -21,6 +21,7 @@ from tetrapod.core.podspec.warnings import name_warnings, same_generation
 from tetrapod.core.validation.names import not_negative, one_of
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten
 from tetrapod.generic.registry.status import PlainStatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -43,6 +44,15 @@ def definition() -> ResourceDefinition:
     return builtin("batch", "cronjobs", strategy, table=TABLE, subresources={"status": PlainStatusStrategy(strategy)})
 
 
+_FORM: Final = HandWritten(
+    "spec.schedule",
+    "spec.startingDeadlineSeconds",
+    "spec.timeZone",
+    "spec.concurrencyPolicy",
+    "spec.jobTemplate",
+)
+
+
 class CronJobStrategy(KindStrategy):
     """The strategy of CronJob. Writes drop fields of the job template that belong to disabled feature gates."""
 
@@ -55,6 +65,7 @@ class CronJobStrategy(KindStrategy):
             whole_update_validator=validate_update,
             warnings=warnings,
             generation=("spec",),
+            hand_written=_FORM,
             gated_fields=scheduling.gated("spec.jobTemplate.spec"),
         )
 
@@ -77,11 +88,12 @@ def validate(obj: Object) -> list[FieldError]:
     A valid schedule is required, without TZ or CRON_TZ. timeZone and concurrencyPolicy are known, numbers are not
     negative, and the job template is valid.
     """
-    errors = _spec(obj.get("spec") or {}, None)
+    spec = obj.get("spec") or {}
+    errors = _spec(spec, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > _NAME_LIMIT:
         errors.append(field.invalid("metadata.name", name, f"must be no more than {_NAME_LIMIT} characters"))
-    return errors
+    return errors + _declared_rules(spec, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
@@ -89,7 +101,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
     A schedule with TZ or CRON_TZ is accepted if the stored one has TZ too, and an unknown timeZone if it is unchanged.
     """
-    return _spec(new.get("spec") or {}, old.get("spec") or {})
+    spec, existing = new.get("spec") or {}, old.get("spec") or {}
+    return _spec(spec, existing) + _declared_rules(spec, existing)
 
 
 def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
@@ -105,8 +118,12 @@ def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    # declared in the schema, so they come last
-    errors += [] if schedule else [field.required("spec.schedule")]
+    return errors
+
+
+def _declared_rules(spec: Object, existing: Object | None) -> list[FieldError]:
+    """Check the rules that upstream declares in the schema, whose errors come last."""
+    errors = [] if spec.get("schedule") else [field.required("spec.schedule")]
     job, stored = (((each or {}).get("jobTemplate") or {}).get("spec") or {} for each in (spec, existing))
     return errors + scheduling.declared_rules(job, None if existing is None else stored, "spec.jobTemplate.spec")
 

@@ -20,6 +20,7 @@ from tetrapod.core.validation.names import (
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text, new_value
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import ip_warnings, is_ipv4, is_ipv6, is_valid_ip
 from tetrapod.machinery.equality import same
@@ -85,9 +86,22 @@ def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
             endpoint["nodeName"] = node
 
 
+_FORM: Final = HandWritten(
+    "addressType",
+    "ports",
+    "endpoints[].addresses",
+    "addressType#",
+    texts={
+        "FieldValueRequired endpoints[].addresses": Text("must contain at least 1 address", former=""),
+        "FieldValueInvalid addressType": Text(former=IMMUTABLE, value=new_value),
+    },
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of EndpointSlices: versions, strategy, subresources and columns."""
     strategy = EndpointSliceStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         validator=validate,
         whole_update_validator=validate,

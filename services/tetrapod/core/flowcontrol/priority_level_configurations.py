@@ -14,8 +14,10 @@ from tetrapod.core.flowcontrol.flow_schemas import _mandatory
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known
+from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import GATE, HandWritten, Text
 from tetrapod.generic.registry.status import WHOLE_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -26,9 +28,31 @@ _MOST_QUEUES: Final = 10_000_000
 _ENTROPY: Final = 60
 
 
+_KINDS: Final = frozenset({"Exempt", "Limited"})
+_FORM: Final = HandWritten(
+    "spec.exempt",
+    "spec.limited.nominalConcurrencyShares",
+    "spec.limited.limitResponse",
+    "spec.limited",
+    "spec!",
+    texts={
+        "FieldValueForbidden spec.limited": Text("must be nil if the type is not Limited", former=""),
+        "FieldValueForbidden spec.exempt": Text("must be nil if the type is Limited", former=""),
+        "FieldValueRequired spec.limited": Text("must not be empty when type is Limited", former=""),
+        "FieldValueForbidden spec.limited.limitResponse.queuing": Text(
+            "must be nil if limited.limitResponse.type is not Limited", former=""
+        ),
+        "FieldValueRequired spec.limited.limitResponse.queuing": Text(
+            "must not be empty if limited.limitResponse.type is Limited", former=""
+        ),
+    },
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of PriorityLevelConfigurations: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         validator=validate,
         has_status=True,
@@ -82,7 +106,7 @@ def validate(obj: Object) -> list[FieldError]:
     elif kind == "Limited" and limited is not None:
         errors += _limited(limited)
     elif kind:
-        errors += known(kind, frozenset({"Exempt", "Limited"}), "spec.type")
+        errors += known(kind, _KINDS, "spec.type")
     errors += _fixed_level(name, spec)
     return errors + _declared(spec)
 
@@ -108,7 +132,8 @@ def _declared(spec: Object) -> list[FieldError]:
     """
     kind, limited = spec.get("type") or "", spec.get("limited")
     errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
-    errors += _member(limited, kind == "Limited", "spec.limited")
+    if kind in (*_KINDS, "") or feature_gates.enabled(GATE):
+        errors += _member(limited, kind == "Limited", "spec.limited")
     if not kind:
         errors.append(field.required("spec.type"))
     if limited is None:

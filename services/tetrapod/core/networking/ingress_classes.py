@@ -13,6 +13,7 @@ from tetrapod.core.networking import ingresses
 from tetrapod.core.validation import differences
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten
 from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError
@@ -25,9 +26,20 @@ _LONGEST_CONTROLLER: Final = 250
 _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 
 
+_FORM: Final = HandWritten(
+    "spec.controller",
+    "spec.parameters.apiGroup",
+    "spec.parameters.kind",
+    "spec.parameters.name",
+    "spec.parameters.scope",
+    "spec.parameters.namespace",
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of IngressClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         validator=validate,
         whole_update_validator=validate_update,

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from tetrapod.core.cells import NAME, NONE, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import is_valid_ip
 from tetrapod.machinery.equality import same
@@ -20,10 +22,24 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_path_segment_name
 from tetrapod.machinery.table import Column, TableConvertor
 
+_FORM: Final = HandWritten(
+    "spec.parentRef.group",
+    "spec.parentRef.resource",
+    "spec.parentRef.name",
+    "spec.parentRef.namespace",
+    "spec.parentRef#",
+    texts={
+        "FieldValueInvalid spec.parentRef": Text(
+            former=IMMUTABLE, value=lambda _, obj: internal("ParentReference", obj["spec"].get("parentRef") or {})
+        )
+    },
+)
+
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of IPAddresses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         validator=validate,
         update_validator=validate_update,
         name_validator=validate_name,

@@ -12,6 +12,7 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import network, port_number_or_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.field import FieldError
@@ -38,9 +39,26 @@ class NetworkPolicyStrategy(KindStrategy):
     distinguishes_empty = True
 
 
+_FORM: Final = HandWritten(
+    "spec.podSelector",
+    "spec.ingress[].ports",
+    "spec.ingress[].from[].podSelector",
+    "spec.ingress[].from[].namespaceSelector",
+    "spec.ingress[].from[].ipBlock",
+    "spec.ingress[].from[]!",
+    "spec.egress[].ports",
+    "spec.egress[].to[].podSelector",
+    "spec.egress[].to[].namespaceSelector",
+    "spec.egress[].to[].ipBlock",
+    "spec.egress[].to[]!",
+    "spec.policyTypes",
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of NetworkPolicies: versions, strategy, subresources and columns."""
     strategy = NetworkPolicyStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         validator=validate,
         warnings=warnings,

@@ -17,6 +17,7 @@ from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text, new_value
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -31,9 +32,19 @@ TABLE: Final = TableConvertor(
 )
 
 
+_FORM: Final = HandWritten(
+    "handler",
+    "overhead",
+    "scheduling",
+    "handler#",
+    texts={"FieldValueInvalid handler": Text(former=IMMUTABLE, value=new_value)},
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of RuntimeClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         validator=validate,
         whole_update_validator=validate_update,
         revalidates_generate_name=True,

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.resource import GROUP
+from tetrapod.core.resource import GROUP, hand_written
 from tetrapod.core.resource.conversion import VERSIONS
 from tetrapod.core.resource.device_rules import ErrorLists, configuration, selectors
 from tetrapod.core.resource.resource_claims.validation import MOST
@@ -34,6 +34,7 @@ def definition() -> ResourceDefinition:
         name_validator=validate_name,
         generation=("spec",),
         return_deleted_object=True,
+        hand_written=hand_written.CLASS,
         gated_fields=FieldGates(GatedFields("DRAExtendedResource", ("spec.extendedResourceName",))),
     )
     return builtin(GROUP, "deviceclasses", strategy, versions=VERSIONS, table=TABLE)

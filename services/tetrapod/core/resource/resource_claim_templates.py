@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.podspec.claim_spec import template_metadata
-from tetrapod.core.resource import GROUP
+from tetrapod.core.resource import GROUP, hand_written
 from tetrapod.core.resource.conversion import VERSIONS, convert_claim_template
 from tetrapod.core.resource.device_rules import ErrorLists
 from tetrapod.core.resource.resource_claims import definition as resource_claims
@@ -40,6 +40,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         validator=validate,
         whole_update_validator=validate_update,
         return_deleted_object=True,
+        hand_written=hand_written.TEMPLATE,
         gated_fields=spec_fields("spec.spec"),
     )
     return builtin(

@@ -11,9 +11,10 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.label_warnings import deprecated_label
-from tetrapod.core.validation.names import fixed, known, qualified_name
+from tetrapod.core.validation.names import IMMUTABLE, fixed, known, qualified_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text, new_value
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -25,9 +26,27 @@ _RECLAIM: Final = frozenset({"Delete", "Retain"})
 _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 
 
+_FORM: Final = HandWritten(
+    "provisioner",
+    "parameters",
+    "reclaimPolicy",
+    "volumeBindingMode",
+    "allowedTopologies",
+    "parameters#",
+    "provisioner#",
+    "reclaimPolicy#",
+    "volumeBindingMode#",
+    texts={
+        f"FieldValueInvalid {name}": Text(former=IMMUTABLE, value=new_value)
+        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+    },
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of StorageClasses: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         validator=validate,
         update_validator=validate_update,

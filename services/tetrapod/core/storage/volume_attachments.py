@@ -10,9 +10,11 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.v1.persistent_volumes.validation import inline_volume
-from tetrapod.core.validation.names import csi_driver_name, errors_from, in_range
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.names import IMMUTABLE, csi_driver_name, errors_from, in_range
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text, lower_case
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
@@ -27,9 +29,27 @@ _MESSAGE: Final = 1024
 _METADATA: Final = 256 * 1024
 
 
+_FORM: Final = HandWritten(
+    "spec.attacher",
+    "spec.source^",
+    "spec.nodeName",
+    "spec.source",
+    "status",
+    "spec#",
+    texts={
+        "FieldValueInvalid spec.attacher": Text(lower_case),
+        "FieldValueTooLong spec.attacher": Text(f"may not be more than {_DRIVER} bytes"),
+        "FieldValueInvalid spec": Text(
+            former=IMMUTABLE, value=lambda _, obj: internal("VolumeAttachmentSpec", obj.get("spec") or {})
+        ),
+    },
+)
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of VolumeAttachments: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         validator=validate,
         whole_update_validator=validate_update,
         revalidates_generate_name=True,

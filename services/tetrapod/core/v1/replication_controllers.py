@@ -18,6 +18,7 @@ from tetrapod.core.podspec.workloads import pod_template_spec, scale
 from tetrapod.core.validation.names import errors_from, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
@@ -28,9 +29,13 @@ from tetrapod.machinery.table import Column, TableConvertor
 _TOO_MANY: Final = "cannot be greater than status.replicas"
 
 
+_FORM: Final = HandWritten("spec.minReadySeconds", "spec.selector", "spec.replicas", "spec.template")
+
+
 def definition() -> ResourceDefinition:
     """Return the resource definition of replicationcontrollers: versions, strategy, subresources and columns."""
     strategy = KindStrategy(
+        hand_written=_FORM,
         defaults=set_defaults,
         has_status=True,
         initial_status={"replicas": 0},
@@ -61,11 +66,13 @@ def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
     # Rules that upstream declares in the schema come after the hand-written ones.
-    errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(
-        spec.get("minReadySeconds"), "spec.minReadySeconds"
-    )
     name = obj["metadata"].get("name")
-    return errors + (errors_from(is_long_name, name, "metadata.name") if name else [])
+    errors += errors_from(is_long_name, name, "metadata.name") if name else []
+    return (
+        errors
+        + not_negative(spec.get("replicas"), "spec.replicas")
+        + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    )
 
 
 def _controller_template(selector: Object, template: Object | None) -> list[FieldError]:

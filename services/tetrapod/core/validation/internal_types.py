@@ -80,6 +80,13 @@ _TYPES: Final = {
         "FullyAvailableDevices:ptr PartiallyAvailableDevices:ptr Capacity[]ShareableCapacityStatus"
     ),
     "ShareableCapacityStatus": "Name Total:ptr Consumed:ptr Available:ptr",
+    "AllocationResult": "Devices=DeviceAllocationResult NodeSelector*NodeSelector AllocationTimestamp:ptr",
+    "DeviceAllocationResult": "Results[]DeviceRequestAllocationResult Config[]DeviceAllocationConfiguration",
+    "DeviceRequestAllocationResult": (
+        "Request Driver Pool Device AdminAccess:ptr Tolerations[]Toleration BindingConditions:list"
+        " BindingFailureConditions:list ShareID:ptr ConsumedCapacity:resources SkipNodeOperations:list"
+    ),
+    "DeviceAllocationConfiguration": "Source Requests:list Opaque*OpaqueConfiguration",
     "ResourceClaimTemplateSpec": "Metadata:meta Spec=ResourceClaimSpec",
     "ResourceClaimSpec": "Devices=DeviceClaim",
     "DeviceClaim": "Requests[]DeviceRequest Constraints[]DeviceConstraint Config[]DeviceClaimConfiguration",
@@ -221,6 +228,14 @@ _TYPES: Final = {
         " Quobyte*Quobyte AzureDisk*AzureDisk PhotonPersistentDisk*Photon PortworxVolume*Portworx"
         " ScaleIO*ScaleIOPersistent Local*Local StorageOS*StorageOSPersistent CSI*CSIPersistent"
     ),
+    "VolumeAttachmentSpec": "Attacher Source=VolumeAttachmentSource NodeName",
+    "VolumeAttachmentSource": "PersistentVolumeName:ptr InlineVolumeSpec*PersistentVolumeSpec",
+    "PersistentVolumeSpec": (
+        "Capacity:resources PersistentVolumeSource+PersistentVolumeSource AccessModes:list ClaimRef*ObjectReference"
+        " PersistentVolumeReclaimPolicy StorageClassName MountOptions:list VolumeMode:ptr"
+        " NodeAffinity*VolumeNodeAffinity VolumeAttributesClassName:ptr"
+    ),
+    "ParentReference": "Group Resource Namespace Name",
     "HostPath": "Path Type:ptr",
     "EmptyDir": "Medium SizeLimit:ptr Mode:ptr",
     "GCEDisk": "PDName FSType Partition:int ReadOnly:bool",

@@ -63,6 +63,7 @@ SWITCHABLE: Final = frozenset(
         "DRAResourceClaimGranularStatusAuthorization",
         "DRAResourcePoolStatus",
         "DRAWorkloadResourceClaims",
+        "DeclarativeValidationBeta",
         "DeploymentReplicaSetTerminatingReplicas",
         "DetectCacheInconsistency",
         "DynamicResourceAllocation",

@@ -13,6 +13,7 @@ from tetrapod.generic.registry.base_store import BaseStore
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import unstored
 from tetrapod.generic.registry.errors import Translated
+from tetrapod.generic.registry.hand_written import in_form
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
@@ -260,6 +261,7 @@ def creation_errors(strategy: Strategy, ctx: Context, obj: Object, *, namespaced
         if not errors and _has_odd_name(meta):  # kinds whose own name validation accepts anything
             errors = validate_object_meta(meta, namespaced, name_is_path_segment)
     # Kinds with partly declarative validation: upstream's filtering of those errors removes duplicates.
+    errors = in_form(strategy.hand_written, errors, obj)
     return distinct(errors) if errors and strategy.qualified_finalizers else errors
 
 

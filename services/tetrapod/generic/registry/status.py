@@ -74,6 +74,7 @@ class StatusStrategy(Strategy):
         self.main = main
         self.namespaced = main.namespaced
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
+        self.hand_written = main.hand_written
         self.revalidates_generate_name = revalidates_generate_name
         self._keep_metadata = keep_metadata
         self._validate = validate

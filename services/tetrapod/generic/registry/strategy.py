@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.gated_fields import NO_GATES, FieldGates
 from tetrapod.generic.registry.generated_names import generate_name
+from tetrapod.generic.registry.hand_written import NO_HAND_WRITTEN, HandWritten
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
@@ -62,6 +63,7 @@ class Strategy:
             being reported once.
         gated_fields: the fields that belong to feature gates. They are dropped after `prepare_for_create` and
             `prepare_for_update`.
+        hand_written: the form of errors without the gate DeclarativeValidationBeta.
         unsafe_deletion: whether objects that cannot be read may be deleted. Upstream does not support that for some
             kinds.
     """
@@ -83,6 +85,7 @@ class Strategy:
     revalidates_generate_name: bool = False
     repeats_errors: bool = False
     gated_fields: FieldGates = NO_GATES
+    hand_written: HandWritten = NO_HAND_WRITTEN
     unsafe_deletion: bool = True
 
     def default(self, obj: Object, version: str) -> None:

@@ -20,6 +20,7 @@ from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored, unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
+from tetrapod.generic.registry.hand_written import in_form
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import LARGE
@@ -307,7 +308,7 @@ def _update_errors(store: BaseStore, strategy: Strategy, ctx: Context, new: Obje
         errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
     if strategy.revalidates_generate_name:
         errors += validate_generate_name(meta, strategy.validate_name)
-    errors += strategy.validate_update(ctx, new, old)
+    errors = in_form(strategy.hand_written, errors + strategy.validate_update(ctx, new, old), new)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)
 
 

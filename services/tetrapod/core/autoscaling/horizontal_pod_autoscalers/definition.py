@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tetrapod.core.autoscaling.horizontal_pod_autoscalers import table as horizontal_pod_autoscalers_table
 from tetrapod.core.autoscaling.horizontal_pod_autoscalers import validation as autoscalers
 from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import (
@@ -14,8 +16,21 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object
+
+_FORM: Final = HandWritten(
+    "spec.minReplicas",
+    "spec.maxReplicas",
+    "spec.maxReplicas#",
+    "spec.scaleTargetRef",
+    "spec.metrics",
+    "spec.metrics!",
+    "spec.behavior",
+    late=autoscalers.BELOW_MINIMUM,
+    texts={"FieldValueRequired spec.maxReplicas": Text("must be set and greater than 0", former="")},
+)
 
 
 class AutoscalerStrategy(KindStrategy):
@@ -51,6 +66,7 @@ def _default_v2(obj: Object) -> None:
 def definition() -> ResourceDefinition:
     """Return the resource definition of HorizontalPodAutoscalers: versions, strategy, subresources and columns."""
     strategy = AutoscalerStrategy(
+        hand_written=_FORM,
         defaults={"v1": default_autoscaler_v1, "v2": _default_v2},
         validator=autoscalers.validate,
         whole_update_validator=autoscalers.validate,

@@ -16,6 +16,7 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_path_segment_name
 
+BELOW_MINIMUM: Final = "must be greater than or equal to `minReplicas`"
 _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
 _SELECT: Final = frozenset({"Max", "Min", "Disabled"})
@@ -40,7 +41,7 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: list[FieldError] = []
     if min_replicas is not None and max_replicas < min_replicas:
-        errors.append(field.invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
+        errors.append(field.invalid("spec.maxReplicas", max_replicas, BELOW_MINIMUM))
     target, old_target = spec.get("scaleTargetRef") or {}, ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
     path = "spec.scaleTargetRef.apiVersion"
     errors += _names(target, "spec.scaleTargetRef")

@@ -13,12 +13,27 @@ from typing import Any, Final
 from tetrapod.core.certificates.certificate_signing_requests import metrics as certificate_metrics
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.hand_written import HandWritten, Text
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _DECISIONS: Final = frozenset({"Approved", "Denied"})
+
+
+def _second_decision(error: FieldError, obj: Object) -> Any:
+    kinds = [condition.get("type") for condition in obj["status"]["conditions"]]
+    return max(_DECISIONS, key=kinds.index)
+
+
+_FORM: Final = HandWritten(
+    texts={
+        "FieldValueInvalid status.conditions": Text(
+            "Approved and Denied conditions are mutually exclusive", value=_second_decision
+        )
+    }
+)
 
 
 class SigningRequestStrategy(Strategy):
@@ -69,6 +84,8 @@ class _ConditionsStrategy(Strategy):
     Args:
         main: the strategy of the requests themselves.
     """
+
+    hand_written = _FORM
 
     def __init__(self, main: SigningRequestStrategy) -> None:
         self.namespaced = main.namespaced

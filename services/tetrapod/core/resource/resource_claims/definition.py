@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
-from tetrapod.core.resource import GROUP
+from tetrapod.core.resource import GROUP, hand_written
 from tetrapod.core.resource.conversion import VERSIONS, convert_claim
 from tetrapod.core.resource.resource_claims import status_validation as claim_status
 from tetrapod.core.resource.resource_claims import validation as claims
@@ -36,6 +36,7 @@ def definition(access: ClaimAccess) -> ResourceDefinition:
         revalidates_generate_name=True,
         has_status=True,
         return_deleted_object=True,
+        hand_written=hand_written.CLAIM,
         gated_fields=spec_fields("spec"),
     )
     status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)

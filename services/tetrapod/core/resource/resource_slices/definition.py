@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.resource import GROUP, device_taint_rules
+from tetrapod.core.resource import GROUP, device_taint_rules, hand_written
 from tetrapod.core.resource.conversion import VERSIONS, convert_slice
 from tetrapod.core.resource.resource_slices import validation as slices
 from tetrapod.generic.registry.builtin import builtin
@@ -56,6 +56,7 @@ def definition() -> ResourceDefinition:
         warnings=warnings,
         generation=("spec",),
         return_deleted_object=True,
+        hand_written=hand_written.SLICE,
         fields={
             "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
             "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
