@@ -25,7 +25,7 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.tracing.spans import here
 from tetrapod.generic.scheduling.offload import is_large, offloaded
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths
+from tetrapod.machinery.raw_extensions import add_go_texts, fields_at, forget_texts, put_fields, raw_paths, sort_changed
 from tetrapod.machinery.status import bad_request, conflict
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -78,7 +78,7 @@ async def patch(scope: Scope, request: Request) -> Response:
         span.event("About to apply patch")
 
         def revised() -> Object:
-            return _revised(scope, mechanism, name, current, compact=patch_type in (JSON_PATCH, MERGE_PATCH))
+            return _revised(scope, mechanism, name, current, patch_type)
 
         if scope.field_manager is None:
             new = await offloaded(context.large, revised)
@@ -103,7 +103,7 @@ async def patch(scope: Scope, request: Request) -> Response:
         request.warnings[first:first] = mechanism.warnings
 
 
-def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object | None, *, compact: bool) -> Object:
+def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object | None, patch_type: str) -> Object:
     """Return the patched object.
 
     Args:
@@ -111,19 +111,22 @@ def _revised(scope: Scope, mechanism: PatchMechanism, name: str, current: Object
         mechanism: applies the patch.
         name: the name of the object.
         current: the stored object, which may be modified; None or an object without uid if it is absent.
-        compact: whether the patch keeps the texts of RawExtension fields that it does not change.
+        patch_type: the media type of the patch. JSON patches and merge patches keep the texts of RawExtension fields
+            that they do not change.
     """
     paths = raw_paths(scope.definition.group, scope.definition.kind)
     texts: list[Any] = []
     if current is not None:
         texts = fields_at(current, paths)
-        forget_texts(current, paths, compact=compact)
+        forget_texts(current, paths, compact=patch_type in (JSON_PATCH, MERGE_PATCH))
     exists = current is not None and current["metadata"].get("uid")
     new = mechanism.revise(current) if current is not None and exists else mechanism.create(name)
     if exists and mechanism.unchanged:
         put_fields(new, paths, texts)
-    else:
-        add_go_texts(new, paths)
+        return new
+    if patch_type == MERGE_PATCH:
+        sort_changed(new, paths, texts)
+    add_go_texts(new, paths)
     return new
 
 

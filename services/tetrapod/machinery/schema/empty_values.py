@@ -45,6 +45,7 @@ _PRINTED: Final = frozenset(
         *((f"{_CORE}PodSpec", name) for name in ("imagePullSecrets", "hostAliases", "readinessGates", "volumes")),
         *((f"{_CORE}PodSpec", name) for name in ("initContainers", "tolerations", "resourceClaims")),
         *((f"{_CORE}PodSpec", name) for name in ("topologySpreadConstraints", "schedulingGates")),
+        *((f"{_CORE}NodeSelectorTerm", name) for name in ("matchExpressions", "matchFields")),
         ("io.k8s.api.batch.v1.PodFailurePolicyRule", "onPodConditions"),
     }
 )
