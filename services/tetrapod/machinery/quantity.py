@@ -97,19 +97,31 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """Return the amount in whole units, rounded up and at most the largest int64.
+        """Return the amount in whole units as an int64, rounded up.
 
         Upstream: Value.
         """
-        return min(-(-self.nano // NANO), _MAX_INT64)
+        return self._int64(-(-self.nano // NANO))
 
     @property
     def milli_value(self) -> int:
-        """Return the amount in thousandths, rounded up and at most the largest int64.
+        """Return the amount in thousandths as an int64, rounded up.
 
         Upstream: MilliValue.
         """
-        return min(-(-self.nano // 10**6), _MAX_INT64)
+        return self._int64(-(-self.nano // 10**6))
+
+    def _int64(self, value: int) -> int:
+        """Return a scaled amount as upstream does: an amount beyond int64 is 0, or its lowest 64 bits.
+
+        It is 0 if upstream computes with int64 for this quantity (`_is_small`).
+        """
+        if -_MAX_INT64 - 1 <= value <= _MAX_INT64:
+            return value
+        if self.text and _is_small_text(self.text):
+            return 0
+        low = value & (1 << 64) - 1
+        return low - (1 << 64) if low > _MAX_INT64 else low
 
     @property
     def is_zero(self) -> bool:
@@ -306,6 +318,12 @@ def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int)
     if fmt != "BinarySI":
         return len(whole) + len(fraction) <= _MAX_DIGITS and scale >= -9
     return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
+
+
+def _is_small_text(text: str) -> bool:
+    _, whole, fraction, suffix = _split(text)
+    exponent, fmt = _interpret(suffix)
+    return _is_small(fmt, whole, fraction, exponent, (0 if fmt == "BinarySI" else exponent) - len(fraction))
 
 
 def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:

@@ -56,6 +56,7 @@ class TableConvertor:
         of_list: returns the function to use as `row` for a list, given all its objects; for kinds whose cells depend on
             other objects of the list.
         order: the sort key of rows; None keeps the order of the list.
+        repeats_columns: whether each event of a watch has the columns, and not only the first one.
         described: the built-in resource (`deployments.apps`) whose column descriptions apply if the columns have none.
     """
 
@@ -65,6 +66,7 @@ class TableConvertor:
     null_rows: bool = False
     of_list: Callable[[Sequence[Object]], Callable[[Object], list[Any]]] | None = None
     order: Callable[[Object], tuple[Any, ...]] | None = None
+    repeats_columns: bool = False
     described: str = ""
 
 

@@ -55,4 +55,5 @@ TABLE: Final = TableConvertor(
         Column("Age"),
     ],
     _row,
+    repeats_columns=True,
 )

@@ -6,12 +6,12 @@ Upstream: plugin/pkg/admission/limitranger/admission.go, minConstraint, maxConst
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.core.podspec.pod_resources import POD_LEVEL_GATE, Amounts, aggregate, amounts, at_pod_level
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.quantity import Quantity
+from tetrapod.machinery.quantity import ZERO, Quantity
 
 _MAX_MILLI: Final = (1 << 63) // 1000
 
@@ -63,7 +63,7 @@ def claim_violations(limits: list[Object], spec: Object) -> Iterator[str]:
             text, request = f"maximum {name} usage per PersistentVolumeClaim is {bound}", requests.get(name)
             if request is None:
                 yield f"{text}.  No request is specified"
-            elif request > bound:
+            elif (compared := _compared(request, None, bound)).request > compared.bound:
                 yield f"{text}, but request is {request}"
 
 
@@ -76,33 +76,55 @@ def _violations(item: Object, kind: str, requests: Amounts, limits: Amounts) -> 
         yield from _ratio(name, kind, bound, requests.get(name), limits.get(name))
 
 
+class _Compared(NamedTuple):
+    """A request, a limit and a bound as the numbers that upstream compares."""
+
+    request: int
+    limit: int
+    bound: int
+
+
+def _compared(request: Quantity | None, limit: Quantity | None, bound: Quantity) -> _Compared:
+    """Return thousandths, rounded up, if each amount is small enough, else whole units. Unset quantities are 0.
+
+    Upstream: plugin/pkg/admission/limitranger/admission.go, requestLimitEnforcedValues.
+    """
+    quantities = (request or ZERO, limit or ZERO, bound)
+    if all(quantity.value <= _MAX_MILLI for quantity in quantities):
+        return _Compared(*(quantity.milli_value for quantity in quantities))
+    return _Compared(*(quantity.value for quantity in quantities))
+
+
 def _at_least(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
     text = f"minimum {name} usage per {kind} is {bound}"
+    compared = _compared(request, limit, bound)
     if request is None:
         yield f"{text}.  No request is specified"
-    elif request < bound:
+    elif compared.request < compared.bound:
         yield f"{text}, but request is {request}"
-    elif limit is not None and limit < bound:
+    elif limit is not None and compared.limit < compared.bound:
         yield f"{text}, but limit is {limit}"
 
 
 def _at_most(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
     text = f"maximum {name} usage per {kind} is {bound}"
+    compared = _compared(request, limit, bound)
     if limit is None:
         yield f"{text}.  No limit is specified"
-    elif limit > bound:
+    elif compared.limit > compared.bound:
         yield f"{text}, but limit is {limit}"
-    elif request is not None and request > bound:
+    elif request is not None and compared.request > compared.bound:
         yield f"{text}, but request is {request}"
 
 
 def _ratio(name: str, kind: str, bound: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
     text = f"{name} max limit to request ratio per {kind} is {bound}, but"
-    if request is None or request.is_zero:
+    compared = _compared(request, limit, bound)
+    if not compared.request:
         yield f"{text} no request is specified or request is 0"
-    elif limit is None or limit.is_zero:
+    elif not compared.limit:
         yield f"{text} no limit is specified or limit is 0"
     else:
-        ratio = limit.nano / request.nano
+        ratio = compared.limit / compared.request
         if (bound.value <= _MAX_MILLI and ratio * 1000 > bound.milli_value) or ratio > bound.value:
             yield f"{text} provided ratio is {ratio:f}"

@@ -444,7 +444,9 @@ class Frames:
 
     def _one_row(self, row: bytes, revision: int) -> bytes:
         assert self._tables is not None
-        table = self._tables.table([row], {"resourceVersion": str(revision)}, columns=self._first)
+        convertor = self._scope.representation.table
+        columns = self._first or (convertor is not None and convertor.repeats_columns)
+        table = self._tables.table([row], {"resourceVersion": str(revision)}, columns=columns)
         self._first = False
         return table
 
