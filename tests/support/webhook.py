@@ -55,6 +55,8 @@ class WebhookServer:
         self.paths: dict[str, Respond] = {}
         self.seen: list[tuple[str, dict[str, str], Any]] = []
         self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
+        """The writers of all connections so far, also of closed ones."""
         self.port = 0
         self.certificate = b""
         """The serving certificate in PEM; empty before the server runs."""
@@ -76,6 +78,7 @@ class WebhookServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -146,7 +149,10 @@ def webhook_server(*args: Any, port: int = 0, **kwargs: Any) -> Iterator[Webhook
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0.01)  # transports close in the next steps of the loop
+        for writer in server.writers:
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
     def run() -> None:
         loop.run_until_complete(main())

@@ -14,6 +14,7 @@ import pytest
 
 from integration.extensions.cluster import APPLY, CRDS, MERGE, Cluster, definition
 from support.definitions import version
+from support.waiting import until
 from support.webhook import HOLD, Answer, WebhookServer, webhook_server
 
 V1, V2 = (f"/apis/example.com/{v}/namespaces/ns/widgets" for v in ("v1", "v2"))
@@ -312,6 +313,7 @@ async def test_a_hanging_webhook_does_not_delay_other_requests(cluster: Cluster,
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: HOLD)
     waiting = asyncio.create_task(cluster.get(f"{V2}/w"))
+    await asyncio.to_thread(until, lambda: hook.seen)
     async with asyncio.timeout(5):
         for _ in range(20):
             assert (await cluster.get(f"{V1}/w")).status == 200
