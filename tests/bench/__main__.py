@@ -4,8 +4,9 @@
 
 With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and
 kube-apiserver alone, with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the
-cost of a change. With `--instructions`, valgrind counts the instructions of each work instead, in one process; that
-works on a busy machine too.
+cost of a change; `--beside-python PYTHON` next to the same tree, or that of `--beside`, under another interpreter. With
+`--instructions`, valgrind counts the instructions of each work instead, in one process; that works on a busy machine
+too.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from bench.instructions import PODS, Counted
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
 from bench.report import missed, render
-from bench.targets import Colocated, Embedded, Four, Real, Target
+from bench.targets import Colocated, Embedded, Four, Program, Real, Target
 from bench.works import QUANTITIES, WORKS
+from support.server import SERVICES
 from tetrapod.generic.certificates.pki import write_pki
 
-SERVICES = Path(__file__).parents[2] / "services"
 OUT = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 
 
@@ -46,6 +47,11 @@ def _arguments() -> argparse.Namespace:
         "--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints"
     )
     parser.add_argument(
+        "--beside-python",
+        metavar="PYTHON",
+        help="ours and that of another interpreter, which has Tetrapod's dependencies; prints",
+    )
+    parser.add_argument(
         "--instructions", action="store_true", help="count instructions with valgrind, also --beside; prints"
     )
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
@@ -59,6 +65,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
+
+
+def _other(arguments: argparse.Namespace) -> Program | None:
+    """Return the program to measure beside ours; None without `--beside` and `--beside-python`."""
+    if arguments.beside is None and arguments.beside_python is None:
+        return None
+    services = SERVICES if arguments.beside is None else arguments.beside.resolve() / "services"
+    return Program(services, arguments.beside_python or sys.executable)
 
 
 def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
@@ -95,6 +109,7 @@ def main() -> int:
     if arguments.quick:
         plan = replace(plan, crds=300, rounds=1, events=100)
     results: dict[str, Measured] = {}
+    other = _other(arguments)
     with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
         directory = Path(name)
         pki = write_pki(directory / "pki", ["localhost", "things.bench.svc"])
@@ -105,21 +120,13 @@ def main() -> int:
             fresh = partial(tempfile.mkdtemp, dir=directory)
             servers = hello, aggregated
             if arguments.instructions:
-                ours, theirs = Counted(Path(fresh())), None
-                if arguments.beside is not None:
-                    theirs = Counted(Path(fresh()), arguments.beside.resolve())
+                ours = Counted(Path(fresh()))
+                theirs = None if other is None else Counted(Path(fresh()), other)
                 instructions.compare(ours, theirs, replace(plan, pods=PODS), servers, pki.ca, directory)
                 return 0
-            if arguments.beside is not None:
+            if other is not None:
                 for form in _forms(arguments):
-                    measure(
-                        form(Path(fresh())),
-                        form(Path(fresh()), arguments.beside.resolve()),
-                        plan,
-                        servers,
-                        pki.ca,
-                        directory,
-                    )
+                    measure(form(Path(fresh())), form(Path(fresh()), other), plan, servers, pki.ca, directory)
                 return 0
             real = bool(os.environ.get("KUBE_APISERVER"))
             for form in [*_forms(arguments), *([Real] if real and arguments.real else ())]:

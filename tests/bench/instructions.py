@@ -44,7 +44,7 @@ class Counted(Embedded):
     def _spawn(self, name: str, argv: list[str]) -> None:
         arguments = argv[argv.index("up") :]
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._counts}"]
-        super()._spawn(name, [*valgrind, sys.executable, str(_LAUNCHER), *arguments])
+        super()._spawn(name, [*valgrind, argv[0], str(_LAUNCHER), *arguments])
 
     def _wait_ready(self, name: str, port: int, timeout: float = 600) -> None:
         super()._wait_ready(name, port, timeout)

@@ -9,14 +9,17 @@ import os
 import signal
 import ssl
 import subprocess
+import sys
 import time
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from bench.h2load import STREAMS
 from support import kube_apiserver
 from support.etcd import Etcd, etcd_36
-from support.server import command, environment, free_port
+from support.server import SERVICES, environment, free_port
 from tetrapod.generic.certificates.pki import write_pki
 
 TOKEN = "bench-0123456789abcdef"
@@ -31,18 +34,32 @@ class NotStarted(Exception):
     """The target could not be started. The message is shown in the table."""
 
 
+@dataclass(frozen=True)
+class Program:
+    """The modules of Tetrapod under measurement, and the interpreter that runs them.
+
+    Attributes:
+        services: the directory that contains the package `tetrapod`.
+        python: the path of an interpreter that has Tetrapod's dependencies.
+    """
+
+    services: Path = SERVICES
+    python: str = sys.executable
+
+
+OURS: Final = Program()
+
+
 class Target(ABC):
     """A server under measurement. `processes` are those whose CPU time and memory count, which excludes etcd."""
 
     title = ""
     key = ""
 
-    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        """Return the target for another source tree."""
+    def __init__(self, directory: Path, program: Program = OURS) -> None:
         self.directory = directory
-        self._environment = (
-            environment() if checkout is None else {**environment(), "PYTHONPATH": str(checkout / "services")}
-        )
+        self._python = program.python
+        self._environment = {**environment(), "PYTHONPATH": str(program.services)}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._number = 0
         self._data = directory
@@ -73,6 +90,10 @@ class Target(ABC):
     @property
     @abstractmethod
     def url(self) -> str: ...
+
+    def _command(self, *arguments: str) -> list[str]:
+        """Return the command line of `tetrapod` with these arguments."""
+        return [self._python, "-m", "tetrapod.cli.main", *arguments]
 
     def _spawn(self, name: str, argv: list[str]) -> None:
         with (self._data / f"{name}.log").open("ab") as log:
@@ -126,8 +147,8 @@ class Embedded(Target):
     title = "One process over SQLite"
     key = "embedded"
 
-    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        super().__init__(directory, checkout)
+    def __init__(self, directory: Path, program: Program = OURS) -> None:
+        super().__init__(directory, program)
         self._port = free_port()
 
     @property
@@ -145,7 +166,7 @@ class Embedded(Target):
             str(self._port),
             _STREAMS,
         ]
-        self._spawn("tetrapod", command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
+        self._spawn("tetrapod", self._command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
         self._wait_ready("tetrapod", self._port)
         return time.monotonic() - begun
 
@@ -153,8 +174,8 @@ class Embedded(Target):
 class OverEtcd(Target):
     """A target over its own etcd, which is not measured."""
 
-    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        super().__init__(directory, checkout)
+    def __init__(self, directory: Path, program: Program = OURS) -> None:
+        super().__init__(directory, program)
         self._etcd: Etcd | None = None
 
     def _etcd_binary(self) -> str:
@@ -187,8 +208,8 @@ class Four(OverEtcd):
     title = "Four services over etcd"
     key = "four"
 
-    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        super().__init__(directory, checkout)
+    def __init__(self, directory: Path, program: Program = OURS) -> None:
+        super().__init__(directory, program)
         self._ports = {name: free_port() for name in ("aggregator", "core", "extensions", "auth")}
 
     @property
@@ -197,7 +218,7 @@ class Four(OverEtcd):
 
     def _prepare(self) -> None:
         super()._prepare()
-        argv = command("certs", "--out", str(self._data / "certs"), "--hosts", "localhost,127.0.0.1")
+        argv = self._command("certs", "--out", str(self._data / "certs"), "--hosts", "localhost,127.0.0.1")
         done = subprocess.run(argv, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotStarted(f"tetrapod certs: {done.stderr.strip()[-200:]}")
@@ -228,7 +249,7 @@ class Four(OverEtcd):
                 flags.append(_STREAMS)
             if name == "auth":
                 flags += ["--token-auth-file", str(self._data / "tokens.csv")]
-            self._spawn(name, command("serve", name, *flags))
+            self._spawn(name, self._command("serve", name, *flags))
         for name, port in self._ports.items():
             self._wait_ready(name, port)
         return time.monotonic() - begun
@@ -262,8 +283,8 @@ class Real(OverEtcd):
     title = "kube-apiserver over etcd"
     key = "real"
 
-    def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        super().__init__(directory, checkout)
+    def __init__(self, directory: Path, program: Program = OURS) -> None:
+        super().__init__(directory, program)
         self._port = free_port()
 
     @property
