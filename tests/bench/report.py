@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from bench.measuring import Measured, Plan, Rate
-from bench.notes import HTTP2, NOTES
+from bench.notes import HTTP2, INTERPRETERS, NOTES
 from bench.works import QUANTITIES, TABLES, WORKS, Quantity, Work
 
 _HEAD = """# Benchmarks
@@ -67,7 +67,7 @@ def render(results: dict[str, Measured], plan: Plan) -> str:
             rows = _quantities(key, quantities, measured, real if real is not measured else None, plan)
             parts += [f"### {heading}\n", *_QUANTITY_HEAD, *rows, ""] if rows else []
         parts += _notes(key, measured)
-    return "\n".join([*parts, HTTP2])
+    return "\n".join([*parts, HTTP2, INTERPRETERS.lstrip("\n")])
 
 
 def _rates(key: str, measured: Measured, plan: Plan) -> list[str]:
