@@ -31,6 +31,7 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = _arguments()
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names of any characters are printed
     report = Report(arguments.out)
     with (
         tempfile.TemporaryDirectory(prefix="differential-", ignore_cleanup_errors=True) as directory,

@@ -32,7 +32,7 @@ class Report:
             self.found[difference.signature] = difference
             print(described(difference), flush=True)
             if self._out is not None:
-                with self._out.open("a") as file:
+                with self._out.open("a", encoding="utf-8") as file:
                     file.write(f"{described(difference)}\n{as_step(difference)}\n")
 
     def summary(self) -> str:

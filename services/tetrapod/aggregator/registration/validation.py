@@ -7,6 +7,7 @@ from typing import Final
 
 from tetrapod.aggregator.apiservice import group_version, name_for
 from tetrapod.machinery.field import FieldError, index, invalid, required
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_path_segment_name, is_valid_port_number
@@ -53,7 +54,7 @@ def _names(obj: Object) -> list[FieldError]:
             continue
         texts = is_path_segment_name(name)
         if not texts and name != wanted:
-            texts = [f'must be `spec.version+"."+spec.group`: "{wanted}"']
+            texts = [f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}']
         errors += [invalid(f"metadata.{field}", name, text) for text in texts]
     return errors
 

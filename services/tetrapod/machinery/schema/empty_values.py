@@ -38,6 +38,11 @@ _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
 """Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects
 it.
 """
+_AFFINITIES: Final = {
+    "NodeAffinity": ("preferred",),
+    "PodAffinity": ("required", "preferred"),
+    "PodAntiAffinity": ("required", "preferred"),
+}
 _PRINTED: Final = frozenset(
     {
         *((f"{_CORE}Container", name) for name in ("command", "args", "ports", "envFrom", "env", "resizePolicy")),
@@ -46,6 +51,18 @@ _PRINTED: Final = frozenset(
         *((f"{_CORE}PodSpec", name) for name in ("initContainers", "tolerations", "resourceClaims")),
         *((f"{_CORE}PodSpec", name) for name in ("topologySpreadConstraints", "schedulingGates")),
         *((f"{_CORE}NodeSelectorTerm", name) for name in ("matchExpressions", "matchFields")),
+        *(
+            (f"{_CORE}{kind}", f"{phase}DuringSchedulingIgnoredDuringExecution")
+            for kind, phases in _AFFINITIES.items()
+            for phase in phases
+        ),
+        *((f"{_CORE}Capabilities", name) for name in ("add", "drop")),
+        *((f"{_CORE}PodDNSConfig", name) for name in ("nameservers", "searches", "options")),
+        (f"{_CORE}NodeSelectorRequirement", "values"),
+        (f"{_CORE}ExecAction", "command"),
+        (f"{_CORE}HTTPGetAction", "httpHeaders"),
+        (f"{_CORE}PodSecurityContext", "sysctls"),
+        (f"{_CORE}HostAlias", "hostnames"),
         ("io.k8s.api.batch.v1.PodFailurePolicyRule", "onPodConditions"),
     }
 )

@@ -95,8 +95,10 @@ class Lister:
         """
         if query.continue_token:
             continuation = continue_token.decode(query.continue_token)
-            if not query.single:  # for a single object there is nothing to continue
-                return await self._list_continued(query, continuation)
+            if query.single:  # upstream continues the list of all objects, and filters it
+                parent, slash, _ = query.prefix.rpartition("/")
+                query = replace(query, prefix=parent + slash, single=False)
+            return await self._list_continued(query, continuation)
         try:
             requested = parse_resource_version(query.resource_version)
         except ValueError as error:
