@@ -97,7 +97,7 @@ class Scopes:
             installed_store=self._store,
             admission=self._admission,
             kind=kind,
-            representation=self._representation if table is None else Representation(definition, version, table, kind),
+            representation=self._representation if own else Representation(definition, version, table, kind),
             decoder=decoder,
             field_manager=field_manager,
             versions=AdmissionVersions(definition, declared, decoder, self._decoder_of),
