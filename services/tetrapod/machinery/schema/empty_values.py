@@ -73,7 +73,7 @@ DISTINGUISHED_FROM_ABSENT: Final = frozenset(
         (f"{_CORE}PersistentVolumeSpec", "accessModes"),
         (f"{_CORE}PersistentVolumeSpec", "capacity"),
         (f"{_CORE}PersistentVolumeClaimSpec", "accessModes"),
-        (f"{_CORE}VolumeResourceRequirements", "requests"),
+        *((f"{_CORE}VolumeResourceRequirements", name) for name in ("requests", "limits")),
         (f"{_CORE}PodSecurityContext", "supplementalGroups"),
         *((f"{_CORE}PodStatus", name) for name in ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")),
         *((f"{_CORE}EphemeralContainer", name) for name in ("ports", "resizePolicy", "restartPolicyRules")),
