@@ -28,7 +28,7 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 def definition() -> ResourceDefinition:
     """Return the resource definition of DeviceClasses: versions, strategy, subresources and columns."""
-    strategy = DeviceClassStrategy(
+    strategy = KindStrategy(
         validator=validate,
         whole_update_validator=validate_update,
         name_validator=validate_name,
@@ -38,13 +38,6 @@ def definition() -> ResourceDefinition:
         gated_fields=FieldGates(GatedFields("DRAExtendedResource", ("spec.extendedResourceName",))),
     )
     return builtin(GROUP, "deviceclasses", strategy, versions=VERSIONS, table=TABLE)
-
-
-class DeviceClassStrategy(KindStrategy):
-    """The strategy of DeviceClasses: a change of labels increments the generation too."""
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
 
 
 def validate_name(name: str, prefix: bool) -> list[str]:
