@@ -52,22 +52,27 @@ def _targets(metrics: list[Object], current: list[Object]) -> str:
     return f"{text} + {len(texts) - _MAX_METRICS} more..." if len(texts) > _MAX_METRICS else text
 
 
-def _metric(metric: Object, current: Object) -> str:
+def _metric(metric: Object, status: Object) -> str:
+    """Return the current value and the target of a metric; a current value that is unset in a status is `<nil>`."""
     member = _METRIC_FIELDS.get(metric.get("type", ""), "")
-    metric_spec = metric.get(member) or {}
-    target = metric_spec.get("target") or {}
-    current_value = (current.get(member) or {}).get("current") or {}
-    if target.get("averageUtilization") is not None:
-        utilization = current_value.get("averageUtilization")
-        text = f"{'<unknown>' if utilization is None else f'{utilization}%'}/{target['averageUtilization']}%"
-    elif target.get("averageValue") is not None:
-        average = " (avg)" if member in ("external", "object") else ""
-        text = f"{current_value.get('averageValue') or '<unknown>'}/{target['averageValue']}{average}"
-    else:
-        text = f"{current_value.get('value') or '<unknown>'}/{target.get('value', '')}"
-    return f"{metric_spec.get('name', '')}: {text}" if member in ("resource", "containerResource") else text
+    spec, reported = metric.get(member) or {}, status.get(member)
+    target, current = spec.get("target") or {}, (reported or {}).get("current") or {}
+    unset = _UNKNOWN if reported is None else _NIL
+    if member in ("resource", "containerResource"):
+        if target.get("averageValue") is not None:
+            return f"{spec.get('name', '')}: {current.get('averageValue') or unset}/{target['averageValue']}"
+        utilization, wanted = current.get("averageUtilization"), target.get("averageUtilization")
+        text = _UNKNOWN if utilization is None else f"{utilization}%"
+        return f"{spec.get('name', '')}: {text}/{'<auto>' if wanted is None else f'{wanted}%'}"
+    if member == "pods":
+        return f"{current.get('averageValue') or unset}/{target.get('averageValue') or _NIL}"
+    if target.get("averageValue") is not None:
+        return f"{current.get('averageValue') or _UNKNOWN}/{target['averageValue']} (avg)"
+    return f"{current.get('value') or unset}/{target.get('value') or _NIL}"
 
 
+_UNKNOWN: Final = "<unknown>"
+_NIL: Final = "<nil>"
 TABLE: Final = TableConvertor(
     (
         NAME,

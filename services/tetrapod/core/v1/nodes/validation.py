@@ -66,9 +66,19 @@ def _hand_written(obj: Object) -> list[FieldError]:
         _annotations(obj)
         + taints(spec.get("taints") or [], "metadata.taints")
         + _resources(obj)
+        + _swap(obj)
         + _declared_features(obj)
     )
     return errors + _pod_networks(spec.get("podCIDRs") or [])
+
+
+def _swap(obj: Object) -> list[FieldError]:
+    """Validate the capacity of swap, which a Node reports. The path in the error is upstream's."""
+    swap = ((obj.get("status") or {}).get("nodeInfo") or {}).get("swap") or {}
+    capacity = swap.get("capacity")
+    if capacity is None or capacity > 0:
+        return []
+    return [field.invalid("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero")]
 
 
 def _annotations(obj: Object) -> list[FieldError]:
