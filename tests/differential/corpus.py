@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ class Example:
 
     @property
     def path(self) -> str:
-        return f"{self.collection}/{self.name}"
+        return f"{self.collection}/{urllib.parse.quote(self.name, safe='{}:')}"  # names of roles have any characters
 
 
 def examples(schemas: Schemas, only: str = "") -> list[Example]:
