@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of
+from tetrapod.core.cells import AGE, NAME, age, name_of, since, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
 from tetrapod.core.resource.device_rules import ErrorLists, pool_name, taint
@@ -31,7 +31,7 @@ def definition() -> ResourceDefinition:
         has_status=True,
         generation=("spec",),
     )
-    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
+    status = StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status, tabular=False)
     return builtin(
         GROUP,
         "devicetaintrules",
@@ -97,12 +97,13 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 def _row(obj: Object) -> list[Any]:
     taint = spec_of(obj).get("taint") or {}
+    added = taint.get("timeAdded")
     return [
         name_of(obj),
         taint.get("key", ""),
-        taint.get("value") or NONE,
+        taint.get("value", ""),
         taint.get("effect", ""),
-        since(taint.get("timeAdded")),
+        since(added) if added else "",
         age(obj),
     ]
 

@@ -54,7 +54,9 @@ def definition() -> ResourceDefinition:
         strategy,
         versions=("v1alpha3",),
         table=TABLE,
-        subresources={"status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
+        subresources={
+            "status": StatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status, tabular=False)
+        },
     )
 
 

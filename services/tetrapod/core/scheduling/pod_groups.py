@@ -67,7 +67,11 @@ def definition() -> ResourceDefinition:
         strategy,
         versions=("v1beta1", "v1alpha3"),
         table=TABLE,
-        subresources={"status": PodGroupStatusStrategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
+        subresources={
+            "status": PodGroupStatusStrategy(
+                strategy, keep_metadata=ALL_METADATA, validate=validate_status, tabular=False
+            )
+        },
     )
 
 

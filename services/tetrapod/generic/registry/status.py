@@ -60,6 +60,7 @@ class StatusStrategy(Strategy):
         validate: returns the errors of an update, called with (new, old); None accepts all.
         revalidates_generate_name: see `Strategy.revalidates_generate_name`.
         gated: the fields that belong to feature gates.
+        tabular: whether the status can be requested as a Table.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class StatusStrategy(Strategy):
         validate: ValidateStatus | None = None,
         revalidates_generate_name: bool = False,
         gated: FieldGates = NO_GATES,
+        tabular: bool = True,
     ) -> None:
         self.main = main
         self.namespaced = main.namespaced
@@ -79,6 +81,7 @@ class StatusStrategy(Strategy):
         self._keep_metadata = keep_metadata
         self._validate = validate
         self.gated_fields = gated
+        self.tabular = tabular and type(self).tabular
 
     def default(self, obj: Object, version: str) -> None:
         self.main.default(obj, version)
