@@ -55,7 +55,7 @@ class ComponentStatusRest(Rest):
     def __init__(self, probes: dict[str, Probe]) -> None:
         self._probes = probes
 
-    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Object:
+    async def get(self, ctx: Context, name: str) -> Object:
         probe = self._probes.get(name)
         if probe is None:
             raise status.not_found(GroupResource("", "componentstatus"), name)

@@ -28,7 +28,7 @@ async def get(scope: Scope, request: Request) -> Response:
         here().event("About to Get from storage")
         values = request.query().values if request.query_string else {}
         version = values.get("resourceVersion", "") if scope.subresource else _read_options(values)
-        return scope.representation.object(await scope.rest.get(context, name, version), accepted)
+        return scope.representation.object(await scope.rest.get_at_version(context, name, version), accepted)
     version = _read_options(request.query().values) if request.query_string else ""
     here().event("About to Get from storage")
     entry = await scope.store.get(context, name, version)

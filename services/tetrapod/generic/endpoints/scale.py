@@ -140,7 +140,10 @@ class _BoundScale(Rest):
     def table(self) -> TableConvertor:
         return self._table
 
-    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Object:
+    async def get(self, ctx: Context, name: str) -> Object:
+        return await self.get_at_version(ctx, name, "")
+
+    async def get_at_version(self, ctx: Context, name: str, resource_version: str) -> Object:
         entry = await self._store.get(ctx, name, resource_version)
         await self._conversion.ready((entry,))
         obj = self._conversion.object(entry)

@@ -42,16 +42,26 @@ class Rest:
         This happens before managed fields are recorded.
         """
 
-    async def get(self, ctx: Context, name: str, resource_version: str = "") -> Object:
+    async def get(self, ctx: Context, name: str) -> Object:
         """Return the object with this name, in the version of the request.
-
-        Args:
-            resource_version: the version that the stored object must at least have; "" for the most recent one.
 
         Raises:
             StatusError: 404, it does not exist.
         """
         raise NotImplementedError
+
+    async def get_at_version(self, ctx: Context, name: str, resource_version: str) -> Object:
+        """Return the object as `get` does, for a request with a resourceVersion, which is ignored by default.
+
+        Args:
+            ctx: the context of the request.
+            name: the name of the object.
+            resource_version: the version that the stored object must at least have; "" for the most recent one.
+
+        Raises:
+            StatusError: 404, it does not exist.
+        """
+        return await self.get(ctx, name)
 
     async def list(self, ctx: Context, options: Any) -> Object:
         """Return a complete list object, with kind and items.
