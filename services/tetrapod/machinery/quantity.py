@@ -118,7 +118,7 @@ class Quantity:
         """
         if -_MAX_INT64 - 1 <= value <= _MAX_INT64:
             return value
-        if self.text and _is_small_text(self.text):
+        if _precision(str(self))[0]:
             return 0
         low = value & (1 << 64) - 1
         return low - (1 << 64) if low > _MAX_INT64 else low
@@ -209,10 +209,8 @@ def decimal_text(text: str) -> str:
         ValueError: the text is not a quantity; with upstream's text.
     """
     nano = _parse(text).nano
-    _, whole, fraction, suffix = _split(text)
-    exponent, fmt = _interpret(suffix)
-    scale = (0 if fmt == "BinarySI" else exponent) - len(fraction)
-    places = max(-scale, 0) if _is_small(fmt, whole, fraction, exponent, scale) or not nano else 9
+    small, scale = _precision(text)
+    places = max(-scale, 0) if small or not nano else 9
     units, rest = divmod(abs(nano), NANO)
     return f"{'-' if nano < 0 else ''}{units}{f'.{rest:09}'[: places + 1] if places else ''}"
 
@@ -320,10 +318,12 @@ def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int)
     return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
 
 
-def _is_small_text(text: str) -> bool:
+def _precision(text: str) -> tuple[bool, int]:
+    """Return whether a quantity is small (`_is_small`), and the power of ten of its last digit."""
     _, whole, fraction, suffix = _split(text)
     exponent, fmt = _interpret(suffix)
-    return _is_small(fmt, whole, fraction, exponent, (0 if fmt == "BinarySI" else exponent) - len(fraction))
+    scale = (0 if fmt == "BinarySI" else exponent) - len(fraction)
+    return _is_small(fmt, whole, fraction, exponent, scale), scale
 
 
 def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:

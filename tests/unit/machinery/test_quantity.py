@@ -83,6 +83,14 @@ def test_values_round_up() -> None:
     assert Quantity.parse("1500m").as_int64() is None
 
 
+@pytest.mark.parametrize(("text", "value"), [("1E", 0), ("1000P", 0), ("12345678901234567890", 4807115922877858896)])
+def test_thousandths_beyond_an_int64_are_those_of_upstream_also_before_it_is_printed(text: str, value: int) -> None:
+    quantity = Quantity.parse(text)
+    before = quantity.milli_value
+    str(quantity)
+    assert (before, quantity.milli_value) == (value, value)
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
