@@ -56,17 +56,16 @@ class HttpsClient:
 
     def lines(self, path: str) -> http.client.HTTPResponse:
         """Start a GET whose answer the caller reads line by line, such as a watch, and closes."""
-        request = urllib.request.Request(self.url + path, headers=dict(self._headers))
-        answer = urllib.request.urlopen(request, context=self._context, timeout=60)
-        assert isinstance(answer, http.client.HTTPResponse)
-        return answer
+        return self._open(urllib.request.Request(self.url + path, headers=dict(self._headers)))
 
     def send(
         self, method: str, path: str, body: bytes, content_type: str = "application/json"
     ) -> http.client.HTTPResponse:
         """Send a body as it is. The caller reads the answer, which must be a success, and closes it."""
         headers = {"content-type": content_type, **self._headers}
-        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        return self._open(urllib.request.Request(self.url + path, body, headers, method=method))
+
+    def _open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         answer = urllib.request.urlopen(request, context=self._context, timeout=60)
         assert isinstance(answer, http.client.HTTPResponse)
         return answer

@@ -73,25 +73,22 @@ def into_fields(obj: Object, paths: Sequence[RawPath]) -> bool:
     Return whether there were texts.
     """
     found = False
-    for path in paths:
-        name = path[-1]
-        for owner in _owners(obj, path[:-1]):
-            text = owner.pop(name + _TEXT, None)
-            found = found or text is not None
-            if isinstance(text, str) and isinstance(owner.get(name), dict):
-                owner[name] = verbatim(owner[name], text)
+    for owner, name in _places(obj, paths):
+        text = owner.pop(name + _TEXT, None)
+        found = found or text is not None
+        if isinstance(text, str) and isinstance(owner.get(name), dict):
+            owner[name] = verbatim(owner[name], text)
     return found
 
 
 def fields_at(obj: Object, paths: Sequence[RawPath]) -> list[Any]:
     """Return the values of the fields at these paths, with None for an unset field."""
-    return [owner.get(path[-1]) for path in paths for owner in _owners(obj, path[:-1])]
+    return [owner.get(name) for owner, name in _places(obj, paths)]
 
 
 def put_fields(obj: Object, paths: Sequence[RawPath], values: Sequence[Any]) -> None:
     """Set the fields at these paths to the values that `fields_at` has returned for an equal object, in place."""
-    owners = [(owner, path[-1]) for path in paths for owner in _owners(obj, path[:-1])]
-    for (owner, name), value in zip(owners, values, strict=True):
+    for (owner, name), value in zip(_places(obj, paths), values, strict=True):
         if value is not None:
             owner[name] = value
 
@@ -106,8 +103,7 @@ def sort_changed(obj: Object, paths: Sequence[RawPath], former: Sequence[Any]) -
         paths: the paths of the fields.
         former: the result of `fields_at` for the object before the patch.
     """
-    owners = [(owner, path[-1]) for path in paths for owner in _owners(obj, path[:-1])]
-    for number, (owner, name) in enumerate(owners):
+    for number, (owner, name) in enumerate(_places(obj, paths)):
         value, before = owner.get(name), former[number] if number < len(former) else None
         if isinstance(value, dict) and not isinstance(value, Verbatim):
             owner[name] = _sorted_where_changed(value, before)
@@ -128,18 +124,23 @@ def forget_texts(obj: Object, paths: Sequence[RawPath], *, compact: bool = False
         paths: the paths of the fields.
         compact: whether Go encodes the text, without white space, and not the value, with other numbers.
     """
-    for path in paths:
-        for owner in _owners(obj, path[:-1]):
-            if isinstance(value := owner.get(path[-1]), Verbatim):
-                owner[path[-1]] = with_compact_text(value) if compact else dict(value)
+    for owner, name in _places(obj, paths):
+        if isinstance(value := owner.get(name), Verbatim):
+            owner[name] = with_compact_text(value) if compact else dict(value)
 
 
 def add_go_texts(obj: Object, paths: Sequence[RawPath]) -> None:
     """Make the fields without a text `Verbatim` if Go's encoder would escape characters in them, in place."""
+    for owner, name in _places(obj, paths):
+        if isinstance(value := owner.get(name), dict):
+            owner[name] = with_go_text(value)
+
+
+def _places(obj: Object, paths: Sequence[RawPath]) -> Iterator[tuple[Object, str]]:
+    """Yield the object that has, or may have, each field at these paths, with the name of the field."""
     for path in paths:
         for owner in _owners(obj, path[:-1]):
-            if isinstance(value := owner.get(path[-1]), dict):
-                owner[path[-1]] = with_go_text(value)
+            yield owner, path[-1]
 
 
 def _owners(value: Any, path: RawPath) -> Iterator[Object]:

@@ -72,13 +72,7 @@ def _node_affinity(node: Object, path: str) -> list[FieldError]:
 
 def _has_invalid_node_values(spec: Object) -> bool:
     """Return whether the required node affinity of a pod compares labels with an invalid value."""
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    return any(
-        is_valid_label_value(value)
-        for term in required.get("nodeSelectorTerms") or ()
-        for expression in term.get("matchExpressions") or ()
-        for value in expression.get("values") or ()
-    )
+    return has_invalid_values(((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {})
 
 
 def node_selector(
