@@ -193,10 +193,9 @@ class Embedded(Program):
         self.core.register(self.lifecycle)
         self.auth.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
-        versions = storage_versions(self.resource_config, servers, self.client)
-        if versions is not None:
-            versions.follow(self.lifecycle)
-        self.storage_versions = versions
+        self.storage_versions = storage_versions(self.resource_config, servers, self.client)
+        if self.storage_versions is not None:
+            self.storage_versions.follow(self.lifecycle)
 
     def _statistics(self, group: str, resource: str) -> tuple[int, int] | None:
         """Return the number of objects of a resource and their average size in bytes; None if no service knows them."""

@@ -34,7 +34,6 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.configuration import effective_version, feature_gates
 from tetrapod.generic.filters.draining import Draining
-from tetrapod.generic.filters.storage_versions import Barrier
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
@@ -45,6 +44,7 @@ from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
 from tetrapod.generic.server.resource_config import resource_config
 from tetrapod.generic.server.server import GenericAPIServer
+from tetrapod.generic.server.storage_versions import StorageVersions
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
@@ -61,6 +61,7 @@ class Program:
         flow_control: API priority and fairness, in the process that users connect to; else None.
         presence: maintains the endpoint of the Service `kubernetes`, in the process that users connect to; else None.
         worker_metrics: the metrics of all workers; None for the only process of a server.
+        storage_versions: the StorageVersions of this process, set by the subclass; None if they are not updated.
         linger: the seconds in which clients may close idle connections at shutdown.
 
     Args:
@@ -119,7 +120,7 @@ class Program:
         )
         self.webhooks = build_webhook_client(options, self.storage, self.lifecycle, self.egress)
         self.worker_metrics = build_worker_metrics(options)
-        self.storage_versions: Barrier | None = None
+        self.storage_versions: StorageVersions | None = None
 
     def plugin_dependencies(self, authorizer: Authorizer, client: Client) -> PluginDependencies:
         """Return the objects that admission plugins use. `client` is the server's own client."""

@@ -72,7 +72,6 @@ class SeparateService(Program):
         identity: the identity Lease of this process; None if it has none.
         own_tls: the TLS configuration for requests to peer services, with this service's client certificate.
         ca: the CA of serving certificates, as PEM.
-        reports: the StorageVersions of this process; None if they are not updated.
 
     Raises:
         click.UsageError: --etcd-servers or the URL of another service is missing.
@@ -102,10 +101,9 @@ class SeparateService(Program):
             add_admission_checks(self.lifecycle, self.storage)
         self.add_certificate_check(pair)
         assembled = self.assemble()
-        self.reports = storage_versions(self.resource_config, [assembled.server], assembled.client, self.title)
-        if self.reports is not None and self.name == "core":
-            self.reports.follow(self.lifecycle)
-        self.storage_versions = self.reports
+        self.storage_versions = storage_versions(self.resource_config, [assembled.server], assembled.client, self.title)
+        if self.storage_versions is not None and self.name == "core":
+            self.storage_versions.follow(self.lifecycle)
         service = "" if self.name == "aggregator" else self.name
         self.listen(
             assembled.director, assembled.authenticator, assembled.authorizer, pair, name=self.name, service=service
@@ -226,8 +224,8 @@ class SeparateService(Program):
         """
         if self.identity is not None and self.options.first_worker:
             self.lifecycle.background("identity-lease", self.identity.keep())
-        if self.reports is not None and self.name != "core":
-            self.lifecycle.background("storage versions", self.reports.run())
+        if self.storage_versions is not None and self.name != "core":
+            self.lifecycle.background("storage versions", self.storage_versions.run())
 
     async def close_connections(self) -> None:
         """Close the connections to peer services."""

@@ -81,7 +81,8 @@ class StatusStrategy(Strategy):
         self._keep_metadata = keep_metadata
         self._validate = validate
         self.gated_fields = gated
-        self.tabular = tabular and type(self).tabular
+        if not tabular:
+            self.tabular = False
 
     def default(self, obj: Object, version: str) -> None:
         self.main.default(obj, version)
