@@ -23,7 +23,7 @@ _CONTROLLERS: Final = 4.0
 _LONG: Final = 160
 """Characters of an excerpt."""
 _LEAST: Final = 4
-"""Characters of a saved value that can be told from other text."""
+"""Characters that a saved value must have at least. A shorter one also occurs in other text by chance."""
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 _PROTOBUF: Final = "k8s\0"
 """Begins a body in protobuf."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 Path = tuple[str | int, ...]
 REMOVED: Final = object()
-"""Stands for a value that is taken out."""
+"""The new value of `replaced` that deletes the old one."""
 
 
 def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

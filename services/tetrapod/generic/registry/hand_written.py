@@ -27,7 +27,7 @@ _LAST: Final = 1 << 30
 
 
 class Text(NamedTuple):
-    """What the hand-written form of an error has instead.
+    """The text or value of an error in its hand-written form, if they differ from those of the declared form.
 
     Attributes:
         detail: the text after the value, or a function that returns it; None keeps it.
@@ -44,12 +44,15 @@ class HandWritten:
     """The hand-written order and texts of the errors of one kind.
 
     Args:
-        order: the paths of fields in the order in which the hand-written function visits them; `rules[]` means the
-            elements of a list or map. `devices[]!` is the place of the errors of an element or field itself, if it is
-            after those of its fields; `source^` if it is before those of other fields; and `spec#` the place of the
-            error whose text is `late`. The errors of fields that are not named come after the others of their
-            object and keep their order. Duplicates in a list come after all other errors of its elements, and errors
-            of a length before the others of a field.
+        order: the paths of fields in the order in which the hand-written function visits them. `rules[]` means the
+            elements of a list or map. A path may have a suffix:
+
+            - `devices[]!`: the errors of the element or field itself, which come after those of its fields.
+            - `source^`: the errors of the field itself, which come before those of other fields.
+            - `spec#`: the error of the field whose text is `late`.
+
+            Fields that are not named come after the others of their object, and keep their order. Duplicates in a list
+            come after all other errors of its elements. Errors of a length come before the others of a field.
         late: the text of errors that come after others of the same field.
         texts: the texts of errors, by type and path, such as `FieldValueRequired rules[].verbs`.
         ends: by the path of an element, its fields that are not validated if the element itself is invalid.
@@ -62,12 +65,8 @@ class HandWritten:
         texts: Mapping[str, Text] | None = None,
         ends: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._late = late
-        self._order, self._texts, self._ends = (
-            ("metadata.generateName", "metadata.name", *order),
-            texts or {},
-            ends or {},
-        )
+        self._order = ("metadata.generateName", "metadata.name", *order)
+        self._late, self._texts, self._ends = late, texts or {}, ends or {}
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
