@@ -3,6 +3,8 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
+# The form of Tetrapod in `make cluster`: one process over SQLite, or four services over etcd.
+FORM ?= one
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
 WORKERS ?= 5
 # A file stays on one worker. Without this order, xdist runs files of few tests last, and those of contract and integration are
@@ -18,7 +20,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
-	upstream upstream-short docs clean generate
+	cluster cluster-down upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -125,11 +127,20 @@ e2e-kind: dev
 	./tools/prepare.sh containers
 	$(BIN)/python -m pytest tests/e2e/kind -m kind -rs
 
-## e2e-stock: upstream's own kube-controller-manager and kube-scheduler over Tetrapod (the first run builds them: minutes)
+## e2e-stock: upstream's own components over Tetrapod, on simulated and on real nodes (the first run builds them: minutes)
 e2e-stock: dev
 	./tools/prepare.sh
 	./tools/stock.sh >/dev/null
+	PYTHONPATH=services:tests $(BIN)/python -m cluster build
 	$(call run_tests,tests/e2e/stock -m stock)
+
+## cluster: two nodes on this machine over Tetrapod, as root (FORM=four: four services over etcd; docs/how-to/cluster.md)
+cluster: dev
+	PYTHONPATH=services:tests $(BIN)/python -m cluster up --form $(FORM)
+
+## cluster-down: end it, and check that nothing is left of it
+cluster-down: dev
+	PYTHONPATH=services:tests $(BIN)/python -m cluster down
 
 ## upstream: upstream's integration suites over Tetrapod, and docs/reference/upstream-suites.md (ARGS='--only auth,client': some; hours for all)
 upstream: dev

@@ -2,6 +2,7 @@
 # Installs what the tests need beside Python packages, on Debian; does nothing where it is there.
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
 #   tools/prepare.sh containers  the above, and Docker with compose, running, with a base image for our own
+#   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
 # What cannot be had is said in a line; the tests that need it are skipped, and say so.
 set -eu
@@ -31,6 +32,14 @@ tool() { # NAME COMMAND…: builds a tool, or says why not
     shift
     if ! "$@" >/dev/null; then echo "prepare: no $name; the tests that need it are skipped" >&2; fi
 }
+
+if [ "${1:-}" = cluster ]; then
+    install runc:runc iptables:iptables ip:iproute2 modprobe:kmod debootstrap:debootstrap cc:gcc
+    if [ ! -e /usr/include/stdlib.h ]; then install /usr/include/stdlib.h:libc6-dev; fi
+    tool kubectl "$here/kubectl.sh"
+    tool etcd "$here/etcd.sh"
+    exit 0
+fi
 
 install redis-server:redis-server wrk:wrk h2load:nghttp2-client openssl:openssl curl:curl node:nodejs
 tool kubectl "$here/kubectl.sh"

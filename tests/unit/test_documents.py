@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
+
+from tetrapod.auth.rbac.aggregation import AggregationController
+from tetrapod.core import controllers
+from tetrapod.generic.server.controllers import KNOWN, OFF_BY_DEFAULT
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -125,3 +131,14 @@ def test_documents_install_our_distribution_and_not_the_project_called_tetrapod_
     places += [path for folder in ("deploy", "charts") for path in (ROOT / folder).rglob("*") if path.is_file()]
     installs = re.compile(r"\b(?:pip|pipx|uv|uvx) (?:install|run|tool)[^\n`]*? tetrapod(?:\s|`|\[|=|$)", re.MULTILINE)
     assert not [str(path) for path in places if installs.search(path.read_text(errors="replace"))]
+
+
+def test_the_cluster_guide_lists_every_controller_that_a_controller_manager_has_too() -> None:
+    text = (ROOT / "docs/how-to/cluster.md").read_text()
+    listed = re.findall(r"^\| `([a-z-]+-controller)` \|", text, re.MULTILINE)
+    modules = [import_module(module.name) for module in iter_modules(controllers.__path__, f"{controllers.__name__}.")]
+    names = {getattr(item, "name", None) for module in modules for item in vars(module).values()}
+    assert set(listed) == {AggregationController.name, *(names & KNOWN)}
+    assert listed == sorted(listed)
+    off = re.findall(r"^\| `([a-z-]+)` \| off \|$", text, re.MULTILINE)
+    assert set(off) == OFF_BY_DEFAULT & set(listed)

@@ -1,0 +1,55 @@
+"""`make cluster` and `make cluster-down`: start a cluster of two nodes over Tetrapod, and end it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from cluster.commands import CommandError
+from cluster.images import BasicImages
+from cluster.lifecycle import ClusterError, build, down, is_up, up
+from cluster.settings import FORMS, Paths
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="cluster", description=__doc__)
+    parser.add_argument("command", choices=("build", "up", "down"))
+    parser.add_argument(
+        "--form", choices=FORMS, default="one", help="one process over SQLite, or four services over etcd"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the command."""
+    arguments = _arguments()
+    if os.geteuid() != 0:
+        sys.exit("cluster: only root can start or end it")
+    paths = Paths.default()
+    try:
+        if arguments.command == "build":
+            build(paths)
+        elif arguments.command == "up":
+            _up(paths, arguments.form)
+        else:
+            down(paths)
+    except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
+        sys.exit(f"cluster: {error}")
+
+
+def _up(paths: Paths, form: str) -> None:
+    started = time.monotonic()
+    running = is_up(paths)
+    if running:
+        print(f"The cluster is up (FORM={running}). make cluster-down ends it.")
+    else:
+        build(paths)
+        up(paths, form, BasicImages(paths))
+        print(f"The cluster is up after {time.monotonic() - started:.1f} s. make cluster-down ends it.")
+    print(f"export KUBECONFIG={paths.kubeconfig}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Directories of containerd that already have the images.
+
+The images are imported once, into a directory in the cache. Each node gets a copy of it, in which files are hard
+links, because containerd never changes the files of an image. Its databases are real copies. So a node starts with all
+images at once, and its files are deleted with its copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from cluster.archives import Image, write_archive
+from cluster.commands import run, succeeds
+from cluster.settings import Paths
+from support.server import end
+from support.waiting import until
+
+_NAMESPACE: Final = "k8s.io"
+"""The namespace in containerd that the kubelet's images are in."""
+_IMPORT_LIMIT: Final = 300
+_CONFIGURATION: Final = """version = 3
+root = "{root}"
+state = "{state}"
+disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.nri.v1.nri"]
+[grpc]
+address = "{socket}"
+"""
+
+
+class ImageSet(Protocol):
+    """A set of images."""
+
+    name: str
+    """Their purpose, which is part of the name of the directory."""
+
+    def inputs(self) -> list[Path]:
+        """Return the files on which the images depend."""
+
+    def images(self) -> list[Image]:
+        """Return the images."""
+
+
+def image_store(paths: Paths, images: ImageSet) -> Path:
+    """Return the directory with the images, which the first call with these inputs makes.
+
+    Directories for images of the same name with other inputs are deleted.
+    """
+    name, inputs = images.name, images.inputs()
+    store = paths.image_stores / f"{name}-{digest(inputs)}"
+    if store.exists():
+        return store
+    for old in paths.image_stores.glob(f"{name}-*"):
+        shutil.rmtree(old)
+    paths.image_stores.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=paths.image_stores, prefix="new-") as temporary:
+        made = Path(temporary) / "store"
+        with _containerd(paths, made, Path(temporary)) as control:
+            archive = write_archive(Path(temporary) / "images", images.images())
+            run(*control, "images", "import", archive, timeout=_IMPORT_LIMIT)
+        made.rename(store)
+    return store
+
+
+def copy_store(store: Path, target: Path) -> None:
+    """Copy the directory for a node."""
+    run("cp", "--archive", "--link", store, target)
+    for database in target.rglob("*.db"):
+        original = store / database.relative_to(target)
+        database.unlink()
+        shutil.copy2(original, database)
+
+
+def digest(inputs: Sequence[Path]) -> str:
+    """Return a digest of the names, sizes and times of programs, and of the content of Python files."""
+    total = hashlib.sha256()
+    for path in inputs:
+        status = path.stat()
+        total.update(f"{path.name} {status.st_size}".encode())
+        total.update(path.read_bytes() if path.suffix == ".py" else str(status.st_mtime_ns).encode())
+    return total.hexdigest()[:12]
+
+
+@contextmanager
+def _containerd(paths: Paths, root: Path, temporary: Path) -> Iterator[tuple[str, ...]]:
+    """Run containerd in a mount namespace of its own, and yield the beginning of commands of ctr."""
+    socket, log = temporary / "containerd.sock", temporary / "containerd.log"
+    configuration = temporary / "containerd.toml"
+    configuration.write_text(_CONFIGURATION.format(root=root, state=temporary / "state", socket=socket))
+    argv = ["unshare", "--mount", str(paths.programs / "containerd"), f"--config={configuration}"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(argv, stdout=out, stderr=out)
+    control = (str(paths.programs / "ctr"), f"--address={socket}", f"--namespace={_NAMESPACE}")
+    try:
+        until(lambda: succeeds(*control, "version"), timeout=30, description=f"containerd ({log})")
+        yield control
+    finally:
+        process.send_signal(signal.SIGTERM)
+        end(process)

@@ -1,0 +1,57 @@
+"""The images of the cluster, from Go programs and Debian packages. No registry is asked for one.
+
+They have the names of the images that upstream's suites and manifests use, and do what those need of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from cluster.archives import Image, Layer
+from cluster.node_files import PAUSE
+from cluster.settings import Paths
+
+_SUITE: Final = "registry.k8s.io/e2e-test-images"
+AGNHOST: Final = f"{_SUITE}/agnhost:2.66.1"
+BUSYBOX: Final = f"{_SUITE}/busybox:1.37.0-2"
+COREDNS: Final = "registry.k8s.io/coredns/coredns:v1.15.0"
+_PROGRAMS: Final = ("agnhost", "coredns", "pause")
+
+
+class BasicImages:
+    """The images that every cluster has.
+
+    Args:
+        paths: where their programs are (tools/cluster.sh) and the bases of their layers (tools/cluster_trees.sh).
+    """
+
+    name = "basic"
+
+    def __init__(self, paths: Paths) -> None:
+        self._programs = paths.programs
+        self._debian = paths.programs / "debian.tar"
+        self._busybox = paths.programs / "busybox.tar"
+
+    def inputs(self) -> list[Path]:
+        """Return the files on which the images depend."""
+        own = [Path(__file__), Path(__file__).with_name("archives.py")]
+        return [*own, self._debian, self._busybox, *(self._programs / name for name in _PROGRAMS)]
+
+    def images(self) -> list[Image]:
+        """Return the images."""
+        return [
+            Image((PAUSE,), (self._pause,), {"Entrypoint": ["/pause"], "User": "65535:65535"}),
+            Image((COREDNS,), (self._coredns,), {"Entrypoint": ["/coredns"]}),
+            Image((BUSYBOX,), (self._busybox,), {"Cmd": ["sh"]}),
+            Image((AGNHOST,), (self._debian, self._agnhost), {"Entrypoint": ["/agnhost"], "Cmd": ["pause"]}),
+        ]
+
+    def _pause(self, layer: Layer) -> None:
+        layer.file("pause", self._programs / "pause")
+
+    def _coredns(self, layer: Layer) -> None:
+        layer.file("coredns", self._programs / "coredns")
+
+    def _agnhost(self, layer: Layer) -> None:
+        layer.file("agnhost", self._programs / "agnhost")

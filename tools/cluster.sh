@@ -1,0 +1,58 @@
+#!/bin/sh
+# Builds what `make cluster` and `make conformance` run beside Tetrapod and the components of tools/stock.sh, from the modules pinned
+# below tools/cluster, once, and prints their directory.
+#   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, agnhost
+#   tools/cluster.sh conformance  builds e2e.test and ginkgo too
+#   tools/cluster.sh --where      only prints the directory
+# Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's|^\t*\(require \)*k8s.io/kubernetes v||p' "$here/cluster/kubernetes/go.mod")
+directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/cluster-$version"
+
+build() { # MODULE PACKAGE [go build arguments...]: builds a program below tools/cluster/MODULE; it is called like the end of its package
+    module=$1 package=$2 name=${2##*/}
+    shift 2
+    case $package in .) name=$module ;; esac
+    if [ -x "$directory/$name" ]; then return 0; fi
+    echo "cluster: building $name" >&2
+    # Built under another name first: whoever runs this at the same time never sees half a binary.
+    command=build
+    case $name in *.test) command='test -c' package=${package%.test} ;; esac
+    # shellcheck disable=SC2086
+    (cd "$here/cluster/$module" && CGO_ENABLED=0 GOFLAGS=-mod=readonly go $command -p 2 -trimpath -buildvcs=false "$@" \
+        -o "$directory/$name.$$" "$package") >&2
+    mv "$directory/$name.$$" "$directory/$name"
+}
+
+kubernetes() { # PACKAGE: with the version that clients and the suite compare
+    of=k8s.io/component-base/version
+    build kubernetes "$1" -ldflags "-s -w -X $of.gitVersion=v$version -X $of.gitMajor=1 -X $of.gitMinor=37 -X $of.gitTreeState=clean"
+}
+
+if [ "${1:-}" != --where ]; then
+    mkdir -p "$directory"
+    kubernetes k8s.io/kubernetes/cmd/kubelet
+    kubernetes k8s.io/kubernetes/cmd/kube-proxy
+    kubernetes k8s.io/kubernetes/test/images/agnhost
+    if [ ! -x "$directory/pause" ]; then
+        echo "cluster: building pause" >&2
+        source=$(cd "$here/cluster/kubernetes" && GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+        cc -O2 -static -o "$directory/pause.$$" "$source/build/pause/linux/pause.c"
+        mv "$directory/pause.$$" "$directory/pause"
+    fi
+    for name in containerd containerd-shim-runc-v2 ctr; do
+        build containerd "github.com/containerd/containerd/v2/cmd/$name" -tags no_btrfs -ldflags '-s -w'
+    done
+    for name in main/bridge main/loopback ipam/host-local meta/portmap; do
+        build cni "github.com/containernetworking/plugins/plugins/$name" -ldflags '-s -w'
+    done
+    build coredns . -ldflags '-s -w'
+fi
+if [ "${1:-}" = conformance ]; then
+    build kubernetes github.com/onsi/ginkgo/v2/ginkgo -ldflags '-s -w'
+    build kubernetes k8s.io/kubernetes/test/images/nonewprivs -ldflags '-s -w'
+    build kubernetes k8s.io/kubernetes/test/images/regression-issue-74839 -ldflags '-s -w'
+    kubernetes k8s.io/kubernetes/test/e2e.test
+fi
+echo "$directory"

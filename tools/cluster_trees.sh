@@ -1,0 +1,45 @@
+#!/bin/sh
+# Makes two tar archives in the directory $1, the bases of the images of `make cluster`, since the registry of these images is not asked:
+#   debian.tar   a Debian system with the commands that the images of upstream's suite have
+#   busybox.tar  busybox with the libraries that it needs
+# Needs root and debootstrap. Does nothing where both are there.
+set -eu
+directory=$1
+if [ -f "$directory/debian.tar" ] && [ -f "$directory/busybox.tar" ]; then exit 0; fi
+packages=bash,bind9-dnsutils,busybox,curl,iperf,iproute2,iputils-ping,netcat-openbsd,nginx-light,perl,procps,socat,util-linux-extra
+
+suite=$(. /etc/os-release && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
+suite=${suite:-bookworm}
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e updates | head -n 1 || true)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/debian small=$work/busybox
+debootstrap --variant=minbase --include="$packages" "$suite" "$root" "${mirror:-http://deb.debian.org/debian}" >&2
+
+mkdir -p "$small/bin" "$small/etc" "$small/home" "$small/root" "$small/tmp" "$small/usr" "$small/var"
+chmod 1777 "$small/tmp"
+cp "$root/bin/busybox" "$small/bin/"
+for library in $(chroot "$root" ldd /bin/busybox | grep -o '/[^ ]*'); do
+    mkdir -p "$small$(dirname "$library")"
+    cp -L "$root$library" "$small$library"
+done
+chroot "$small" /bin/busybox --install -s /bin
+printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n' > "$small/etc/passwd"
+printf 'root:x:0:\nnobody:x:65534:\n' > "$small/etc/group"
+
+# The shell of the suite's own images keeps environment variables whose names have dashes. Debian's /bin/sh removes them.
+ln -sf bash "$root/bin/sh"
+# Commands that only busybox has here, such as wget and vi.
+mkdir -p "$root/usr/local/bin"
+for name in $(chroot "$root" busybox --list); do
+    if ! chroot "$root" sh -c "command -v $name" >/dev/null; then ln -s /bin/busybox "$root/usr/local/bin/$name"; fi
+done
+rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
+for part in man doc locale info lintian doc-base; do rm -rf "$root/usr/share/$part"; done
+
+mkdir -p "$directory"
+for name in busybox debian; do
+    tar --create --file "$directory/$name.$$" --directory "$work/$name" --numeric-owner --one-file-system \
+        --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' .
+    mv "$directory/$name.$$" "$directory/$name.tar"
+done
