@@ -49,7 +49,7 @@ async def test_a_new_request_is_not_kept_waiting_by_others_that_go_on_forever() 
 
 
 async def test_no_more_functions_run_at_once_than_there_are_threads() -> None:
-    threads = LargeWorkThreads(THREADS)
+    threads = LargeWorkThreads(THREADS, long=0)
     running = most = 0
     lock = threading.Lock()
 
@@ -66,6 +66,35 @@ async def test_no_more_functions_run_at_once_than_there_are_threads() -> None:
     assert most == THREADS
 
 
+async def test_short_functions_run_one_at_a_time() -> None:
+    threads = LargeWorkThreads(THREADS, long=3600)
+    running = most = 0
+
+    def work() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        threading.Event().wait(0.001)
+        running -= 1
+
+    await asyncio.gather(*(threads.call(work) for _ in range(50)))
+    assert most == 1
+
+
+async def test_functions_run_beside_one_that_takes_long() -> None:
+    threads = LargeWorkThreads(THREADS, long=0.01)
+    go_on = threading.Event()
+    long = asyncio.create_task(threads.call(lambda: go_on.wait(30)))
+    await asyncio.sleep(0)
+    try:
+        called = await asyncio.wait_for(asyncio.gather(*(threads.call(lambda: "called") for _ in range(20))), 30)
+        assert called == ["called"] * 20
+        assert not long.done()
+    finally:
+        go_on.set()
+    assert await long
+
+
 @pytest.mark.parametrize("granted", [False, True])
 async def test_a_cancelled_request_passes_its_turn_on(granted: bool) -> None:
     threads = LargeWorkThreads(1)
@@ -77,7 +106,7 @@ async def test_a_cancelled_request_passes_its_turn_on(granted: bool) -> None:
     await asyncio.sleep(0)
     if granted:
         go_on.set()
-        while threads._free == 0 and len(threads._first) == 2:  # the thread gives the turn, the loop does not run yet
+        while len(threads._first) == 2:  # the thread gives the turn, the loop does not run yet
             threading.Event().wait(0.001)
         waiting.cancel()
     else:
@@ -120,7 +149,6 @@ def test_turns_of_a_closed_event_loop_are_passed_over() -> None:
         await asyncio.sleep(0)
         waiting = asyncio.ensure_future(threads._wait_for_turn())
         await asyncio.sleep(0)
-        threads._first[0].cancelled = False
         running.cancel()
         waiting._log_destroy_pending = False  # type: ignore[attr-defined]
 

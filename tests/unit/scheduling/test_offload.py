@@ -106,6 +106,7 @@ async def test_a_failure_in_a_thread_does_not_keep_the_arguments() -> None:
 
 async def test_work_whose_caller_was_cancelled_is_large_work_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offload._LargeWork, "REST", 0.0)
+    offload.restore_collector()  # the timer of an earlier test has ended with its event loop
     before = sys.getswitchinterval(), gc.get_threshold()
     running, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()

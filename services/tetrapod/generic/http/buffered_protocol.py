@@ -12,6 +12,11 @@ from typing import Any, Final
 
 SIZE: Final = 256 * 1024
 
+SIZE_OF_CLIENT: Final = 64 * 1024
+"""The same for connections of clients. To decrypt this much takes up to 2 ms while a thread is busy with large work
+(generic/scheduling/offload.py), and any number of clients may send at once.
+"""
+
 _of_thread = threading.local()
 
 
@@ -20,10 +25,16 @@ def read_buffer() -> memoryview:
 
     All connections of the thread use it, so data must be copied out before the next read.
     """
-    view: memoryview | None = getattr(_of_thread, "view", None)
-    if view is None:
-        view = _of_thread.view = memoryview(bytearray(SIZE))
-    return view
+    return _views()[0]
+
+
+def _views() -> tuple[memoryview, memoryview]:
+    """Return the read buffer of this thread, and the part of it that connections of clients use."""
+    views: tuple[memoryview, memoryview] | None = getattr(_of_thread, "views", None)
+    if views is None:
+        view = memoryview(bytearray(SIZE))
+        views = _of_thread.views = view, view[:SIZE_OF_CLIENT]
+    return views
 
 
 def _ignore(_: object) -> None:
@@ -39,10 +50,11 @@ class Buffered(asyncio.BufferedProtocol):
 
     Args:
         protocol: the ordinary protocol, whose callbacks are called.
+        of_client: whether a client of the server has opened the connection.
     """
 
-    def __init__(self, protocol: Any) -> None:
-        self._buffer = read_buffer()
+    def __init__(self, protocol: Any, *, of_client: bool = False) -> None:
+        self._buffer = _views()[of_client]
         self._received = protocol.data_received
         self._lost = protocol.connection_lost
         self.connection_made = protocol.connection_made  # type: ignore[method-assign]

@@ -32,7 +32,7 @@ class NegotiatedProtocol(Buffered):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if is_unix(transport):
-            super().__init__(_Undecided(self, transport))
+            super().__init__(_Undecided(self, transport), of_client=True)
             if not is_same_user(transport.get_extra_info("socket")):
                 log.warning("a process of another user has connected to the Unix socket: its connection is closed")
                 transport.abort()  # type: ignore[attr-defined]
@@ -49,7 +49,7 @@ class NegotiatedProtocol(Buffered):
         """
         protocol = self._http2() if http2 else self._http1()
         del self._http1, self._http2
-        super().__init__(protocol)
+        super().__init__(protocol, of_client=True)
         protocol.connection_made(transport)
         return protocol
 

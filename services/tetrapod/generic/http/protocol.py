@@ -266,17 +266,20 @@ class HttpProtocol(HttpToolsProtocol):
         self.data_received(data)
         if self.connection_state is OPEN:
             # The handler runs first. A client that has closed its side after the request would otherwise be gone.
-            self.loop.call_soon(self._resume_after_decoding)
+            self.loop.call_soon(self._resume_if_wanted)
 
-    def _resume_after_decoding(self) -> None:
+    def _resume_if_wanted(self) -> None:
         receiving = self.exchange
         if self.connection_state is OPEN and not self.waiting and (receiving is None or receiving.accepts_more()):
             self.flow.resume_reading()
 
     def resume_reading(self) -> None:
-        """Read from the client again, unless received bytes wait to be decoded."""
-        if self.connection_state is not DECODING:
-            self.flow.resume_reading()
+        """Read from the client again, unless received bytes wait to be decoded.
+
+        The event loop resumes one connection in each step, because each may have 64 kB to decrypt.
+        """
+        if self.flow.read_paused and self.connection_state is not DECODING:
+            self.state.receiving.add(self.loop, self._resume_if_wanted)
 
     def _collect_lines(self, data: bytes) -> bytes:
         """Return the bytes of a head to pass to the parser, or b"" until they contain the end of a line.

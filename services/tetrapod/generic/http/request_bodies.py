@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 PROCESS_LIMIT: Final = 128 << 20
 USER_LIMIT: Final = 32 << 20
-"""Bytes for ten bodies of the largest length. Two threads decode and validate them, so that more gain no speed."""
+"""Bytes for ten bodies of the largest length. They are decoded one after the other, so that more gain no speed."""
 LONGEST_WAIT: Final = 15.0
 """Seconds. Priority and fairness lets requests wait as long in its queues: a quarter of the default request timeout."""
 _RETRY_AFTER: Final = 1

@@ -36,6 +36,7 @@ class HttpServerState(ServerState):
         closing: whether the server is shutting down: responses carry `Connection: close`.
         upgraded: the transports of hijacked connections, which the server closes when it stops.
         parsing: the connections whose received bytes are parsed in several steps.
+        receiving: the connections that are read again, because the handlers of their requests want more of the bodies.
         unread: limits the memory of responses that clients do not read.
         bodies: limits the memory of request bodies.
     """
@@ -49,6 +50,7 @@ class HttpServerState(ServerState):
         self.closing = False
         self.upgraded: set[asyncio.BaseTransport] = set()
         self.parsing = StepQueue()
+        self.receiving = StepQueue()
         self.unread = UnreadResponses()
         self.bodies = RequestBodies()
         self.max_streams = max_streams or DEFAULT_STREAMS

@@ -1,8 +1,8 @@
 """CPU-bound work in threads, so that it does not block the event loop.
 
 Python's threads share one lock and switch every `sys.getswitchinterval()`, so the event loop continues beside them, a
-little slower. Only few threads do such work, because the event loop waits for each of them in turn. More work is
-queued.
+little slower. One thread does such work, and a second one only beside work that takes long, because the event loop
+waits for each of them in turn. More work is queued.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class _LargeWork:
 
     Threads switch more often, and full garbage collections are off.
 
-    The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that
-    is 20 ms for a GET, which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is
-    set only while there is large work.
+    The event loop waits for the interpreter lock for one switch interval each time it wakes up, and often when it
+    decrypts a piece of what a client has sent. With Python's 5 ms a GET, which wakes it up four times, waits for 20 ms,
+    and 256 kB of a body for 80 ms. A shorter interval costs a plain GET CPU time (1 ms: 7 %), so it is set only while
+    there is large work.
 
     The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked
     everything else for 100 to 300 ms. These objects are freed by their reference counts. They live at least until the
@@ -80,7 +81,7 @@ class _LargeWork:
     """The third threshold of the collector during large work."""
     LONGEST: Final = 600.0
     """Seconds of large work, with rests shorter than `REST`, after which a full collection happens."""
-    SWITCH_INTERVAL: Final = 0.001
+    SWITCH_INTERVAL: Final = 0.0002
     """Seconds for which a thread keeps the interpreter lock while another waits for it."""
     REST: Final = 2.0
     """Seconds without such work after which full collections happen as before."""
@@ -181,7 +182,7 @@ class _ThreadCall:
 
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call `work(*args, **kwargs)` in one of two threads for CPU-bound work, and return its result.
+    """Call `work(*args, **kwargs)` in a thread for CPU-bound work, and return its result.
 
     Context variables are passed on. Exceptions are raised. If the caller is cancelled, a function that already runs
     continues, and one that waits for a thread is not called.
