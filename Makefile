@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
-# The form of Tetrapod in `make cluster`: one process over SQLite, or four services over etcd.
+# The form of Tetrapod in `make cluster` and `make conformance`: one process over SQLite, or four services over etcd.
 FORM ?= one
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
 WORKERS ?= 5
@@ -20,7 +20,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
-	cluster cluster-down upstream upstream-short docs clean generate
+	cluster cluster-down conformance conformance-short upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -141,6 +141,14 @@ cluster: dev
 ## cluster-down: end it, and check that nothing is left of it
 cluster-down: dev
 	PYTHONPATH=services:tests $(BIN)/python -m cluster down
+
+## conformance: upstream's conformance suite on two nodes, as root, and docs/reference/conformance.md (FORM=four; ARGS='--sigs auth,cli': some; an hour for all)
+conformance: dev
+	PYTHONPATH=services:tests $(BIN)/python -m conformance --form $(FORM) $(ARGS)
+
+## conformance-short: 20 specs of it (the first run builds them: minutes)
+conformance-short: dev
+	$(MAKE) conformance ARGS=--short
 
 ## upstream: upstream's integration suites over Tetrapod, and docs/reference/upstream-suites.md (ARGS='--only auth,client': some; hours for all)
 upstream: dev

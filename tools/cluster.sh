@@ -2,7 +2,7 @@
 # Builds what `make cluster` and `make conformance` run beside Tetrapod and the components of tools/stock.sh, from the modules pinned
 # below tools/cluster, once, and prints their directory.
 #   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, agnhost
-#   tools/cluster.sh conformance  builds e2e.test and ginkgo too
+#   tools/cluster.sh conformance  builds the conformance suite too, and what it runs: kubectl, ginkgo, a registry, programs of images
 #   tools/cluster.sh --where      only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
 set -eu
@@ -35,9 +35,15 @@ if [ "${1:-}" != --where ]; then
     kubernetes k8s.io/kubernetes/cmd/kubelet
     kubernetes k8s.io/kubernetes/cmd/kube-proxy
     kubernetes k8s.io/kubernetes/test/images/agnhost
+    source=$(cd "$here/cluster/kubernetes" && GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+    if [ ! -d "$directory/files" ]; then # files of images
+        mkdir "$directory/files.$$"
+        cp "$source/test/images/agnhost/porter/localhost.crt" "$source/test/images/agnhost/porter/localhost.key" "$directory/files.$$"
+        for name in kitten nautilus; do cp -r "$source/test/images/$name/html" "$directory/files.$$/$name"; done
+        mv "$directory/files.$$" "$directory/files"
+    fi
     if [ ! -x "$directory/pause" ]; then
         echo "cluster: building pause" >&2
-        source=$(cd "$here/cluster/kubernetes" && GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' k8s.io/kubernetes)
         cc -O2 -static -o "$directory/pause.$$" "$source/build/pause/linux/pause.c"
         mv "$directory/pause.$$" "$directory/pause"
     fi
@@ -50,9 +56,11 @@ if [ "${1:-}" != --where ]; then
     build coredns . -ldflags '-s -w'
 fi
 if [ "${1:-}" = conformance ]; then
+    build registry . -ldflags '-s -w'
     build kubernetes github.com/onsi/ginkgo/v2/ginkgo -ldflags '-s -w'
     build kubernetes k8s.io/kubernetes/test/images/nonewprivs -ldflags '-s -w'
     build kubernetes k8s.io/kubernetes/test/images/regression-issue-74839 -ldflags '-s -w'
+    kubernetes k8s.io/kubernetes/cmd/kubectl
     kubernetes k8s.io/kubernetes/test/e2e.test
 fi
 echo "$directory"

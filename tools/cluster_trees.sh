@@ -2,10 +2,10 @@
 # Makes two tar archives in the directory $1, the bases of the images of `make cluster`, since the registry of these images is not asked:
 #   debian.tar   a Debian system with the commands that the images of upstream's suite have
 #   busybox.tar  busybox with the libraries that it needs
-# Needs root and debootstrap. Does nothing where both are there.
+# Needs root and debootstrap. Does nothing where this version of the script has made both.
 set -eu
 directory=$1
-if [ -f "$directory/debian.tar" ] && [ -f "$directory/busybox.tar" ]; then exit 0; fi
+if cmp -s "$0" "$directory/cluster_trees.sh"; then exit 0; fi
 packages=bash,bind9-dnsutils,busybox,curl,iperf,iproute2,iputils-ping,netcat-openbsd,nginx-light,perl,procps,socat,util-linux-extra
 
 suite=$(. /etc/os-release && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
@@ -18,8 +18,8 @@ debootstrap --variant=minbase --include="$packages" "$suite" "$root" "${mirror:-
 
 mkdir -p "$small/bin" "$small/etc" "$small/home" "$small/root" "$small/tmp" "$small/usr" "$small/var"
 chmod 1777 "$small/tmp"
-cp "$root/bin/busybox" "$small/bin/"
-for library in $(chroot "$root" ldd /bin/busybox | grep -o '/[^ ]*'); do
+cp "$root/bin/busybox" "$root/bin/bash" "$small/bin/"
+for library in $(chroot "$root" ldd /bin/busybox /bin/bash | sed -n 's|^[^/]*\(/[^ ]*\) (0x.*|\1|p' | sort -u); do
     mkdir -p "$small$(dirname "$library")"
     cp -L "$root$library" "$small$library"
 done
@@ -27,8 +27,12 @@ chroot "$small" /bin/busybox --install -s /bin
 printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n' > "$small/etc/passwd"
 printf 'root:x:0:\nnobody:x:65534:\n' > "$small/etc/group"
 
-# The shell of the suite's own images keeps environment variables whose names have dashes. Debian's /bin/sh removes them.
+# The shells of the suite's own images keep environment variables whose names have dashes. Debian's shells remove them, except for bash.
 ln -sf bash "$root/bin/sh"
+ln -sf bash "$small/bin/sh"
+# The user and the group of a spec about the groups of a user in an image.
+printf 'user-defined-in-image:x:1000:1000::/home:/bin/sh\n' >> "$root/etc/passwd"
+printf 'user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n' >> "$root/etc/group"
 # Commands that only busybox has here, such as wget and vi.
 mkdir -p "$root/usr/local/bin"
 for name in $(chroot "$root" busybox --list); do
@@ -43,3 +47,4 @@ for name in busybox debian; do
         --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' .
     mv "$directory/$name.$$" "$directory/$name.tar"
 done
+cp "$0" "$directory/cluster_trees.sh"

@@ -63,8 +63,11 @@ class Image:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-def write_archive(directory: Path, images: Sequence[Image]) -> Path:
-    """Write an archive of images into a new directory, and return its path. A layer that images share is in it once."""
+def write_images(directory: Path, images: Sequence[Image]) -> None:
+    """Write the files of images into a new directory. A layer that images share is there once.
+
+    Layers and configurations are named after their SHA-256 digests. `manifest.json` names those of each image.
+    """
     directory.mkdir(parents=True)
     layers: dict[Contents, str] = {}
     for contents in dict.fromkeys(contents for image in images for contents in image.layers):
@@ -78,12 +81,13 @@ def write_archive(directory: Path, images: Sequence[Image]) -> Path:
         entries = [f"{digest}.tar" for digest in digests]
         manifests.append({"Config": name, "RepoTags": list(image.names), "Layers": entries})
     (directory / "manifest.json").write_text(json.dumps(manifests))
-    archive = directory.with_suffix(".tar")
-    with tarfile.open(archive, "w") as tar:
-        for path in sorted(directory.iterdir()):
-            tar.add(path, path.name)
-    shutil.rmtree(directory)
-    return archive
+
+
+def write_archive(path: Path, images: Path) -> None:
+    """Write an archive of the images that `write_images` has written."""
+    with tarfile.open(path, "w") as tar:
+        for file in sorted(images.iterdir()):
+            tar.add(file, file.name)
 
 
 def configuration(image: Image, digests: Sequence[str]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from cluster.archives import Image, write_archive
+from cluster.archives import Image, write_archive, write_images
 from cluster.commands import run, succeeds
 from cluster.settings import Paths
 from support.server import end
@@ -40,6 +41,8 @@ class ImageSet(Protocol):
 
     name: str
     """Their purpose, which is part of the name of the directory."""
+    in_registry: bool
+    """Whether the cluster has a registry with them."""
 
     def inputs(self) -> list[Path]:
         """Return the files on which the images depend."""
@@ -48,34 +51,50 @@ class ImageSet(Protocol):
         """Return the images."""
 
 
-def image_store(paths: Paths, images: ImageSet) -> Path:
+@dataclass(frozen=True)
+class Store:
+    """A directory with images.
+
+    Args:
+        directory: the directory, in the cache.
+    """
+
+    directory: Path
+
+    @property
+    def images(self) -> Path:
+        """The files of the images (`archives.write_images`)."""
+        return self.directory / "images"
+
+    def copy(self, target: Path) -> None:
+        """Copy containerd's directory for a node."""
+        source = self.directory / "containerd"
+        run("cp", "--archive", "--link", source, target)
+        for database in target.rglob("*.db"):
+            original = source / database.relative_to(target)
+            database.unlink()
+            shutil.copy2(original, database)
+
+
+def image_store(paths: Paths, images: ImageSet) -> Store:
     """Return the directory with the images, which the first call with these inputs makes.
 
     Directories for images of the same name with other inputs are deleted.
     """
-    name, inputs = images.name, images.inputs()
-    store = paths.image_stores / f"{name}-{digest(inputs)}"
-    if store.exists():
-        return store
-    for old in paths.image_stores.glob(f"{name}-*"):
+    directory = paths.image_stores / f"{images.name}-{digest(images.inputs())}"
+    if directory.exists():
+        return Store(directory)
+    for old in paths.image_stores.glob(f"{images.name}-*"):
         shutil.rmtree(old)
     paths.image_stores.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.image_stores, prefix="new-") as temporary:
-        made = Path(temporary) / "store"
-        with _containerd(paths, made, Path(temporary)) as control:
-            archive = write_archive(Path(temporary) / "images", images.images())
+        made, archive = Path(temporary) / "store", Path(temporary) / "images.tar"
+        write_images(made / "images", images.images())
+        write_archive(archive, made / "images")
+        with _containerd(paths, made / "containerd", Path(temporary)) as control:
             run(*control, "images", "import", archive, timeout=_IMPORT_LIMIT)
-        made.rename(store)
-    return store
-
-
-def copy_store(store: Path, target: Path) -> None:
-    """Copy the directory for a node."""
-    run("cp", "--archive", "--link", store, target)
-    for database in target.rglob("*.db"):
-        original = store / database.relative_to(target)
-        database.unlink()
-        shutil.copy2(original, database)
+        made.rename(directory)
+    return Store(directory)
 
 
 def digest(inputs: Sequence[Path]) -> str:

@@ -12,9 +12,9 @@ from cluster.archives import Image, Layer
 from cluster.node_files import PAUSE
 from cluster.settings import Paths
 
-_SUITE: Final = "registry.k8s.io/e2e-test-images"
-AGNHOST: Final = f"{_SUITE}/agnhost:2.66.1"
-BUSYBOX: Final = f"{_SUITE}/busybox:1.37.0-2"
+SUITE: Final = "registry.k8s.io/e2e-test-images"
+AGNHOST: Final = f"{SUITE}/agnhost:2.66.1"
+BUSYBOX: Final = f"{SUITE}/busybox:1.37.0-2"
 COREDNS: Final = "registry.k8s.io/coredns/coredns:v1.15.0"
 _PROGRAMS: Final = ("agnhost", "coredns", "pause")
 
@@ -27,31 +27,38 @@ class BasicImages:
     """
 
     name = "basic"
+    in_registry = False
 
     def __init__(self, paths: Paths) -> None:
-        self._programs = paths.programs
-        self._debian = paths.programs / "debian.tar"
-        self._busybox = paths.programs / "busybox.tar"
+        self.programs = paths.programs
+        self.debian = paths.programs / "debian.tar"
+        self.busybox = paths.programs / "busybox.tar"
 
     def inputs(self) -> list[Path]:
         """Return the files on which the images depend."""
         own = [Path(__file__), Path(__file__).with_name("archives.py")]
-        return [*own, self._debian, self._busybox, *(self._programs / name for name in _PROGRAMS)]
+        return [*own, self.debian, self.busybox, *(self.programs / name for name in _PROGRAMS)]
 
     def images(self) -> list[Image]:
         """Return the images."""
         return [
             Image((PAUSE,), (self._pause,), {"Entrypoint": ["/pause"], "User": "65535:65535"}),
             Image((COREDNS,), (self._coredns,), {"Entrypoint": ["/coredns"]}),
-            Image((BUSYBOX,), (self._busybox,), {"Cmd": ["sh"]}),
-            Image((AGNHOST,), (self._debian, self._agnhost), {"Entrypoint": ["/agnhost"], "Cmd": ["pause"]}),
+            Image((BUSYBOX,), (self.busybox,), {"Cmd": ["sh"]}),
+            Image((AGNHOST,), (self.debian, self.agnhost), {"Entrypoint": ["/agnhost"], "Cmd": ["pause"]}),
         ]
 
     def _pause(self, layer: Layer) -> None:
-        layer.file("pause", self._programs / "pause")
+        layer.file("pause", self.programs / "pause")
 
     def _coredns(self, layer: Layer) -> None:
-        layer.file("coredns", self._programs / "coredns")
+        layer.file("coredns", self.programs / "coredns")
 
-    def _agnhost(self, layer: Layer) -> None:
-        layer.file("agnhost", self._programs / "agnhost")
+    def agnhost(self, layer: Layer) -> None:
+        """Fill the layer with upstream's program of many commands, and the files that some of them read."""
+        layer.file("agnhost", self.programs / "agnhost")
+        layer.link("agnhost-2", "agnhost")
+        layer.file("coredns", self.programs / "coredns")
+        layer.directory("uploads", 0o777)
+        for name in ("localhost.crt", "localhost.key"):
+            layer.file(name, self.programs / "files" / name, 0o644)

@@ -12,8 +12,9 @@ from cluster.api_server import api_server
 from cluster.commands import run, succeeds
 from cluster.components import start_components
 from cluster.credentials import Credentials
-from cluster.image_store import ImageSet, copy_store, image_store
+from cluster.image_store import ImageSet, image_store
 from cluster.processes import Processes
+from cluster.registry import start_registry
 from cluster.settings import NODES, ROOT, Paths
 from cluster.steps import step
 from support.https_client import HttpsClient
@@ -26,12 +27,12 @@ class ClusterError(Exception):
     """The cluster cannot be started, or has not ended completely."""
 
 
-def build(paths: Paths) -> None:
-    """Install packages and build programs that are missing."""
+def build(paths: Paths, *, conformance: bool = False) -> None:
+    """Install packages and build programs that are missing, with those of the conformance suite if asked."""
     with step("Packages and programs"):
         run(ROOT / "tools/prepare.sh", "cluster", timeout=_BUILD_LIMIT)
         run(ROOT / "tools/stock.sh", timeout=_BUILD_LIMIT)
-        run(ROOT / "tools/cluster.sh", timeout=_BUILD_LIMIT)
+        run(ROOT / "tools/cluster.sh", *(["conformance"] if conformance else []), timeout=_BUILD_LIMIT)
         run(ROOT / "tools/cluster_trees.sh", paths.programs, timeout=_BUILD_LIMIT)
     # Some systems load these parts of the kernel on demand only. They fail where the kernel has them built in.
     for module in ("br_netfilter", "overlay"):
@@ -64,13 +65,16 @@ def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
     with step(f"API server ({'one process, SQLite' if form == 'one' else 'four services, etcd'})"):
         server.start(credentials)
     client = HttpsClient(paths.kubeconfig)
+    if images.in_registry:
+        with step("Registry"):
+            start_registry(paths, processes, store.images)
     with step("Controller manager, scheduler, and CoreDNS' objects"):
         start_components(paths, processes, credentials)
         dns.deploy(client)
     with step(f"Nodes ({', '.join(node.name for node in NODES)})"):
         for node in NODES:
             paths.node(node).mkdir()
-            copy_store(store, paths.node(node) / "containerd")
+            store.copy(paths.node(node) / "containerd")
         nodes.start_nodes(paths, processes, credentials, client)
         nodes.wait_until_ready(client)
     with step("CoreDNS"):
@@ -109,8 +113,8 @@ def down(paths: Paths) -> None:
     with step("Control plane"):
         outer = [name for name in processes.names() if name not in inner]
         processes.stop(*outer)
-        processes.stop(network.SWITCH, number=signal.SIGKILL)
         network.disconnect()
+        processes.stop(network.SWITCH, number=signal.SIGKILL)
     with step("Files"):
         # Programs of a node can still write files while the kernel ends them.
         until(lambda: list(leftovers.processes(paths)), lambda found: not found, description="the end of all programs")

@@ -9,11 +9,15 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from cluster.settings import DNS, PODS, Node
+from cluster.settings import DNS, HOST, PODS, Node
 
 MOUNTED: Final = "/run/tetrapod"
 SOCKET: Final = "/run/containerd/containerd.sock"
 PAUSE: Final = "registry.k8s.io/pause:3.10.2"
+_REGISTRIES: Final = f"""[host."http://{HOST}:5000"]
+capabilities = ["pull", "resolve"]
+"""
+"""Images of every registry come from the one of the cluster, if it has one (`registry.py`)."""
 _CAP_SYS_RESOURCE: Final = 1 << 24
 
 _CONTAINERD: Final = """version = 3
@@ -46,7 +50,8 @@ runtime_type = "io.containerd.runc.v2"
 def write_files(directory: Path, node: Node) -> None:
     """Write the files into the directory that the node sees as /run/tetrapod/node."""
     (directory / "network").mkdir(parents=True, exist_ok=True)
-    (directory / "registries").mkdir(exist_ok=True)
+    (directory / "registries" / "_default").mkdir(parents=True, exist_ok=True)
+    (directory / "registries" / "_default" / "hosts.toml").write_text(_REGISTRIES)
     (directory / "containerd.toml").write_text(containerd(restricted=not can_lower_oom_scores()))
     (directory / "network" / "10-bridge.conflist").write_text(json.dumps(network(node), indent=1))
     (directory / "kubelet.yaml").write_text(json.dumps(kubelet(node), indent=1))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import dns, node_files
-from cluster.archives import Image, Layer, write_archive
+from cluster.archives import Image, Layer, write_archive, write_images
 from cluster.image_store import digest
 from cluster.nodes import ready
 from cluster.processes import Processes
@@ -34,13 +34,17 @@ IMAGES = (
 )
 
 
-def contents(archive: Path) -> dict[str, bytes]:
+def contents(directory: Path) -> dict[str, bytes]:
+    """Return the files of an archive of the images."""
+    write_images(directory, IMAGES)
+    archive = directory.with_suffix(".tar")
+    write_archive(archive, directory)
     with tarfile.open(archive) as tar:
         return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
 def test_an_archive_has_a_shared_layer_once_and_names_layers_by_their_digest(tmp_path: Path) -> None:
-    files = contents(write_archive(tmp_path / "images", IMAGES))
+    files = contents(tmp_path / "images")
     manifests = json.loads(files.pop("manifest.json"))
     assert [manifest["RepoTags"] for manifest in manifests] == [list(image.names) for image in IMAGES]
     (shared,), (first, second) = (manifest["Layers"] for manifest in manifests)
@@ -54,7 +58,7 @@ def test_an_archive_has_a_shared_layer_once_and_names_layers_by_their_digest(tmp
 
 
 def test_a_layer_keeps_modes_and_links_and_belongs_to_root(tmp_path: Path) -> None:
-    files = contents(write_archive(tmp_path / "images", IMAGES))
+    files = contents(tmp_path / "images")
     layers = json.loads(files["manifest.json"])[1]["Layers"]
     entries: dict[str, tarfile.TarInfo] = {}
     for name in layers:
@@ -72,7 +76,7 @@ def test_a_layer_keeps_modes_and_links_and_belongs_to_root(tmp_path: Path) -> No
 
 
 def test_equal_images_make_equal_archives_of_layers(tmp_path: Path) -> None:
-    first, second = (contents(write_archive(tmp_path / name, IMAGES)) for name in ("first", "second"))
+    first, second = (contents(tmp_path / name) for name in ("first", "second"))
     assert first == second
 
 

@@ -1,0 +1,1 @@
+"""Upstream's conformance suite over a cluster of two nodes (`make conformance`)."""

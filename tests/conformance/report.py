@@ -1,0 +1,86 @@
+"""Write docs/reference/conformance.md from the records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from cluster.settings import FORMS, ROOT, VERSION
+from conformance.results import Outcome, Results
+from conformance.specs import Spec
+
+_OUT: Final = ROOT / "docs" / "reference" / "conformance.md"
+_STATES: Final = ("passed", "failed", "not run")
+_TITLES: Final = {"one": "One process over SQLite", "four": "Four services over etcd"}
+_WIDTH: Final = 300
+
+_HEAD: Final = f"""# Upstream's conformance suite
+
+Written by `make conformance`. Do not edit.
+
+This page is for users who want to know how far a cluster over Tetrapod behaves like one over kube-apiserver.
+
+- The suite is that of Kubernetes v{VERSION}: all specs of `e2e.test` that are marked with `[Conformance]`.
+- The cluster is that of `make cluster` ([how-to/cluster.md](../how-to/cluster.md)): two nodes with containerd 2.4,
+  stock kubelets, kube-proxies, controller manager and scheduler v{VERSION}, and CoreDNS 1.15.
+- The images of the suite are made from the Go programs in its modules and from Debian packages. A registry of the
+  cluster serves them.
+
+`make conformance` writes `e2e.log`, `junit_01.xml` and `product.yaml` into `.cache/conformance/FORM`: the files that
+the CNCF's conformance programme asks for. [tests/README.md](../../tests/README.md) has its arguments.
+
+"""
+
+
+def write() -> None:
+    """Write the page."""
+    _OUT.write_text(_HEAD + "\n".join(_section(form) for form in FORMS))
+
+
+def _section(form: str) -> str:
+    results = Results.load(form)
+    title = f"## {_TITLES[form]}\n\n"
+    if not results.outcomes:
+        return f"{title}The suite has not run in this form yet.\n"
+    return "".join((title, _counts(results), _failures(results), _reasons(results)))
+
+
+def _counts(results: Results) -> str:
+    counts = Counter((Spec(name).sig, outcome.state) for name, outcome in results.outcomes.items())
+    rows = [(sig, [counts[sig, state] for state in _STATES]) for sig in sorted({sig for sig, _ in counts})]
+    rows.append(("**all**", [sum(column) for column in zip(*(row for _, row in rows), strict=True)]))
+    text = "| SIG | passed | failed | not run |\n|---|--:|--:|--:|\n"
+    text += "".join(f"| {sig} | {' | '.join(str(count or '') for count in row)} |\n" for sig, row in rows)
+    runs = Counter((outcome.commit, outcome.date) for outcome in results.outcomes.values() if outcome.commit)
+    lines = [f"{count} specs at commit {commit} on {date}" for (commit, date), count in sorted(runs.items())]
+    return f"{text}\nRun: {'; '.join(lines)}.\n"
+
+
+def _failures(results: Results) -> str:
+    failed = results.of("failed")
+    rows = "".join(f"| {name} | {_cell(outcome.message)} |\n" for name, outcome in sorted(failed.items()))
+    return f"\n### Failed\n\n| spec | message |\n|---|---|\n{rows}" if rows else ""
+
+
+def _reasons(results: Results) -> str:
+    """Return the specs that were not run, those with the same reason together."""
+    groups: dict[str, list[str]] = {}
+    for name, outcome in sorted(results.of("not run").items()):
+        groups.setdefault(outcome.message, []).append(name)
+    rows = "".join(f"| {'<br>'.join(map(_escaped, names))} | {_cell(why)} |\n" for why, names in groups.items())
+    return f"\n### Not run\n\n| spec | reason |\n|---|---|\n{rows}" if rows else ""
+
+
+def line(name: str, outcome: Outcome) -> str:
+    """Return a line for the terminal."""
+    return f"  {outcome.state.upper()} {name}\n      {outcome.message}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "¦")
+
+
+def _cell(text: str) -> str:
+    """Return a message as the text of a cell: in code font, because it can contain any mark-up."""
+    clean = _escaped(text).replace("`", "'")[:_WIDTH].strip()
+    return f"`{clean}`" if clean else ""
