@@ -25,6 +25,7 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 _VERSION: Final = "1.37.1"
 _STAGED: Final = ("k8s.io/api",)  # modules that tests look for in staging/src
+_WRITTEN: Final = ("tests/upstream/results", "docs/reference/upstream-suites.md")
 _BUILD_LIMIT: Final = 1800  # seconds for one test program
 
 
@@ -168,13 +169,16 @@ def _write_module_file(directory: Path, final: Path, sources: dict[str, Path]) -
 
 
 @cache
-def commit() -> str:
-    """Return the commit of the working tree, with "-dirty" if files differ from it that are not results."""
+def commit(written: tuple[str, ...] = _WRITTEN) -> str:
+    """Return the commit of the working tree, with "-dirty" if files differ from it.
+
+    Args:
+        written: paths that do not count, because the caller writes its results there.
+    """
 
     def git(*arguments: str) -> str:
         argv = ["git", *arguments]
         return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
 
-    results = (":!tests/upstream/results", ":!docs/reference/upstream-suites.md")
-    changed = git("status", "--porcelain", "--", ".", *results)
+    changed = git("status", "--porcelain", "--", ".", *(f":!{path}" for path in written))
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("-dirty" if changed else "")
