@@ -39,6 +39,16 @@ def build(paths: Paths, *, conformance: bool = False) -> None:
         succeeds("modprobe", module)
 
 
+def check_absent(paths: Paths) -> None:
+    """Check that the machine has no cluster.
+
+    Raises:
+        ClusterError: it has one.
+    """
+    if network.exists() or paths.state.exists():
+        raise ClusterError("the machine has a cluster, or what is left of one; make cluster-down removes it")
+
+
 def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
     """Start a cluster, and return a client of its administrator.
 
@@ -50,8 +60,7 @@ def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
     Raises:
         ClusterError: the machine has one already.
     """
-    if network.exists() or paths.state.exists():
-        raise ClusterError("the machine has a cluster, or what is left of one; make cluster-down removes it")
+    check_absent(paths)
     with step("Images"):
         store = image_store(paths, images)
     paths.logs.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""The first process of a node: it prepares the node's mounts, starts its programs, and reaps processes.
+"""The first process of a node: it prepares the node's mounts, runs its programs, and reaps processes.
+
+It restarts a program that ends, as systemd does on other nodes: a kubelet ends if containerd is not quite ready.
 
 It runs in namespaces of its own (`unshare`), and needs only the standard library. If it ends, the kernel kills every
 process of the node, containers included, and with them go the mounts and the network.
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 MOUNTED = "/run/tetrapod"
+RESTART_DELAY = 0.2  # seconds
 _SETTINGS = {
     "net/ipv4/ip_forward": "1",
     "net/bridge/bridge-nf-call-iptables": "1",
@@ -62,10 +65,13 @@ def prepare(plan: dict[str, Any]) -> None:
         Path("/proc/sys", name).write_text(value)
 
 
-def start(name: str, argv: list[str], logs: Path) -> None:
+def start(program: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Start a program of the plan."""
     path = f"{MOUNTED}/programs:{os.environ['PATH']}:/usr/sbin:/sbin"
-    with (logs / f"{name}.log").open("ab") as out:
-        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, "PATH": path})
+    with Path(MOUNTED, "logs", f"{program['name']}.log").open("ab") as out:
+        return subprocess.Popen(
+            program["argv"], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, "PATH": path}
+        )
 
 
 def wait_for(path: Path) -> None:
@@ -74,18 +80,25 @@ def wait_for(path: Path) -> None:
 
 
 def main() -> None:
-    """Start the programs in their order, each when the file of the one before exists; then reap until the end."""
+    """Start the programs in their order, each when the file of the one before exists, and keep them running."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     prepare(plan)
     wait_for(Path(plan["network"]))
-    logs = Path(MOUNTED, "logs")
+    # Python waits itself for processes whose objects are gone, so that `os.wait` would miss them: they are kept.
+    running = {}
     for program in plan["programs"]:
-        start(program["name"], program["argv"], logs)
+        process = start(program)
+        running[process.pid] = program, process
         if program["ready"]:
             wait_for(Path(program["ready"]))
     while True:
-        os.wait()  # orphans of the node become children of this process
+        ended, _ = os.wait()  # orphans of the node are children of this process too
+        if ended in running:
+            time.sleep(RESTART_DELAY)
+            program, _ = running.pop(ended)
+            process = start(program)
+            running[process.pid] = program, process
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from cluster.commands import CommandError
-from cluster.lifecycle import ClusterError, build, down, up
+from cluster.lifecycle import ClusterError, build, check_absent, down, up
 from cluster.settings import FORMS, Paths
 from cluster.steps import step
 from conformance import report
@@ -67,8 +67,9 @@ def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], di
     kubectl = str(paths.programs / "kubectl")
     attempts = 2 if arguments.short and os.environ.get("RETRY") else 1
     suite = Run(directory, focus(chosen), arguments.processes, arguments.minutes, attempts)
-    up(paths, arguments.form, ConformanceImages(paths, Path(etcd_36())))
+    check_absent(paths)
     try:
+        up(paths, arguments.form, ConformanceImages(paths, Path(etcd_36())))
         with step(f"{len(chosen)} specs (output: {directory}/e2e.log)"):
             suite.run(paths, kubectl)
     finally:

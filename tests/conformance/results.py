@@ -56,6 +56,7 @@ class Results:
         """Write the record, one line for each spec."""
         entries = {name: _without_defaults(outcome) for name, outcome in sorted(self.outcomes.items())}
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        _RECORDS.mkdir(exist_ok=True)
         _path(form).write_text(f"{{\n{lines}\n}}\n")
 
     def of(self, state: str) -> dict[str, Outcome]:
