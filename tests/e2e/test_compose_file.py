@@ -50,11 +50,12 @@ def test_services_have_health_checks_and_wait_for_their_dependencies(name: str) 
         assert {"certs", "etcd"} <= service["depends_on"].keys()
 
 
-def test_only_the_aggregator_is_published() -> None:
+def test_ports_are_published_on_loopback_unless_told_otherwise() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert {name for name in published if not all(port.startswith("127.0.0.1:") for port in published[name])} == {
-        "aggregator"
-    }
+    assert set(published) == {"aggregator", "prometheus", "grafana"}
+    for name, ports in published.items():
+        address = "${TETRAPOD_ADDRESS:-127.0.0.1}:" if name == "aggregator" else "127.0.0.1:"
+        assert all(port.startswith(address) for port in ports)
     for name in set(SERVICES) - {"aggregator", "prometheus", "grafana", "certs"}:
         assert SERVICES[name]["networks"] == ["backend"]
     assert COMPOSE["networks"]["backend"] == {"internal": True}
