@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tetrapod.machinery.golang.durations import parse_duration
 
+if TYPE_CHECKING:
+    _SecondsType = click.ParamType[float]
+    _TextType = click.ParamType[str]
+else:  # before click 8.4 it is not generic
+    _SecondsType = _TextType = click.ParamType
 
-class Duration(click.ParamType[float]):
+
+class Duration(_SecondsType):
     """The type of a duration as Go writes it, such as 1m30s. The value is in seconds."""
 
     name = "duration"
@@ -29,7 +35,7 @@ class Duration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
-class IP(click.ParamType[str]):
+class IP(_TextType):
     """The type of an IP address. As upstream, an unspecified address (0.0.0.0 or ::) counts as unset."""
 
     name = "ip"

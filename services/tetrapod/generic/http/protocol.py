@@ -2,8 +2,8 @@
 
 It does without a scope dictionary and receive/send round trips, and one timer checks all idle connections (measured).
 Beyond uvicorn it keeps the bytes that follow an upgrade, hands over the raw connection, knows the client's certificate,
-accepts any method token, limits heads, and answers malformed requests with Go's texts. uvicorn is pinned; this file
-depends on its internals.
+accepts any method token, limits heads, and answers malformed requests with Go's texts. This file depends on uvicorn's
+internals: pyproject.toml limits its version, and tests/e2e/test_packaging.py tries the lowest and the highest.
 
 connection_state.py describes the states of a connection. head_validation.py rewrites some requests before they are
 parsed.

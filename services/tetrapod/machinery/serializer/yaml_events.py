@@ -26,6 +26,8 @@ _INT64: Final = 1 << 63
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _BINARY_TAG: Final = "tag:yaml.org,2002:binary"
 _TOO_DEEP: Final = "yaml: exceeded max depth of 10000"
+_LIMIT_OF_LIBYAML: Final = "exceeded maximum nesting depth"
+"""The error of PyYAML from 6.0.4 on, which accepts a depth of 1,000. requirements.lock has an earlier version."""
 _ALIAS_RATIO_LOW: Final = 400_000
 _ALIAS_RATIO_HIGH: Final = 4_000_000
 
@@ -62,6 +64,8 @@ def decode(data: bytes) -> Decoded:
     try:
         root = _compose(yaml.parse(data, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
+        if error.problem == _LIMIT_OF_LIBYAML:
+            raise DecodeError(_TOO_DEEP) from None
         raise DecodeError(f"yaml: {_where(error)}{error.problem or 'unknown problem parsing YAML content'}") from None
     except yaml.reader.ReaderError as error:
         raise DecodeError(f"yaml: {error.reason}") from None

@@ -50,7 +50,7 @@ class Key(_message.Message):
     key_id: str
     key: bytes
     exclude_from_oidc_discovery: bool
-    def __init__(self, key_id: _Optional[str] = ..., key: _Optional[bytes] = ..., exclude_from_oidc_discovery: _Optional[bool] = ...) -> None: ...
+    def __init__(self, key_id: _Optional[str] = ..., key: _Optional[bytes] = ..., exclude_from_oidc_discovery: bool = ...) -> None: ...
 
 class MetadataRequest(_message.Message):
     __slots__ = ()

@@ -1,0 +1,71 @@
+"""The wheel in empty environments: with the lowest and the highest versions of what it needs, and run by uvx."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.kubectl import Kubectl, wait_established
+from support.server import end, free_port, wait_ready
+
+ROOT = Path(__file__).parents[2]
+UV = (sys.executable, "-m", "uv", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    locked = ("--build-constraints", str(ROOT / "requirements-build.lock"), "--require-hashes")
+    subprocess.run([*UV, "build", "--wheel", *locked, "--out-dir", str(directory), str(ROOT)], check=True)
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+@contextmanager
+def up(command: list[str], directory: Path, env: dict[str, str] | None = None) -> Iterator[Kubectl]:
+    """Run `tetrapod up` from another environment, and yield its administrator's kubectl."""
+    port, log = free_port(), directory / "server.log"
+    flags = ["--data-dir", str(directory / "data"), "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    with log.open("wb") as out:
+        process = subprocess.Popen([*command, "up", *flags], stdout=out, stderr=out, cwd=directory, env=env)
+    try:
+        wait_ready(f"https://127.0.0.1:{port}", process, log)
+        yield Kubectl(directory, directory / "data" / "kubeconfig")
+    finally:
+        end(process)
+
+
+def walk(kubectl: Kubectl, manifests: Path) -> None:
+    """Write, read, apply and delete built-in and custom resources, in JSON, YAML and as tables."""
+    kubectl("create", "configmap", "a", "--from-literal=k=v")
+    kubectl("apply", "--server-side", "-f", str(manifests / "web.yaml"))
+    kubectl("apply", "-f", str(manifests / "crd.yaml"))
+    wait_established(kubectl, "widgets.e2e.example.com")
+    assert "configmap/a" in kubectl("get", "configmaps", "-o", "name")
+    assert "0/2" in kubectl("get", "deployment", "web")
+    assert "KIND:" in kubectl("explain", "deployment.spec")
+    assert kubectl("auth", "can-i", "create", "pods").strip() == "yes"
+    kubectl("delete", "configmap", "a")
+
+
+@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
+def test_wheel_serves_with_any_version_of_what_it_needs(
+    wheel: Path, tmp_path: Path, manifests: Path, resolution: str
+) -> None:
+    environment = tmp_path / "environment"
+    subprocess.run([*UV, "venv", "--python", sys.executable, str(environment)], check=True)
+    install = [*UV, "pip", "install", "--python", str(environment / "bin/python"), "--resolution", resolution]
+    subprocess.run([*install, str(wheel)], check=True)
+    with up([str(environment / "bin/tetrapod")], tmp_path) as kubectl:
+        walk(kubectl, manifests)
+
+
+def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path, manifests: Path) -> None:
+    uvx = [*UV, "tool", "run", "--isolated", "--python", sys.executable, "--from", str(wheel), "tetrapod"]
+    with up(uvx, tmp_path) as kubectl:
+        walk(kubectl, manifests)
