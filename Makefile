@@ -19,7 +19,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
 	cluster cluster-down conformance conformance-short upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -64,6 +64,14 @@ test-all: dev
 	./tools/prepare.sh
 	$(call run_tests,$(BY_FILE) tests/contract tests/integration tests/unit)
 	$(call run_tests,$(BY_FILE) tests/e2e -m "not containers and not stock and not kind")
+
+## test-versions: the unit tests with the lowest and the highest versions that pyproject.toml permits (PYTHON=python3.14: of another Python)
+test-versions: dev
+	UV=$(BIN)/uv PYTHON=$(if $(filter-out python3,$(PYTHON)),$(PYTHON),$(BIN)/python) ./tools/versions.sh
+
+## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; CONTRIBUTING.md)
+release: dev
+	$(BIN)/python tools/release.py $(VERSION) $(ARGS)
 
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)
 docs: dev
