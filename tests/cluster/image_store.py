@@ -66,6 +66,11 @@ class Store:
         """The files of the images (`archives.write_images`)."""
         return self.directory / "images"
 
+    @property
+    def registry(self) -> Path:
+        """The files of the registry, if the cluster has one (`registry.py`)."""
+        return self.directory / "registry"
+
     def copy(self, target: Path) -> None:
         """Copy containerd's directory for a node."""
         source = self.directory / "containerd"

@@ -76,7 +76,7 @@ def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
     client = HttpsClient(paths.kubeconfig)
     if images.in_registry:
         with step("Registry"):
-            start_registry(paths, processes, store.images)
+            start_registry(paths, processes, store)
     with step("Controller manager, scheduler, and CoreDNS' objects"):
         start_components(paths, processes, credentials)
         dns.deploy(client)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from cluster.image_store import Store
 from cluster.processes import Processes
 from cluster.settings import HOST, Paths
 from support.waiting import until
@@ -24,19 +25,25 @@ _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 
 
-def start_registry(paths: Paths, processes: Processes, images: Path) -> None:
-    """Start the registry, and push images to it.
+def start_registry(paths: Paths, processes: Processes, store: Store) -> None:
+    """Start the registry, and push images to it the first time.
 
     Args:
         paths: its program and the directory of the cluster.
         processes: where the process is recorded.
-        images: a directory that `archives.write_images` made.
+        store: the images. The files of the registry are there too.
     """
-    configuration = paths.state / "registry.yaml"
-    directory = paths.state / "registry"
-    configuration.write_text(_CONFIGURATION.format(directory=directory, address=f"{HOST}:{_PORT}"))
+    configuration, pushed = paths.state / "registry.yaml", store.registry / "pushed"
+    configuration.write_text(_CONFIGURATION.format(directory=store.registry, address=f"{HOST}:{_PORT}"))
     processes.start("registry", [str(paths.programs / "registry"), "serve", str(configuration)])
     until(lambda: _request("GET", "/v2/") == 200, timeout=20, description="the registry")
+    if not pushed.exists():
+        _push_all(store.images)
+        pushed.touch()
+
+
+def _push_all(images: Path) -> None:
+    """Push the images of a directory that `archives.write_images` made."""
     pushed: dict[str, str] = {}
     for image in json.loads((images / "manifest.json").read_text()):
         for name in image["RepoTags"]:
