@@ -135,3 +135,29 @@ async def test_work_whose_caller_was_cancelled_is_large_work_until_it_ends(monke
         return (sys.getswitchinterval(), gc.get_threshold()), kept[0]()
 
     await eventually(state, lambda found: found == (before, None))
+
+
+def test_work_that_outlives_its_event_loop_restores_the_settings() -> None:
+    offload.restore_collector()
+    before = sys.getswitchinterval(), gc.get_threshold()
+    running, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        running.set()
+        assert go_on.wait(30)
+
+    async def leave() -> None:
+        task = asyncio.create_task(in_thread(work))
+        await asyncio.to_thread(running.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(leave())
+    assert (sys.getswitchinterval(), gc.get_threshold()) != before
+    go_on.set()
+    asyncio.run(eventually(settings, lambda found: found == before))
+
+
+async def settings() -> tuple[float, tuple[int, int, int]]:
+    return sys.getswitchinterval(), gc.get_threshold()

@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -115,7 +114,10 @@ class _LargeWork:
             self._uncollected_since = now
         if not self._entered:
             sys.setswitchinterval(self._interval)
-            self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
+            try:
+                self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
+            except RuntimeError:  # the work outlived its event loop
+                self._restore()
 
     def end(self) -> None:
         """Restore the settings of the garbage collector now, unless large work is in progress."""
@@ -166,8 +168,10 @@ class _ThreadCall:
         """Record, in the thread, that the function has ended. Return whether its caller was cancelled before."""
         if not self._leave():
             return False
-        with suppress(RuntimeError):  # the event loop may have been closed
+        try:
             self._loop.call_soon_threadsafe(_LARGE_WORK.__exit__)
+        except RuntimeError:  # the event loop has been closed
+            _LARGE_WORK.__exit__()
         return True
 
     def leave(self) -> None:
