@@ -6,11 +6,15 @@ A step lasts as long as the requests that start in it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import pytest
 
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.scheduling.scheduler import FairScheduler
+
+T = TypeVar("T")
 
 
 class Served:
@@ -34,6 +38,11 @@ class Served:
         async with asyncio.timeout(5):
             while len(self.order) < count:  # noqa: ASYNC110  it is steps of the loop that are counted
                 await asyncio.sleep(0)
+
+
+async def run(scheduler: FairScheduler, flow: str, work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` as part of a flow. From Python 3.12 on, tasks need a coroutine, and not a generator."""
+    return await scheduler.run(flow, work)
 
 
 async def test_a_new_flow_is_served_before_a_flood() -> None:
@@ -227,7 +236,7 @@ async def test_many_started_requests_continue_in_turn() -> None:
         served.now += 0.005
         served.order.append("written")
 
-    tasks = [asyncio.create_task(served.scheduler.run("flood", writes())) for _ in range(50)]
+    tasks = [asyncio.create_task(run(served.scheduler, "flood", writes())) for _ in range(50)]
     await asyncio.sleep(0)
     committed.set()
     await served.until_begun(20)
@@ -256,11 +265,11 @@ async def test_failures_and_cancellation_reach_what_waits() -> None:
             raise
         return "done"
 
-    task = asyncio.create_task(scheduler.run("one", work(failing)))
+    task = asyncio.create_task(run(scheduler, "one", work(failing)))
     await asyncio.sleep(0)
     failing.set_exception(OSError())
     assert await task == "told"
-    task = asyncio.create_task(scheduler.run("one", work(loop.create_future())))
+    task = asyncio.create_task(run(scheduler, "one", work(loop.create_future())))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
