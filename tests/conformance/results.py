@@ -15,6 +15,7 @@ from conformance.specs import Spec
 _RECORDS: Final = Path(__file__).parent / "results"
 _NODE: Final = re.compile(r"^\[[A-Za-z]+\] ")  # ginkgo's kind of node in front of a name: [It]
 _LINES: Final = 3
+_OVER: Final = "A suite timeout occurred"
 NOT_REACHED: Final = "the time for the run was over"
 
 
@@ -90,7 +91,8 @@ def _cases(junit: Path) -> dict[str, tuple[str, float, str]]:
         failure = case.find("failure") if case.find("failure") is not None else case.find("error")
         skipped = case.find("skipped")
         if failure is not None:
-            cases[name] = ("failed", seconds, _message(failure))
+            message = _message(failure)
+            cases[name] = ("not run", 0.0, NOT_REACHED) if _OVER in message else ("failed", seconds, message)
         elif skipped is not None:
             if message := _message(skipped).removeprefix("skipped").removeprefix(" - ").strip():
                 cases[name] = ("not run", seconds, message)

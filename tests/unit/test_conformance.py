@@ -17,6 +17,7 @@ from conformance.specs import SHORT, Spec, focus, short_specs
 PODS = Spec("[sig-node] Pods should be updated [Conformance]")
 PODS_EXTENDED = Spec("[sig-node] Pods should be updated [Conformance] [NodeConformance]")
 QUOTA = Spec("[sig-api-machinery] ResourceQuota should create a ResourceQuota (and more). [Conformance]")
+INTERRUPTED = Spec("[sig-apps] Daemon set should run and stop simple daemon [Conformance] [Serial]")
 LATE = Spec("[sig-apps] Job should delete a job [Conformance]")
 SKIPPED = Spec("[sig-network] Services should need three nodes [Conformance]")
 
@@ -26,6 +27,8 @@ REPORT = f"""<?xml version="1.0" encoding="UTF-8"?>
   <testcase name="[It] {PODS.name}" status="passed" time="4.26"></testcase>
   <testcase name="[It] {QUOTA.name}" status="failed" time="1">
     <failure message="timed out&#xA;  after 60 s&#xA;&#xA;expected 1&#xA;got 2" type="failed">long</failure></testcase>
+  <testcase name="[It] {INTERRUPTED.name}" status="timedout" time="70">
+    <failure message="[TIMEDOUT] A suite timeout occurred&#xA;In [It]" type="timedout">log</failure></testcase>
   <testcase name="[It] {SKIPPED.name}" status="skipped" time="0.2">
     <skipped message="skipped - Requires at least 3 nodes (not 2)"></skipped></testcase>
   <testcase name="[It] {LATE.name}" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
@@ -41,7 +44,7 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def outcomes(tmp_path: Path) -> Results:
     (tmp_path / "junit_01.xml").write_text(REPORT)
-    return read(tmp_path / "junit_01.xml", [PODS, QUOTA, LATE, SKIPPED], "abc", "2026-11-28")
+    return read(tmp_path / "junit_01.xml", [PODS, QUOTA, LATE, INTERRUPTED, SKIPPED], "abc", "2026-11-28")
 
 
 def test_a_report_gives_each_chosen_spec_its_state_and_the_reason(tmp_path: Path) -> None:
@@ -49,6 +52,7 @@ def test_a_report_gives_each_chosen_spec_its_state_and_the_reason(tmp_path: Path
         PODS.name: Outcome("passed", 4.3, "", "abc", "2026-11-28"),
         QUOTA.name: Outcome("failed", 1.0, "timed out after 60 s expected 1", "abc", "2026-11-28"),
         LATE.name: Outcome("not run", 0.0, NOT_REACHED, "abc", "2026-11-28"),
+        INTERRUPTED.name: Outcome("not run", 0.0, NOT_REACHED, "abc", "2026-11-28"),
         SKIPPED.name: Outcome("not run", 0.2, "Requires at least 3 nodes (not 2)", "abc", "2026-11-28"),
     }
 
@@ -93,11 +97,11 @@ def test_the_page_counts_by_group_and_lists_failures_with_their_reason(
     report.write()
     text = page.read_text()
     one, four = text.split("## Four services over etcd")
-    assert "| api-machinery |  | 1 |  |\n| apps |  |  | 1 |\n| network |  |  | 1 |\n| node | 1 |  |  |\n" in one
-    assert "| **all** | 1 | 1 | 2 |" in one
+    assert "| api-machinery |  | 1 |  |\n| apps |  |  | 2 |\n| network |  |  | 1 |\n| node | 1 |  |  |\n" in one
+    assert "| **all** | 1 | 1 | 3 |" in one
     assert f"| {QUOTA.name} | `timed out after 60 s expected 1` |" in one
     assert f"| {SKIPPED.name} | `Requires at least 3 nodes (not 2)` |" in one
-    assert "4 specs at commit abc on 2026-11-28" in one
+    assert "5 specs at commit abc on 2026-11-28" in one
     assert "has not run in this form yet" in four
 
 
