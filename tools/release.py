@@ -1,12 +1,12 @@
 """Prepare a release: `make release VERSION=0.2.0`.
 
 It needs no network but a registry of Python packages, and publishes nothing. It changes the version in pyproject.toml
-and in the chart, dates the section of CHANGELOG.md, and writes into `dist/`:
+and in the chart, and dates the section of CHANGELOG.md. `dist/` gets these files:
 
-- the wheel and the source distribution, each built twice from clean copies; both builds must be equal byte by byte
-- the chart as a package
-- the release notes, which are the section of CHANGELOG.md
-- SHA256SUMS of these files
+- The wheel and the source distribution. Each is built twice from clean copies, and both builds must be equal.
+- The chart as a package.
+- The release notes, which are the section of CHANGELOG.md.
+- SHA256SUMS of these files.
 
 Then it prints what is left to do. `--check` builds the same from the committed version and changes no file of the
 repository; the workflow that publishes a release runs it.
