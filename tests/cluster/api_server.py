@@ -15,6 +15,7 @@ from cluster.processes import Processes
 from cluster.settings import HOST, PORT, SERVICES, Paths
 from support.etcd import etcd_36
 from support.server import command, environment, wait_ready
+from support.services import NAMES, SPEAKS_TO
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
 _NO_CONTROLLERS: Final = "--controllers=-*"
@@ -23,12 +24,6 @@ _BIND: Final = f"--bind-address={HOST}"
 _PLUGINS: Final = "--enable-admission-plugins=NodeRestriction"
 _ETCD: Final = f"https://{HOST}:2379"
 _PORTS: Final = {"aggregator": PORT, "core": PORT + 1, "extensions": PORT + 2, "auth": PORT + 3}
-_CALLS: Final = {
-    "auth": ("aggregator",),
-    "core": ("aggregator", "auth"),
-    "extensions": ("aggregator", "auth"),
-    "aggregator": ("core", "extensions", "auth"),
-}
 
 
 class ApiServer(Protocol):
@@ -71,7 +66,7 @@ class OneProcess:
         argv = command("up", f"--data-dir={self._data}", _BIND, f"--secure-port={PORT}", f"--advertise-address={HOST}")
         argv += [_RANGE, _NO_CONTROLLERS, _PLUGINS, "--enable-bootstrap-token-auth", *_kubelet_flags(credentials)]
         self._processes.start("tetrapod", argv, environment())
-        _wait(self._processes, "tetrapod", SERVER)
+        wait_ready(SERVER, None, self._processes.log("tetrapod"))
         shutil.copy(self._data / "kubeconfig", self._paths.kubeconfig)
 
 
@@ -92,16 +87,16 @@ class FourServices:
 
     def start(self, credentials: Credentials) -> None:
         self._start_etcd()
-        for name in _CALLS:
+        for name in NAMES:
             self._processes.start(name, self._command(name, credentials), environment())
         for name, port in _PORTS.items():
-            _wait(self._processes, name, f"https://{HOST}:{port}")
+            wait_ready(f"https://{HOST}:{port}", None, self._processes.log(name))
         shutil.copy(self._certs / "admin" / "kubeconfig", self._paths.kubeconfig)
 
     def _command(self, name: str, credentials: Credentials) -> list[str]:
         own = self._certs / name
         argv = command("serve", name, f"--data-dir={own}", _BIND, f"--secure-port={_PORTS[name]}", _PLUGINS)
-        argv += [f"--{other}-url=https://{HOST}:{_PORTS[other]}" for other in _CALLS[name]]
+        argv += [f"--{other}-url=https://{HOST}:{_PORTS[other]}" for other in SPEAKS_TO[name]]
         argv += [f"--etcd-servers={_ETCD}", f"--etcd-cafile={own}/etcd-ca.crt"]
         argv += [f"--etcd-certfile={own}/etcd-client.crt", f"--etcd-keyfile={own}/etcd-client.key"]
         if name == "aggregator":
@@ -127,7 +122,3 @@ class FourServices:
             argv += [f"--{kind}client-cert-auth", f"--{kind}trusted-ca-file={certs}/ca.crt"]
             argv += [f"--{kind}cert-file={certs}/{file}.crt", f"--{kind}key-file={certs}/{file}.key"]
         self._processes.start("etcd", argv, dict(os.environ))
-
-
-def _wait(processes: Processes, name: str, url: str) -> None:
-    wait_ready(url, None, processes.log(name))

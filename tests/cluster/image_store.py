@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -126,5 +125,4 @@ def _containerd(paths: Paths, root: Path, temporary: Path) -> Iterator[tuple[str
         until(lambda: succeeds(*control, "version"), timeout=30, description=f"containerd ({log})")
         yield control
     finally:
-        process.send_signal(signal.SIGTERM)
         end(process)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from pathlib import Path
 from typing import Final
 
 from cluster import control_groups, dns, leftovers, network, nodes
@@ -93,8 +92,7 @@ def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
 
 def _start_network(processes: Processes) -> None:
     pid = processes.start(network.SWITCH, network.SWITCH_COMMAND)
-    own = Path("/proc/self/ns/net").readlink()
-    until(lambda: Path(f"/proc/{pid}/ns/net").readlink() != own, description="the namespace of the bridge")
+    network.wait_for_namespace(pid)
     network.create_switch(pid)
 
 

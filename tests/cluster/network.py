@@ -10,10 +10,12 @@ Nodes have no route to other networks: connections there are rejected at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from cluster.commands import run, succeeds
 from cluster.settings import HOST, HOST_INTERFACE, NODES, SERVICES, Node
+from support.waiting import until
 
 SWITCH: Final = "switch"
 """The name of the process that keeps the bridge's namespace."""
@@ -56,6 +58,12 @@ def connect(node: Node, pid: int, switch: int) -> None:
     _batch(f"route add {node.pods} via {node.address}")
     if node == NODES[0]:
         _batch(f"route add {SERVICES} via {node.address}")
+
+
+def wait_for_namespace(pid: int) -> None:
+    """Wait until a process has a network namespace of its own."""
+    own = Path("/proc/self/ns/net").readlink()
+    until(lambda: Path(f"/proc/{pid}/ns/net").readlink() != own, description=f"the network namespace of process {pid}")
 
 
 def disconnect() -> None:

@@ -14,7 +14,6 @@ from cluster.node_files import MOUNTED, SOCKET
 from cluster.processes import Processes
 from cluster.settings import NODES, Node, Paths
 from support.https_client import HttpsClient
-from support.waiting import until
 
 _INIT: Final = Path(__file__).with_name("node_init.py")
 _UNSHARE: Final = ("unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL")
@@ -57,8 +56,7 @@ def _start(paths: Paths, processes: Processes, credentials: Credentials, node: N
     plan.write_text(json.dumps(_plan(paths, node)))
     (paths.logs / node.name).mkdir(parents=True, exist_ok=True)
     pid = processes.start(node.name, [*_UNSHARE, sys.executable, str(_INIT), str(plan)])
-    own = Path("/proc/self/ns/net").readlink()
-    until(lambda: Path(f"/proc/{pid}/ns/net").readlink() != own, description=f"the namespaces of {node.name}")
+    network.wait_for_namespace(pid)
     switch = processes.pid(network.SWITCH)
     assert switch is not None
     network.connect(node, pid, switch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +18,3 @@ def step(text: str) -> Iterator[None]:
         print(f"failed after {time.monotonic() - started:.1f} s", flush=True)
         raise
     print(f"{time.monotonic() - started:.1f} s", flush=True)
-
-
-def fail(message: str) -> None:
-    """End the command with a message."""
-    sys.exit(f"cluster: {message}")

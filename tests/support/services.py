@@ -18,7 +18,7 @@ from support.releases import Release
 from support.server import command, environment, free_port, wait_ready
 
 NAMES = ("auth", "core", "extensions", "aggregator")
-_SPEAKS_TO = {
+SPEAKS_TO = {
     "aggregator": ("core", "extensions", "auth"),
     "core": ("aggregator", "auth"),
     "extensions": ("aggregator", "auth"),
@@ -106,7 +106,7 @@ class Services:
             module=self._module,
         )
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
-        for other in _SPEAKS_TO[name]:
+        for other in SPEAKS_TO[name]:
             argv += [f"--{other}-url={self._urls(other)}"]
         if self.sockets is not None:
             argv += ["--unix-socket", str(self.socket(name))]
