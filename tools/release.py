@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -96,8 +97,7 @@ def _git(*arguments: str) -> str:
 
 
 def _current_version() -> str:
-    found = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    return found[1] if found else ""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
 
 
 def _write_version(version: str) -> None:
