@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,10 +28,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def up(command: list[str], directory: Path, env: dict[str, str] | None = None) -> Iterator[Kubectl]:
+def up(command: list[str], directory: Path) -> Iterator[Kubectl]:
     """Run `tetrapod up` from another environment, and yield its administrator's kubectl."""
     port, log = free_port(), directory / "server.log"
     flags = ["--data-dir", str(directory / "data"), "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # the wheel, not this checkout
     with log.open("wb") as out:
         process = subprocess.Popen([*command, "up", *flags], stdout=out, stderr=out, cwd=directory, env=env)
     try:
