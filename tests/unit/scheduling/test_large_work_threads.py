@@ -95,6 +95,22 @@ async def test_functions_run_beside_one_that_takes_long() -> None:
     assert await long
 
 
+async def test_a_new_request_does_not_overtake_one_that_waits_for_the_second_thread() -> None:
+    threads = LargeWorkThreads(THREADS, long=0.01)
+    go_on, called = threading.Event(), []
+    long = asyncio.create_task(threads.call(lambda: go_on.wait(30)))
+    first = asyncio.create_task(threads.call(lambda: called.append("first")))
+    await asyncio.sleep(0)
+    threading.Event().wait(0.02)  # the call has taken long, and the loop has not noticed yet
+    second = asyncio.create_task(threads.call(lambda: called.append("second")))
+    try:
+        await asyncio.wait_for(asyncio.gather(first, second), 30)
+    finally:
+        go_on.set()
+    await long
+    assert called == ["first", "second"]
+
+
 @pytest.mark.parametrize("granted", [False, True])
 async def test_a_cancelled_request_passes_its_turn_on(granted: bool) -> None:
     threads = LargeWorkThreads(1)

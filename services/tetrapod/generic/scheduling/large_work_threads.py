@@ -68,10 +68,11 @@ class LargeWorkThreads:
     async def _wait_for_turn(self) -> _Turn:
         turn = _Turn()
         with self._lock:
-            if self._may_begin():
+            if not self._first and not self._next and self._may_begin():
                 self._begin(turn)
                 return turn
             (self._next if _begun.get() else self._first).append(turn)
+        self._pass_on()
         try:
             while not turn.future.done():
                 await asyncio.wait((turn.future,), timeout=self._long)
