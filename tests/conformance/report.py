@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from cluster.settings import FORMS, ROOT, VERSION
@@ -57,18 +58,17 @@ def _counts(results: Results) -> str:
 
 
 def _failures(results: Results) -> str:
-    failed = results.of("failed")
-    rows = "".join(f"| {name} | {_cell(outcome.message)} |\n" for name, outcome in sorted(failed.items()))
-    return f"\n### Failed\n\n| spec | message |\n|---|---|\n{rows}" if rows else ""
+    return _table("Failed", "message", results.of("failed"))
 
 
 def _reasons(results: Results) -> str:
-    """Return the specs that were not run, those with the same reason together."""
-    groups: dict[str, list[str]] = {}
-    for name, outcome in sorted(results.of("not run").items()):
-        groups.setdefault(outcome.message, []).append(name)
-    rows = "".join(f"| {'<br>'.join(map(_escaped, names))} | {_cell(why)} |\n" for why, names in groups.items())
-    return f"\n### Not run\n\n| spec | reason |\n|---|---|\n{rows}" if rows else ""
+    return _table("Not run", "reason", results.of("not run"))
+
+
+def _table(title: str, column: str, outcomes: Mapping[str, Outcome]) -> str:
+    """Return a section with a row for each spec and its message; nothing without specs."""
+    rows = "".join(f"| {_escaped(name)} | {_cell(outcome.message)} |\n" for name, outcome in sorted(outcomes.items()))
+    return f"\n### {title}\n\n| spec | {column} |\n|---|---|\n{rows}" if rows else ""
 
 
 def line(name: str, outcome: Outcome) -> str:
