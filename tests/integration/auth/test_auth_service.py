@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -112,12 +111,9 @@ async def test_the_bootstrap_policy_is_in_effect_after_the_start_hook(cluster: C
 async def test_a_second_start_writes_nothing(cluster: Cluster) -> None:
     before = await cluster.storage.backend.revision()
     again = Cluster(cluster.storage)
-    start = time.perf_counter()
     await again.lifecycle.start()
-    took = time.perf_counter() - start
     await again.lifecycle.stop()
     assert await cluster.storage.backend.revision() == before
-    assert took < 0.5
 
 
 async def test_a_changed_bootstrap_policy_is_restored_and_additions_are_kept(cluster: Cluster) -> None:
