@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from tetrapod.generic.aggregated import Kind
     from tetrapod.testing.server import Server, State
 
 
@@ -30,11 +31,24 @@ def tetrapod_manifests() -> Any:
 
 
 @pytest.fixture(scope="session")
-def tetrapod_session(tetrapod_flags: Sequence[str], tetrapod_manifests: Any) -> Iterator[Server]:
-    """Provide the server of the session, with the manifests applied. It is not reset between tests."""
+def tetrapod_kinds() -> Sequence[Kind]:
+    """Return kinds that an aggregated API server serves in all tests. Override this fixture in conftest.py."""
+    return ()
+
+
+@pytest.fixture(scope="session")
+def tetrapod_session(
+    tetrapod_flags: Sequence[str], tetrapod_kinds: Sequence[Kind], tetrapod_manifests: Any
+) -> Iterator[Server]:
+    """Provide the server of the session, with the kinds served and the manifests applied.
+
+    It is not reset between tests.
+    """
     from tetrapod.testing.server import Server
 
     with Server(tetrapod_flags) as server:
+        if tetrapod_kinds:
+            server.serve(tetrapod_kinds)
         server.apply(tetrapod_manifests)
         yield server
 

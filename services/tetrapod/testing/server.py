@@ -10,7 +10,7 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -18,10 +18,13 @@ from tetrapod.testing.loop import LoopThread
 
 if TYPE_CHECKING:
     from tetrapod.apps.options.options import Options
+    from tetrapod.generic.admission.interface import Plugin
+    from tetrapod.generic.aggregated import Kind
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
     from tetrapod.generic.storage.sqlite.snapshots import Snapshot
     from tetrapod.testing.client import Client
     from tetrapod.testing.counted import Counted
+    from tetrapod.testing.served import Served
 
 _ATTEMPTS: Final = 5
 
@@ -32,9 +35,15 @@ class State:
     It is opaque, and can be passed to `reset` of any server, repeatedly.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Create the state; called by `Server.snapshot`."""
+    def __init__(self, snapshot: Snapshot, served: Mapping[str, Snapshot]) -> None:
+        """Create the state; called by `Server.snapshot`.
+
+        Args:
+            snapshot: the objects of the server.
+            served: the objects of its aggregated servers, by the name of the server.
+        """
         self._snapshot = snapshot
+        self._served = served
 
     def __len__(self) -> int:
         """Return the number of objects."""
@@ -70,6 +79,7 @@ class Server:
         self._client: Client | None = None
         self._clients: list[Client] = []
         self._kubernetes_clients: list[Any] = []
+        self._served: dict[str, Served] = {}
         self._closed = False
         self.directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
         """The directory with certificates, kubeconfig and tokens, deleted with the server."""
@@ -186,9 +196,41 @@ class Server:
 
         return apply(self.client, manifests, namespace)
 
+    def serve(self, kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> str:
+        """Run an aggregated API server for these kinds, register it by APIServices, and wait until they are available.
+
+        It runs in the thread of this server, stores its objects in memory, and is closed with this server. `reset`
+        restores its objects too. Forks share it with this server.
+
+        Args:
+            kinds: the kinds to serve.
+            name: the name of the server, and of its Service in the namespace `default`.
+            admission: admission plugins that are called for each write to these kinds, in this order.
+
+        Returns:
+            The base URL of the aggregated server.
+
+        Raises:
+            ValueError: there is already a server with this name, or the schema of a kind is not structural.
+            TimeoutError: an APIService was not available within 20 seconds.
+        """
+        from tetrapod.testing.served import Served, wait_available
+
+        self._must_be_open()
+        if name in self._served:
+            raise ValueError(f"there is already an aggregated server with the name {name!r}")
+        served = Served(kinds, name, self.kubeconfig, self.directory / "served" / name, admission)
+        self._loop.call(served.start())
+        self._served[name] = served
+        registration = served.registration()
+        self.apply(registration)
+        wait_available(self.client, registration)
+        return served.url
+
     def snapshot(self) -> State:
         """Wait until controllers are idle (at most 2 seconds), and return the current state."""
-        return State(self._loop.call(self._server.snapshot()))
+        snapshot = self._loop.call(self._server.snapshot())
+        return State(snapshot, {name: self._loop.call(served.snapshot()) for name, served in self._served.items()})
 
     def reset(self, state: State | None = None) -> None:
         """Restore a state, by default the initial one.
@@ -203,6 +245,8 @@ class Server:
             RuntimeError: a client or controller keeps writing.
         """
         target = state if state is not None else self._initial_state
+        for name, served in self._served.items():
+            self._loop.call(served.restore(target._served.get(name)))
         if not self._loop.call(self._server.restore(target._snapshot)):
             raise RuntimeError("a client keeps writing while the state is reset; stop it before the reset")
 
@@ -243,6 +287,8 @@ class Server:
             api.close()
             api.rest_client.pool_manager.clear()
         try:
+            for served in self._served.values():
+                self._loop.call(served.stop())
             self._loop.call(self._counted.stop())
         finally:
             self._loop.close()

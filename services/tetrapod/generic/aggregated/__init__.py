@@ -5,6 +5,7 @@ from tetrapod.generic.aggregated.command import command, run
 from tetrapod.generic.aggregated.computed import list_of
 from tetrapod.generic.aggregated.kinds import Kind, KindStrategy, PrinterColumn
 from tetrapod.generic.aggregated.server import AggregatedServer, Settings
+from tetrapod.generic.aggregated.versions import Version
 from tetrapod.generic.registry.rest import Rest
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PrinterColumn",
     "Rest",
     "Settings",
+    "Version",
     "command",
     "list_of",
     "run",

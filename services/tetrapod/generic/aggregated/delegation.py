@@ -99,11 +99,14 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
     )
 
 
-def authorizer(client: Client) -> Authorizer:
+def authorizer(client: Client, review_seconds: float = REVIEW_SECONDS) -> Authorizer:
     """Return an authorizer that creates a SubjectAccessReview in the cluster for each request.
 
-    It caches each decision for `REVIEW_SECONDS`. Health checks, and all requests of system:masters, are allowed without
-    a review.
+    Health checks, and all requests of system:masters, are allowed without a review.
+
+    Args:
+        client: the client of the cluster, which creates the SubjectAccessReviews.
+        review_seconds: how long each decision is cached; 0 for not at all.
     """
-    reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
+    reviews = SubjectAccessReviewer(client, allowed_seconds=review_seconds, denied_seconds=review_seconds)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

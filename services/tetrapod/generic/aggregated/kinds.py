@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from tetrapod.generic.aggregated.schemas import structural_schema
+from tetrapod.generic.aggregated.versions import Converter, Version
 from tetrapod.generic.openapi.custom import CustomKind
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
@@ -15,13 +16,14 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gvk import GroupVersion, Object
+from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
 from tetrapod.machinery.schema import defaulting
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.validation import validate
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timestamps import age
+from tetrapod.machinery.version_order import priority_key
 
 _STORED: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _COMPUTED: Final = {"get": Rest.get, "list": Rest.list, "create": Rest.create}
@@ -49,7 +51,8 @@ class PrinterColumn:
 class KindStrategy(Strategy):
     """The strategy of a kind: it applies the schema's defaults and validates objects by their schema.
 
-    Override `rules` for further validation, and the other hooks of `Strategy` for further behaviour.
+    Override `rules` for further validation, and the other hooks of `Strategy` for further behaviour. The hooks get
+    objects in the storage version.
     """
 
     generation = ("spec",)
@@ -58,6 +61,7 @@ class KindStrategy(Strategy):
     def __init__(self) -> None:
         """Create the strategy; `bind` attaches it to its kind."""
         self.node: SchemaNode | None = None
+        self._nodes: Mapping[str, SchemaNode] = {}
 
     def bind(self, kind: Kind) -> None:
         """Set the schema, the scope and the status subresource of the strategy to those of the kind.
@@ -65,11 +69,12 @@ class KindStrategy(Strategy):
         The server calls it once for each kind.
         """
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
+        self._nodes = kind.nodes
 
     def default(self, obj: Object, version: str) -> None:
-        """Set missing fields of `obj` to the defaults of the schema, in place. `version` is not used."""
-        if self.node is not None:
-            defaulting.apply(self.node, obj)
+        """Set missing fields of `obj` to the defaults of the schema of this version, in place."""
+        if (node := self._nodes.get(version, self.node)) is not None:
+            defaulting.apply(node, obj)
 
     def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
         """Return further errors of an object.
@@ -108,20 +113,22 @@ class Kind:
     """A kind that the server serves.
 
     Attributes:
-        api_version: `group/version`.
+        api_version: `group/version`; objects are stored in this version.
         kind: the kind in CamelCase.
         schema: the schema of the whole object, as a JSON schema or a pydantic model. If it has a property `status`,
             there is a status subresource.
         plural: the name of the resource; "" adds an "s" to the kind in lower case.
         namespaced: whether objects are namespaced.
-        columns: the columns of `kubectl get` between name and age.
+        columns: the columns of `kubectl get` between name and age. They get objects in the storage version.
         short_names: the short names for kubectl.
         categories: the categories for kubectl, such as "all".
         strategy: the rules of the kind. Each kind needs its own instance.
         rest: handles requests instead of a store, for computed objects such as metrics. None stores the objects.
+        versions: further versions in which the objects are served, in any order.
 
     Raises:
-        ValueError: when the schema is first used, if it cannot be converted to a structural schema.
+        ValueError: two versions have the same name, or a computed kind has several; when the schema is first used, if
+            it cannot be converted to a structural schema.
     """
 
     api_version: str
@@ -134,6 +141,14 @@ class Kind:
     categories: Sequence[str] = ()
     strategy: KindStrategy = field(default_factory=KindStrategy)
     rest: Rest | None = None
+    versions: Sequence[Version] = ()
+
+    def __post_init__(self) -> None:
+        """Check the versions."""
+        if len({self.group_version.version, *(v.name for v in self.versions)}) != len(self.versions) + 1:
+            raise ValueError(f"{self.kind} has two versions of the same name")
+        if self.rest is not None and self.versions:
+            raise ValueError(f"{self.kind} is computed, and can have one version only")
 
     @property
     def group_version(self) -> GroupVersion:
@@ -156,6 +171,12 @@ class Kind:
         return build(self.structure)
 
     @property
+    def nodes(self) -> Mapping[str, SchemaNode]:
+        """The compiled schema of each version by its name, in order of preference: stable versions before others."""
+        nodes = {self.group_version.version: self.node, **{v.name: v.node for v in self.versions}}
+        return {name: nodes[name] for name in sorted(nodes, key=priority_key, reverse=True)}
+
+    @property
     def has_status(self) -> bool:
         """Whether there is a status subresource: the schema has a property `status`, and objects are stored."""
         return self.rest is None and "status" in self.structure["properties"]
@@ -163,7 +184,8 @@ class Kind:
     def definition(self) -> ResourceDefinition:
         """Return a new definition of the resource for the generic server, and bind the strategy to this kind."""
         group, version = self.group_version
-        node = self.node
+        nodes = self.nodes
+        converter = Converter(GroupKind(group, self.kind), version, self.node, self.versions)
         self.strategy.bind(self)
         return ResourceDefinition(
             group=group,
@@ -171,26 +193,33 @@ class Kind:
             kind=self.kind,
             singular=self.kind.lower(),
             namespaced=self.namespaced,
-            versions=(version,),
+            versions=tuple(nodes),
             storage_version=version,
             storage_prefix=f"{group}/{self.resource}",
             verbs=self._verbs(),
-            schema=lambda _: node,
+            schema=nodes.__getitem__,
             strategy=self.strategy,
             list_kind=f"{self.kind}List",
             short_names=self.short_names,
             categories=self.categories,
             subresources=self._subresources(),
-            table=self._table(),
+            table=self._table(converter),
             rest=self.rest,
+            convert=converter.convert if self.versions else None,
+            from_former=converter.from_former if self.versions else None,
+            deprecated={v.name: v.deprecated for v in self.versions if v.deprecated},
             custom=True,
         )
 
-    def openapi(self) -> CustomKind:
-        """Return the description of the kind from which its OpenAPI documents are generated."""
-        return CustomKind(
-            self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status
-        )
+    def openapi(self) -> Iterator[tuple[GroupVersion, CustomKind]]:
+        """Yield each version with the description of the kind from which its OpenAPI documents are generated."""
+        yield self.group_version, self._described(self.structure, self.has_status)
+        for version in self.versions:
+            group_version = GroupVersion(self.group_version.group, version.name)
+            yield group_version, self._described(version.structure, version.has_status)
+
+    def _described(self, structure: Mapping[str, Any], status: bool) -> CustomKind:
+        return CustomKind(self.kind, f"{self.kind}List", self.resource, self.namespaced, structure, status=status)
 
     def _verbs(self) -> Sequence[str]:
         if self.rest is None:
@@ -201,11 +230,14 @@ class Kind:
         if not self.has_status:
             return ()
         status = StatusStrategy(self.strategy, validate=lambda new, old: self.strategy.schema_errors(new))
-        return (Subresource("status", ("get", "patch", "update"), strategy=status),)
+        versions = (self.group_version.version, *(v.name for v in self.versions if v.has_status))
+        return (Subresource("status", ("get", "patch", "update"), strategy=status, versions=versions),)
 
-    def _table(self) -> TableConvertor:
+    def _table(self, converter: Converter) -> TableConvertor:
         columns = [Column(c.name, c.type, priority=c.priority, description=c.description) for c in self.columns]
-        return TableConvertor((Column("Name", format="name"), *columns, Column("Age")), self._row)
+        stored = self.group_version.version
+        row = self._row if not self.versions else lambda obj: self._row(converter.convert(obj, stored))
+        return TableConvertor((Column("Name", format="name"), *columns, Column("Age")), row)
 
     def _row(self, obj: Object) -> list[Any]:
         metadata = obj["metadata"]

@@ -13,7 +13,7 @@ from typing import Final
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.aggregated.cluster import Cluster
-from tetrapod.generic.aggregated.delegation import Trust, authenticator, authorizer, read_trust
+from tetrapod.generic.aggregated.delegation import REVIEW_SECONDS, Trust, authenticator, authorizer, read_trust
 from tetrapod.generic.aggregated.kinds import Kind
 from tetrapod.generic.certificates import write_pki
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -21,7 +21,7 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.openapi.custom import custom_parts
+from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.proxy import BackendPool
@@ -45,6 +45,7 @@ class Settings:
         port: the port to listen on; 0 chooses a free one.
         hosts: the names and addresses of the serving certificate.
         name: the name of the server for logs, metrics and the User-Agent header.
+        review_seconds: how long a decision of the cluster's authorizers is cached; 0 for not at all.
     """
 
     cluster: Cluster
@@ -53,6 +54,7 @@ class Settings:
     port: int = 6443
     hosts: Sequence[str] = ("localhost", "127.0.0.1")
     name: str = "aggregated"
+    review_seconds: float = REVIEW_SECONDS
 
 
 class AggregatedServer:
@@ -92,7 +94,7 @@ class AggregatedServer:
         self._storage = CachingStorageFactory(self._backend)
         self.lifecycle = Lifecycle()
         self._draining = Draining()
-        self._authorizer = authorizer(self.client)
+        self._authorizer = authorizer(self.client, settings.review_seconds)
         self._server = GenericAPIServer(
             settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer
         )
@@ -162,15 +164,16 @@ class _Documents:
     """The OpenAPI documents of the kinds, one for each group-version (a `DocumentSource`)."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
-        self._kinds: dict[str, tuple[GroupVersion, list[Kind]]] = {}
+        self._kinds: dict[str, tuple[GroupVersion, list[CustomKind]]] = {}
         for kind in kinds:
-            self._kinds.setdefault(gv_name(kind.group_version), (kind.group_version, []))[1].append(kind)
+            for group_version, described in kind.openapi():
+                self._kinds.setdefault(gv_name(group_version), (group_version, []))[1].append(described)
 
     async def index(self) -> Mapping[str, str]:
-        return {name: hash_of(name, [kind.structure for kind in kinds]) for name, (_, kinds) in self._kinds.items()}
+        return {name: hash_of(name, [kind.schema for kind in kinds]) for name, (_, kinds) in self._kinds.items()}
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
         if name in self._kinds:
             group_version, kinds = self._kinds[name]
-            for part in custom_parts((kind.openapi() for kind in kinds), group_version):
+            for part in custom_parts(kinds, group_version):
                 yield part

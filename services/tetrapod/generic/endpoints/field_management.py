@@ -217,7 +217,7 @@ def _converter(
         copy = copy_object(obj)
         if definition.convert_many is not None:
             return _wait_for(definition.convert_many([copy], versions[api_version]))[0]
-        if definition.convert is None or definition.custom:
+        if definition.convert is None:
             # Upstream's field manager only renames the version of custom resources: a field that the other version
             # lacks is an error, not pruned.
             versions[api_version]
