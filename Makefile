@@ -61,7 +61,7 @@ test: $(VENV)/.test
 
 ## test-all: `make test`, the long tests, and kubectl, Helm and client libraries end to end; images, compose and chart are `make e2e`
 test-all: dev
-	./tools/prepare.sh
+	./tools/prepare.sh browser
 	$(call run_tests,$(BY_FILE) tests/contract tests/integration tests/unit)
 	$(call run_tests,$(BY_FILE) tests/e2e -m "not containers and not stock and not kind")
 

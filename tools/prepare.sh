@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the tests need beside Python packages, on Debian; does nothing where it is there.
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
-#   tools/prepare.sh containers  the above, and Docker with compose, running, with a base image for our own
+#   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
+#   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
 #   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
 # What cannot be had is said in a line; the tests that need it are skipped, and say so.
@@ -46,6 +47,10 @@ tool kubectl "$here/kubectl.sh"
 tool etcd "$here/etcd.sh"
 tool helm "$here/helm.sh"
 tool h2spec "$here/h2spec.sh"
+
+if [ "${1:-}" = browser ] && ! command -v google-chrome >/dev/null 2>&1; then
+    install chromium:chromium
+fi
 
 if [ "${1:-}" = faults ]; then
     install faketime:faketime ip:iproute2

@@ -5,14 +5,16 @@ The trace comes from generic/observability/tracing/trace_endpoint.py.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
+from tetrapod.cli.servers import kubeconfig_options, server_of
+
 if TYPE_CHECKING:
     from tetrapod.generic.http.request import HeaderList
+    from tetrapod.generic.webhook.kubeconfig import Target
 
 _TYPES: Final = {"PATCH": "application/merge-patch+json"}
 _TIMEOUT: Final = 100.0
@@ -21,11 +23,7 @@ _TIMEOUT: Final = 100.0
 @click.command("trace")
 @click.argument("method")
 @click.argument("path")
-@click.option(
-    "--kubeconfig",
-    default="",
-    help="The kubeconfig; $KUBECONFIG or ~/.kube/config by default. The user must be in the group system:masters.",
-)
+@kubeconfig_options("The user must be in the group system:masters.")
 @click.option(
     "--filename", "-f", type=click.File("rb"), help="The file with the request body; - is the standard input."
 )
@@ -36,14 +34,22 @@ _TIMEOUT: Final = 100.0
 )
 @click.option("--header", "-H", "headers", multiple=True, help="An additional header, 'Name: value'. May be repeated.")
 @click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def trace(
+@click.option(
+    "--html",
+    "html_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the trace as a page to this file instead of printing it.",
+)
+def trace(  # noqa: PLR0913 - click passes each option
     method: str,
     path: str,
     kubeconfig: str,
+    context: str,
     filename: BinaryIO | None,
     content_type: str,
     headers: tuple[str, ...],
     output: str,
+    html_file: Path | None,
 ) -> None:
     """Send the request METHOD PATH and print its trace: each filter, admission plugin and storage call, with times.
 
@@ -61,12 +67,19 @@ def trace(
     ]
     if body:
         sent.append((b"content-type", (content_type or _TYPES.get(method, "application/yaml")).encode()))
-    status, answer = _send(kubeconfig, method, f"{path}{'&' if '?' in path else '?'}trace=1", sent, body)
+    status, answer = _send(
+        server_of(kubeconfig, context), method, f"{path}{'&' if '?' in path else '?'}trace=1", sent, body
+    )
     report = _report(answer) if status == 200 else None
     if report is None:
         raise click.ClickException(
             f"the server answered {status}, without a trace: {answer.decode('utf-8', 'replace').strip()}"
         )
+    if html_file is not None:
+        from tetrapod.console.waterfall import page
+
+        html_file.write_text(page(report), "utf-8")
+        return
     click.echo(
         orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() if output == "json" else text(report),
         nl=output == "json",
@@ -83,19 +96,10 @@ def _report(body: bytes) -> dict[str, Any] | None:
     return report if isinstance(report, dict) and "spans" in report and "traceID" in report else None
 
 
-def _send(kubeconfig: str, method: str, target: str, headers: HeaderList, body: bytes) -> tuple[int, bytes]:
+def _send(server: Target, method: str, target: str, headers: HeaderList, body: bytes) -> tuple[int, bytes]:
     import asyncio
 
     from tetrapod.generic.proxy import BackendError, BackendPool
-    from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
-
-    file = (
-        kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path("~/.kube/config").expanduser())
-    )
-    try:
-        server = read_kubeconfig(file)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from None
 
     async def send() -> tuple[int, bytes]:
         pool = BackendPool()

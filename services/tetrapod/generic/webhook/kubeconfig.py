@@ -59,14 +59,18 @@ class Target:
         return self.credentials.auth_headers()
 
 
-def read_kubeconfig(path: str) -> Target:
-    """Read a kubeconfig and return the server of its current context.
+def read_kubeconfig(path: str, context: str = "") -> Target:
+    """Read a kubeconfig and return the server of a context.
+
+    Args:
+        path: the file.
+        context: the name of the context; "" for the current one.
 
     Raises:
         ValueError: the file cannot be read or is incomplete.
         OSError: inline certificates cannot be written to a temporary file.
     """
-    return _Kubeconfig(read_config(path), Path(path).parent).target()
+    return _Kubeconfig(read_config(path), Path(path).parent, context).target()
 
 
 def read_config(path: str) -> Object:
@@ -96,9 +100,9 @@ def read_config(path: str) -> Object:
 
 
 class _Kubeconfig:
-    def __init__(self, config: Object, directory: Path) -> None:
+    def __init__(self, config: Object, directory: Path, context_name: str) -> None:
         self._directory = directory
-        current = config.get("current-context") or ""
+        current = context_name or config.get("current-context") or ""
         context = _named(config, "contexts", current, "context")
         self._problems = (
             [f"context was not found for specified context: {current}"] if current and context is None else []
@@ -109,7 +113,7 @@ class _Kubeconfig:
         self._user: Object = _named(config, "users", self._user_name, "user") or {}
 
     def target(self) -> Target:
-        """Return the server of the current context.
+        """Return the server of the context.
 
         Raises:
             ValueError: the file is incomplete or contradicts itself; the text is client-go's.

@@ -8,6 +8,7 @@ next one, are not indented.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tetrapod.generic.observability.tracing.spans import Span
@@ -66,45 +67,91 @@ def text(report: SpanDocument) -> str:
         f"audit ID {report['auditID']}, trace ID {report['traceID']}",
         "",
         f"{'start':>10} {'took':>10} {'own':>10}  step (ms)",
-        *_lines(report["spans"], 0),
+        *_lines(report["spans"]),
     ]
     if report.get("dropped"):
         lines.append(f"… and {report['dropped']} more steps")
     return "\n".join(lines) + "\n"
 
 
-def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A span as a row of a table.
+
+    Attributes:
+        depth: the number of steps that contain it. Filters do not count, because each contains the next one.
+        name: the name of the span.
+        start: the milliseconds from the arrival of the request to its start.
+        took: its duration in milliseconds.
+        own_parts: start and duration of each part of it in which none of the steps below it ran.
+        attributes: its attributes, without those that the report shows for the request as a whole.
+        error: the error with which it ended; "" for none.
+        filter: whether it is a filter.
+        events: its events, each with `at` in milliseconds and `name`.
+    """
+
+    depth: int
+    name: str
+    start: float
+    took: float
+    own_parts: list[tuple[float, float]]
+    attributes: dict[str, Any]
+    error: str
+    filter: bool
+    events: list[SpanDocument]
+
+    @property
+    def own(self) -> float:
+        """The milliseconds in which none of the steps below it ran."""
+        return sum(duration for _, duration in self.own_parts)
+
+
+def rows(spans: list[SpanDocument], depth: int = 0) -> Iterator[Row]:
+    """Yield the spans of a report, each before those below it, as rows that begin at `depth`."""
     for span in spans:
-        below = span.get("spans", ())
-        own = max(span["took"] - _covered_time(below), 0.0)
-        pairs = " ".join(
-            f"{key}={value}"
+        below = span.get("spans", [])
+        attributes = {
+            key: value
             for key, value in span.get("attributes", {}).items()
             if value != "" and key not in _REQUEST_ATTRIBUTES
+        }
+        is_filter = bool(span.get("filter"))
+        yield Row(
+            depth,
+            span["name"],
+            span["start"],
+            span["took"],
+            _own_parts(span),
+            attributes,
+            span.get("error", ""),
+            is_filter,
+            span.get("events", []),
         )
-        failed = f"  ! {span['error']}" if "error" in span else ""
-        name = f"filter {span['name']}" if span.get("filter") else span["name"]
+        yield from rows(below, depth if is_filter and len(below) == 1 and below[0].get("filter") else depth + 1)
+
+
+def _lines(spans: list[SpanDocument]) -> Iterator[str]:
+    for row in rows(spans):
+        pairs = " ".join(f"{key}={value}" for key, value in row.attributes.items())
+        failed = f"  ! {row.error}" if row.error else ""
+        name = f"filter {row.name}" if row.filter else row.name
         yield (
-            f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  "
-            f"{'  ' * depth}{name}{'  ' + pairs if pairs else ''}{failed}"
+            f"{row.start:>10.3f} {row.took:>10.3f} {row.own:>10.3f}  "
+            f"{'  ' * row.depth}{name}{'  ' + pairs if pairs else ''}{failed}"
         )
-        for event in span.get("events", ()):
-            yield f"{event['at']:>10.3f} {'':>10} {'':>10}  {'  ' * (depth + 1)}· {event['name']}"
-        if span.get("filter") and len(below) == 1 and below[0].get("filter"):
-            yield from _lines(below, depth)
-        else:
-            yield from _lines(below, depth + 1)
+        for event in row.events:
+            yield f"{event['at']:>10.3f} {'':>10} {'':>10}  {'  ' * (row.depth + 1)}· {event['name']}"
 
 
-def _covered_time(spans: Any) -> float:
-    """Return the milliseconds that are covered by at least one of the spans, some of which overlap."""
-    total, end = 0.0, float("-inf")
-    for span in sorted(spans, key=lambda s: s["start"]):
-        begins, ends = max(span["start"], end), span["start"] + span["took"]
-        if ends > begins:
-            total += ends - begins
-            end = ends
-    return total
+def _own_parts(span: SpanDocument) -> list[tuple[float, float]]:
+    """Return start and duration of each part of a span that no span below it covers. Those may overlap."""
+    parts: list[tuple[float, float]] = []
+    at, end = span["start"], span["start"] + span["took"]
+    for child in sorted(span.get("spans", ()), key=lambda below: below["start"]):
+        if (begins := min(child["start"], end)) > at:
+            parts.append((at, begins - at))
+        at = max(at, child["start"] + child["took"])
+    return [*parts, (at, end - at)] if end > at else parts
 
 
 _REQUEST_ATTRIBUTES: Final = frozenset(

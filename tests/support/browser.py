@@ -1,0 +1,90 @@
+"""A headless Chromium, and pages that record everything that went wrong in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+
+def find_chromium() -> str:
+    """Return the path of Chromium. Skip the test if it is not installed; with REQUIRE_TOOLS, fail it."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        reason = "Chromium is not installed (tools/prepare.sh browser)"
+        if os.environ.get("REQUIRE_TOOLS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Run Chromium."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        # Root cannot use Chromium's sandbox, and containers have little shared memory.
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--disable-dev-shm-usage"], chromium_sandbox=os.geteuid() != 0
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Tab:
+    """A page of the browser.
+
+    Attributes:
+        page: the page.
+        problems: errors of its scripts, messages of the console of level error or warning (violations of a
+            Content-Security-Policy among them), and dialogs.
+        requests: the URLs that it has requested.
+    """
+
+    def __init__(self, browser: Browser, **context: Any) -> None:
+        self._context = browser.new_context(**context)
+        self.page: Page = self._context.new_page()
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on(
+            "console",
+            lambda message: (
+                self.problems.append(f"{message.type}: {message.text}")
+                if message.type in ("error", "warning")
+                else None
+            ),
+        )
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("dialog", self._dialog)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def close(self) -> None:
+        self._context.close()
+
+
+@contextmanager
+def tab(browser: Browser, **context: Any) -> Iterator[Tab]:
+    """Open a page in a session of its own. At the end, fail if anything went wrong in it.
+
+    Args:
+        browser: the browser.
+        context: arguments of Playwright's `new_context`, such as `color_scheme`.
+    """
+    opened = Tab(browser, **context)
+    try:
+        yield opened
+        assert opened.problems == []
+    finally:
+        opened.close()
