@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes the image $1 (default tetrapod-base:local) from Debian's packages, for machines that reach no image registry: a stand-in for
-# python:3-slim to give as BASE to deploy/Dockerfile. It trusts what this machine trusts (CA bundle), and uses its pip and apt settings,
-# so that builds in it reach what the machine reaches. Needs root, debootstrap and a running Docker. Does nothing where the image is there.
+# Makes the image $1 (default tetrapod-base:trixie) from Debian's packages, for machines that reach no image registry: a stand-in for
+# python:3-slim to give as BASE to deploy/Dockerfile, with the same release of Debian. It trusts what this machine trusts (CA bundle), and
+# uses its pip and apt settings, so that builds in it reach what the machine reaches. Needs root, debootstrap and a running Docker. Does
+# nothing where the image is there.
 set -eu
-image=${1:-tetrapod-base:local}
+image=${1:-tetrapod-base:trixie}
+suite=trixie  # with Python 3.13
 if docker image inspect "$image" >/dev/null 2>&1; then exit 0; fi
 
-suite=$(. /etc/os-release && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
-suite=${suite:-bookworm}
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e updates | head -n 1 || true)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

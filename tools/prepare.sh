@@ -58,7 +58,9 @@ fi
 
 if [ "${1:-}" = containers ]; then
     install dockerd:docker.io docker:docker.io debootstrap:debootstrap iptables:iptables
-    docker compose version >/dev/null 2>&1 || install docker-compose:docker-compose
+    tool "docker compose" "$here/compose.sh"
+    tool etcdctl "$here/etcd.sh" etcdctl
+    tool Prometheus "$here/prometheus.sh"
     "$here/dockerd.sh"
     "$here/base_image.sh"
 fi

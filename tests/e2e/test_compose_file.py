@@ -4,13 +4,12 @@ of starts.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
+from support.compose import docker
 from support.helm import ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -64,16 +63,6 @@ def test_ports_are_published_on_loopback_unless_told_otherwise() -> None:
 @pytest.mark.containers
 @pytest.mark.parametrize("profile", ["", *PROFILES])
 def test_every_profile_is_valid(profile: str) -> None:
-    command = ["docker", "compose"]
-    if (
-        shutil.which("docker") is None
-        or subprocess.run([*command, "version"], capture_output=True, check=False).returncode != 0
-    ):
-        command = ["docker-compose"]
-    if shutil.which(command[0]) is None:
-        pytest.skip("neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one")
     assert set(PROFILES) == {"etcd-3", "observability"}
     flags = ["--profile", profile] if profile else []
-    argv = [*command, "-f", str(ROOT / "compose.yaml"), *flags, "config", "--quiet"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    docker("compose", "-f", str(ROOT / "compose.yaml"), *flags, "config", "--quiet")

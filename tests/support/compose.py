@@ -1,18 +1,14 @@
-"""The four services as containers: images built on the local base image, and `docker compose` (or its older
-`docker-compose`).
-"""
+"""The four services as containers: images built on the local base image, and `docker compose`."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
-import shutil
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import _create_unverified_context
@@ -22,18 +18,30 @@ from support.etcd import etcd_36
 from support.server import free_port
 
 ROOT = Path(__file__).parents[2]
-BASE, IMAGE, LIBRARY = "tetrapod-base:local", "tetrapod:e2e", "tetrapod-library:e2e"
-ETCD, REDIS = "tetrapod-etcd:e2e", "tetrapod-redis:e2e"
+BASE, IMAGE, LIBRARY = "tetrapod-base:trixie", "tetrapod:e2e", "tetrapod-library:e2e"
+ETCD, REDIS, PROMETHEUS = "tetrapod-etcd:e2e", "tetrapod-redis:e2e", "tetrapod-prometheus:e2e"
 FOUR = ("aggregator", "core", "extensions", "auth")
-FILES = ("compose.yaml", "tests/e2e/compose.local.yaml", "deploy/examples/library/compose.yaml")
+FILES = ("compose.yaml", "deploy/examples/library/compose.yaml")
+_IMAGES = ROOT / "tests/e2e/images"
+_BASE = ("--build-arg", f"BASE={BASE}")
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
+@functools.cache
+def docker_environment() -> dict[str, str]:
+    """Return the environment in which `docker` has Compose and BuildKit."""
+    configuration = _printed(ROOT / "tools/compose.sh")
+    return {**os.environ, "DOCKER_CONFIG": configuration}
+
+
+def _printed(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
-    # The classic builder is in every engine; BuildKit may need a plug-in that is not there.
     done = subprocess.run(
         ["docker", *args],
-        env={**os.environ, "DOCKER_BUILDKIT": "0"},
+        env=docker_environment(),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -44,27 +52,40 @@ def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
 
 
 def build_images() -> None:
-    """Build the images; unchanged layers come from the cache."""
+    """Build the images that the tests of containers and charts need; unchanged layers come from the cache."""
     settings = [flag for name in _PIP if name in os.environ for flag in ("--build-arg", f"{name}={os.environ[name]}")]
-    base = ("--build-arg", f"BASE={BASE}")
     docker(
-        "build", "-q", "--network=host", *base, *settings, "-f", str(ROOT / "deploy/Dockerfile"), "-t", IMAGE, str(ROOT)
+        "build",
+        "-q",
+        "--network=host",
+        *_BASE,
+        *settings,
+        "-f",
+        str(ROOT / "deploy/Dockerfile"),
+        "-t",
+        IMAGE,
+        str(ROOT),
     )
     docker("build", "-q", "--build-arg", f"IMAGE={IMAGE}", "-t", LIBRARY, str(ROOT / "deploy/examples/library"))
-    images = ROOT / "tests/e2e/images"
-    docker("build", "-q", *base, "-f", str(images / "etcd.Dockerfile"), "-t", ETCD, str(Path(etcd_36()).parent))
-    docker("build", "-q", "--network=host", *base, "-f", str(images / "redis.Dockerfile"), "-t", REDIS, str(images))
+    build_stores()
 
 
-@functools.cache
-def _command() -> Sequence[str]:
-    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0:
-        return ("docker", "compose")
-    if shutil.which("docker-compose"):
-        return ("docker-compose",)
-    raise AssertionError(
-        "neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one"
-    )
+def build_stores() -> None:
+    """Build the images of etcd and redis."""
+    etcdctl = Path(_printed(ROOT / "tools/etcd.sh", "etcdctl"))
+    assert etcdctl.parent == Path(etcd_36()).parent
+    docker("build", "-q", *_BASE, "-f", str(_IMAGES / "etcd.Dockerfile"), "-t", ETCD, str(etcdctl.parent))
+    docker("build", "-q", "--network=host", *_BASE, "-f", str(_IMAGES / "redis.Dockerfile"), "-t", REDIS, str(_IMAGES))
+
+
+def prometheus_programs() -> Path:
+    """Return the directory of prometheus and promtool. The first call on a machine builds them, which takes minutes."""
+    return Path(_printed(ROOT / "tools/prometheus.sh"))
+
+
+def build_prometheus() -> None:
+    dockerfile = str(_IMAGES / "prometheus.Dockerfile")
+    docker("build", "-q", *_BASE, "-f", dockerfile, "-t", PROMETHEUS, str(prometheus_programs()))
 
 
 @dataclass
@@ -88,12 +109,12 @@ class Compose:
     def environment(self) -> dict[str, str]:
         images = {"TETRAPOD_IMAGE": IMAGE, "LIBRARY_IMAGE": LIBRARY, "ETCD_IMAGE": ETCD, "REDIS_IMAGE": REDIS}
         own = {"TETRAPOD_PORT": str(self.port), "LIBRARY_CREDENTIALS": str(self.credentials)}
-        return {**os.environ, **images, **own, **self.variables}
+        return {**docker_environment(), **images, **own, **self.variables}
 
     def __call__(self, *args: str) -> str:
         files = [flag for file in FILES for flag in ("-f", str(ROOT / file))]
         done = subprocess.run(
-            [*_command(), "-p", self.project, *files, *args],
+            ["docker", "compose", "-p", self.project, *files, *args],
             cwd=ROOT,
             env=self.environment(),
             capture_output=True,
@@ -105,10 +126,7 @@ class Compose:
         return done.stdout
 
     def container(self, service: str) -> str:
-        """Return the container's id, also if it has ended.
-
-        Old versions of compose list ended containers only with `--all`.
-        """
+        """Return the container's id, also if it has ended."""
         labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
         return docker("ps", "--all", "--quiet", "--filter", labels[0], "--filter", labels[1]).split()[0]
 

@@ -1,5 +1,5 @@
-# etcd as tools/etcd.sh built it, for machines that reach no image registry. The context is the directory of the binary.
-ARG BASE=tetrapod-base:local
+# etcd and etcdctl as tools/etcd.sh built them, for machines that reach no image registry. The context is the directory of the binaries.
+ARG BASE=tetrapod-base:trixie
 FROM ${BASE}
-COPY etcd /usr/local/bin/etcd
+COPY etcd etcdctl /usr/local/bin/
 CMD ["etcd"]
