@@ -19,7 +19,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest screenshots e2e e2e-kind e2e-stock \
 	cluster cluster-down conformance conformance-short upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -76,6 +76,11 @@ release: dev
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)
 docs: dev
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+## screenshots: the pictures of the console in docs/images, by a headless Chromium
+screenshots: dev
+	./tools/prepare.sh browser
+	PYTHONPATH=services:tests $(BIN)/python -m e2e.console.screenshots
 
 ## coverage: line and branch coverage of the unit and integration tests, in this process and in the servers that they start
 coverage: dev

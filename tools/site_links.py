@@ -40,11 +40,14 @@ def _tracked() -> frozenset[str]:
 
 
 def _uri(target: Path) -> str | None:
-    """Return the page of a file or folder of the repository, or None if it is not in the repository."""
+    """Return the page of a file or folder of the repository, or None if it is not in the repository.
+
+    A picture in docs/ is returned as it is.
+    """
     if not target.is_relative_to(ROOT):
         return None
     path = target.relative_to(ROOT).as_posix()
-    if target.is_relative_to(DOCS) and target.suffix == ".md":
+    if target.is_relative_to(DOCS) and target.suffix in (".md", ".png", ".svg"):
         return target.relative_to(DOCS).as_posix()
     if path in _tracked():
         return f"project/{path}" if target.suffix == ".md" else f"source/{path}.md"
@@ -73,7 +76,8 @@ def _rewrite(markdown: str, uri: str) -> tuple[str, set[str]]:
         page = None if re.match(r"[a-z]+:", place) else _uri((folder / place).resolve())
         if page is None:
             return match[0]
-        pages.add(page)
+        if page.endswith(".md"):
+            pages.add(page)
         return f"{before}{os.path.relpath(page, os.path.dirname(uri) or '.')}{fragment or ''}{after}"
 
     parts = _CODE.split(markdown)

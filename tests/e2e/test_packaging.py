@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.console import running_console
 from support.kubectl import Kubectl, wait_established
 from support.server import end, free_port, wait_ready
 
@@ -63,8 +64,20 @@ def test_wheel_serves_with_any_version_of_what_it_needs(
     subprocess.run([*UV, "venv", "--python", sys.executable, str(environment)], check=True)
     install = [*UV, "pip", "install", "--python", str(environment / "bin/python"), "--resolution", resolution]
     subprocess.run([*install, str(wheel)], check=True)
-    with up([str(environment / "bin/tetrapod")], tmp_path) as kubectl:
+    program = str(environment / "bin/tetrapod")
+    with up([program], tmp_path) as kubectl:
         walk(kubectl, manifests)
+        kubeconfig = tmp_path / "data" / "kubeconfig"
+        bare = subprocess.run(
+            [program, "console", "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, check=False
+        )
+        assert bare.returncode == 1
+        assert "the console needs more packages: pip install 'tetrapod-apiserver[console]'" in bare.stderr
+        subprocess.run([*install, f"{wheel}[console]"], check=True)
+        with running_console(kubeconfig, program=program) as console:
+            assert console.ask("/")[0] == console.ask("/static/console.js")[0] == 200
+            assert "cacher.Get" in console.ask("/trace?path=/api/v1/namespaces/default")[2].decode()
+            assert next(state for name, state in console.states() if name == "apiservices")["error"] is None
 
 
 def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path, manifests: Path) -> None:

@@ -41,6 +41,8 @@ def test_the_site_shows_pages_and_the_sources_that_they_link_to(tmp_path: Path) 
     flow = (tmp_path / "site" / "explanation" / "request-flow.html").read_text()
     assert 'class="mermaid"' in flow
     assert "../source/services/tetrapod/generic/filters/chain.py.html" in flow
+    assert 'src="../images/console-path.png"' in (tmp_path / "site" / "how-to" / "console.html").read_text()
+    assert (tmp_path / "site" / "images" / "console-path.png").is_file()
     assert (
         "DefaultBuildHandlerChain"
         in (tmp_path / "site/source/services/tetrapod/generic/filters/chain.py.html").read_text()

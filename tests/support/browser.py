@@ -24,6 +24,10 @@ def find_chromium() -> str:
     return path
 
 
+REBOUND = "rebound.example.com"
+"""A name that the browser resolves to 127.0.0.1, as a hostile site could arrange."""
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Run Chromium."""
@@ -31,7 +35,9 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Root cannot use Chromium's sandbox, and containers have little shared memory.
         browser = playwright.chromium.launch(
-            executable_path=path, args=["--disable-dev-shm-usage"], chromium_sandbox=os.geteuid() != 0
+            executable_path=path,
+            args=["--disable-dev-shm-usage", f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1"],
+            chromium_sandbox=os.geteuid() != 0,
         )
         try:
             yield browser
@@ -72,6 +78,26 @@ class Tab:
 
     def close(self) -> None:
         self._context.close()
+
+
+def contrast(page: Page, selector: str) -> float:
+    """Return the contrast of the text of an element and the page, by WCAG's formula."""
+    colors: list[str] = page.locator(selector).first.evaluate(
+        """element => [getComputedStyle(element).color, getComputedStyle(document.body).backgroundColor].map(color => {
+            const context = new OffscreenCanvas(1, 1).getContext("2d");
+            context.fillStyle = color;
+            context.fillRect(0, 0, 1, 1);
+            return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(" ");
+        })"""
+    )
+
+    def luminance(color: str) -> float:
+        parts = [int(part) / 255 for part in color.split()]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(luminance(color) for color in colors)
+    return (light + 0.05) / (dark + 0.05)
 
 
 @contextmanager

@@ -163,7 +163,7 @@ def _frozen(pid: int) -> bool:
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     """Terminate a process; kill it if it does not end within 20 seconds."""
     process.terminate()
     try:

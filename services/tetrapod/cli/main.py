@@ -7,6 +7,7 @@ import click
 from tetrapod.cli.backup import backup
 from tetrapod.cli.certs import certs
 from tetrapod.cli.check_apiserver import check_apiserver
+from tetrapod.cli.console import console
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.kubeconfig import kubeconfig
 from tetrapod.cli.migrate import migrate
@@ -30,6 +31,7 @@ for _command in (
     certs,
     check_apiserver,
     trace,
+    console,
     kube_apiserver,
     backup,
     restore,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from support.browser import tab
+from support.browser import contrast, tab
 from support.failing_starts import run_command
 from support.kubeconfig import write_kubeconfig
 from support.server import Server
@@ -67,26 +67,6 @@ def test_the_page_shows_the_path_of_a_request_without_loading_anything(
         step.click()
         assert page.get_by_text("Compresses a large response").is_visible()
         assert contrast(page, ".steps th") >= 4.5 and contrast(page, ".facts dt") >= 4.5
-
-
-def contrast(page: Page, selector: str) -> float:
-    """Return the contrast of the text of an element and the page, by WCAG's formula."""
-    colors: list[str] = page.locator(selector).first.evaluate(
-        """element => [getComputedStyle(element).color, getComputedStyle(document.body).backgroundColor].map(color => {
-            const context = new OffscreenCanvas(1, 1).getContext("2d");
-            context.fillStyle = color;
-            context.fillRect(0, 0, 1, 1);
-            return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(" ");
-        })"""
-    )
-
-    def luminance(color: str) -> float:
-        parts = [int(part) / 255 for part in color.split()]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, light = sorted(luminance(color) for color in colors)
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_the_page_shows_the_steps_of_the_service_behind_the_aggregator(
