@@ -26,6 +26,8 @@ def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Wal
             contains it. Union types call it for the schemas in them.
     """
     name = node.definition.rpartition(".")[2]
+    if name == "Duration":
+        return _duration if node.presence == "*" else _nonzero_duration
     if name in _WALKS:
         return _WALKS[name]
     if name.startswith("JSONSchemaPropsOr"):
@@ -108,13 +110,19 @@ def _duration(value: Any) -> Any:
     if value.__class__ is not str:
         raise Mismatch(value, "string", ends=True)
     try:
-        return value if parse_nanoseconds(value) else ABSENT
+        parse_nanoseconds(value)
     except ValueError as error:
         raise EndingError(str(error)) from None
+    return value
+
+
+def _nonzero_duration(value: Any) -> Any:
+    """Return a duration, or ABSENT for zero, which Go only distinguishes from a missing one if it is a pointer."""
+    decoded = _duration(value)
+    return decoded if decoded is ABSENT or parse_nanoseconds(decoded) else ABSENT
 
 
 _WALKS: Final[dict[str, Walk]] = {
-    "Duration": _duration,
     "Time": time,
     "MicroTime": micro_time,
     "Quantity": _quantity,
