@@ -34,13 +34,14 @@ class ConnectionSource(Protocol):
         ...
 
 
-def bind(host: str, port: int, *, share_port: bool = False) -> socket.socket:
+def bind(host: str, port: int, *, share_port: bool = False, only_ipv6: bool = False) -> socket.socket:
     """Return a non-blocking TCP socket that is bound to an address, and does not listen yet.
 
     Args:
         host: the IP address.
         port: the port; 0 for one that the kernel chooses.
         share_port: whether other sockets may listen on the same address and port, if they allow it too.
+        only_ipv6: whether connections to IPv4 addresses are excluded if the address is `::`.
 
     Raises:
         OSError: the address is not available. The text is Go's.
@@ -51,7 +52,7 @@ def bind(host: str, port: int, *, share_port: bool = False) -> socket.socket:
     if share_port:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if family is socket.AF_INET6:
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only_ipv6)
     try:
         listener.bind((host, port))
     except OSError as error:

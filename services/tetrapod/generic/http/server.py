@@ -45,6 +45,7 @@ class HttpServer:
             runs.
         unix_socket: the path of a Unix socket to listen on as well, for processes of the same user; "" for none. Set it
             before `start`.
+        only_ipv6: whether connections to IPv4 addresses are excluded if the host is `::`. Set it before `start`.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class HttpServer:
         self._accepting: set[asyncio.Task[None]] = set()
         self._share_port = share_port
         self.unix_socket = ""
+        self.only_ipv6 = False
         self._unix_server: asyncio.Server | None = None
         self._ticker: asyncio.Task[None] | None = None
         config = uvicorn.Config(
@@ -132,7 +134,7 @@ class HttpServer:
         self._tick(0)
         config = self._server.config
         listens = self._source is None
-        await self._server.startup([bind(config.host, config.port, share_port=self._share_port)] if listens else [])
+        await self._server.startup([self._bind()] if listens else [])
         if self.unix_socket and listens:
             self._unix_server = await asyncio.get_running_loop().create_unix_server(
                 self._make_connection, sock=bind_unix(self.unix_socket), backlog=config.backlog
@@ -140,6 +142,10 @@ class HttpServer:
         if self._source is not None:
             self._source.open(self._accept, lambda: len(self.state.connections) + len(self.state.upgraded))
         self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
+
+    def _bind(self) -> socket.socket:
+        config = self._server.config
+        return bind(config.host, config.port, share_port=self._share_port, only_ipv6=self.only_ipv6)
 
     def _accept(self, connection: socket.socket) -> None:
         """Serve a connection that the source has passed on."""
