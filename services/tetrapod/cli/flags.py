@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -38,16 +38,41 @@ def flags_of(program: str) -> list[tuple[Flag, Any]]:
     return [(flag, default) for flag, default in declared_flags(Options()) if program in (flag.programs or ())]
 
 
-class ProgramCommand(click.Command):
+class FlagCommand(click.Command):
+    """A command whose flags are declared as fields of a dataclass. `--help` shows them in their sections.
+
+    Args:
+        declared: the flags with their default values.
+        args: arguments of click's command.
+        kwargs: arguments of click's command.
+    """
+
+    def __init__(self, *args: Any, declared: Sequence[tuple[Flag, Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._flags = {flag.name: flag for flag, _ in declared}
+        self.params.extend(_option(flag, default) for flag, default in declared)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options to the help page, in the sections of their flags."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                flag = self._flags.get(_name(param.name or ""))
+                sections.setdefault(flag.section if flag is not None else "Global flags", []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class ProgramCommand(FlagCommand):
     """A command that runs a program and has the flags of `program`.
 
-    `--help` has upstream's sections. Flags of kube-apiserver that have no effect here are accepted.
+    Flags of kube-apiserver that have no effect here are accepted.
     """
 
     def __init__(self, *args: Any, program: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._flags = {flag.name: flag for flag, _ in flags_of(program)}
-        self.params.extend(_option(flag, default) for flag, default in flags_of(program))
+        super().__init__(*args, declared=flags_of(program), **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments into the context, and return those that click did not parse.
@@ -66,18 +91,6 @@ class ProgramCommand(click.Command):
         known, ignored = split_ignored(args, self._flags)
         ctx.meta["tetrapod.ignored"] = ignored
         return super().parse_args(ctx, known)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options to the help page, in the sections of their flags."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                flag = self._flags.get(_name(param.name or ""))
-                sections.setdefault(flag.section if flag is not None else "Global flags", []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 def _name(parameter: str) -> str:
@@ -130,18 +143,15 @@ def split_ignored(args: Sequence[str], own: Collection[str] = ()) -> tuple[list[
     return known, ignored
 
 
-def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
-    """Return the options for parsed click parameters.
+def flag_values(declared: Iterable[Flag], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of parsed click parameters by the names of the flags. Lists that were not given are left out.
 
     Args:
-        ctx: the context of the command, which says which flags were given and which were ignored.
+        declared: the flags.
         parameters: the values by click's parameter names. The values of a repeated list flag are joined and split at
             commas.
-
-    Raises:
-        click.BadParameter: `--controllers` has an unknown name.
     """
-    flags = {flag.name: flag for flag, _ in declared_flags(Options())}
+    flags = {flag.name: flag for flag in declared}
     values: dict[str, Any] = {}
     for parameter, value in parameters.items():
         name = _name(parameter)
@@ -150,6 +160,20 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
                 values[name] = tuple(part for item in value for part in item.split(",") if part)
         else:
             values[name] = tuple(value) if flags[name].kind is Kind.REPEATED else value
+    return values
+
+
+def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
+    """Return the options for parsed click parameters.
+
+    Args:
+        ctx: the context of the command, which says which flags were given and which were ignored.
+        parameters: the values by click's parameter names.
+
+    Raises:
+        click.BadParameter: `--controllers` has an unknown name.
+    """
+    values = flag_values([flag for flag, _ in declared_flags(Options())], parameters)
     if "controllers" in values:
         try:
             values["controllers"] = canonical(values["controllers"])

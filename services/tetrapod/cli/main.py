@@ -11,6 +11,7 @@ from tetrapod.cli.console import console
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.kubeconfig import kubeconfig
 from tetrapod.cli.migrate import migrate
+from tetrapod.cli.proxy import proxy
 from tetrapod.cli.restore import restore
 from tetrapod.cli.serve import serve
 from tetrapod.cli.trace import trace
@@ -36,6 +37,7 @@ for _command in (
     backup,
     restore,
     migrate,
+    proxy,
 ):
     main.add_command(_command)
 

@@ -1,0 +1,83 @@
+"""`tetrapod proxy`: a kube-proxy in iptables mode (docs/how-to/proxy.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from tetrapod.apps.options.flag import declared_flags, with_values
+from tetrapod.cli.flags import FlagCommand, flag_values
+from tetrapod.cli.proxy_flags import ProxyFlags, configuration_of, with_flags
+
+if TYPE_CHECKING:
+    from tetrapod.proxy.configuration import Configuration
+
+
+class _ProxyCommand(FlagCommand):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, declared=list(declared_flags(ProxyFlags())), **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"-{arg}" if arg.startswith("-v=") else arg for arg in args])
+
+
+@click.command("proxy", cls=_ProxyCommand)
+def proxy(**values: Any) -> None:
+    """Run a kube-proxy in iptables mode on a node: it turns Services and EndpointSlices into rules of iptables.
+
+    The flags are those of kube-proxy. It needs root, and the programs of iptables.
+    """
+    context = click.get_current_context()
+    given = {
+        name.replace("_", "-") for name in values if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    flags = with_values(ProxyFlags(), flag_values([flag for flag, _ in declared_flags(ProxyFlags())], values))
+    sys.exit(_run(flags, given))
+
+
+def _run(flags: ProxyFlags, given: Collection[str]) -> int:
+    """Run what the flags say, and return the exit code. Errors are printed in one line."""
+    import uvloop
+
+    from tetrapod.generic.lifecycle import Unavailable
+    from tetrapod.generic.observability.logs import configure
+    from tetrapod.proxy import configuration_file
+    from tetrapod.proxy.cleanup import clean_up
+    from tetrapod.proxy.node import NodeChanged
+    from tetrapod.proxy.program import Start, run
+    from tetrapod.proxy.validation import check
+
+    try:
+        configuration = _complete(flags, given)
+        configure(configuration.log_format, configuration.verbosity)
+        try:
+            check(configuration)
+        except ValueError as error:
+            raise ValueError(f"failed validate: {error}") from None
+        if flags.write_config_to:
+            configuration_file.write(flags.write_config_to, configuration)
+        elif flags.cleanup:
+            uvloop.run(clean_up())
+        else:
+            uvloop.run(run(Start(configuration, flags.master, flags.config, flags.init_only)))
+    except (ValueError, OSError, Unavailable, NodeChanged) as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    return 0
+
+
+def _complete(flags: ProxyFlags, given: Collection[str]) -> Configuration:
+    from tetrapod.generic.configuration import feature_gates
+    from tetrapod.proxy.configuration_file import read
+
+    try:
+        configuration = read(flags.config) if flags.config else configuration_of(flags, given)
+        gates = configuration.feature_gates.items()
+        feature_gates.configure([f"{name}={str(value).lower()}" for name, value in gates])
+        return with_flags(configuration, flags, given).completed()
+    except ValueError as error:
+        raise ValueError(f"failed complete: {error}") from None

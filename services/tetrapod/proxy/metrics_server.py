@@ -1,0 +1,52 @@
+"""The server of metrics, and of the mode and configuration of the proxy (--metrics-bind-address).
+
+Upstream: cmd/kube-proxy/app/server.go, serveMetrics
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.observability.debugging import profiles
+from tetrapod.generic.observability.exposition import metrics_response
+from tetrapod.generic.observability.process_metrics import scraped
+from tetrapod.proxy.configuration import Configuration
+from tetrapod.proxy.configuration_file import to_object
+from tetrapod.proxy.http_server import JSON_HEADERS, TEXT_HEADERS, not_found
+
+_FOREIGN: Final = ("apiserver_", "aggregator_", "etcd_")
+"""The beginnings of the names of metrics that only API servers have. Modules that the proxy shares register them."""
+
+
+class MetricsHandler:
+    """Answers requests for metrics and settings.
+
+    Args:
+        configuration: the settings of the proxy.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request."""
+        if request.path in ("/healthz", "/healthz/ping"):
+            return Response(200, list(TEXT_HEADERS), b"ok")
+        if request.path == "/proxyMode":
+            return Response(200, list(TEXT_HEADERS), self._configuration.mode.encode())
+        if request.path == "/configz":
+            return Response(200, list(JSON_HEADERS), self._settings())
+        if request.path == "/metrics":
+            metrics, collectors = await scraped()
+            return await metrics_response(
+                request, [metric for metric in metrics if not metric.name.startswith(_FOREIGN)], collectors
+            )
+        if self._configuration.enable_profiling and request.path.startswith("/debug/pprof"):
+            return await (profiles.redirect if request.path == "/debug/pprof" else profiles.handle)(request)
+        return not_found()
+
+    def _settings(self) -> bytes:
+        return orjson.dumps({"kubeproxy.config.k8s.io": to_object(self._configuration)}, option=orjson.OPT_SORT_KEYS)
