@@ -5,6 +5,8 @@ DATA ?= data
 ARGS ?=
 # The form of Tetrapod in `make cluster` and `make conformance`: one process over SQLite, or four services over etcd.
 FORM ?= one
+# The proxy on the nodes: kube-proxy (stock), or `tetrapod proxy` (tetrapod).
+PROXY ?= stock
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
 WORKERS ?= 5
 # A file stays on one worker. Without this order, xdist runs files of few tests last, and those of contract and integration are
@@ -20,7 +22,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest screenshots e2e e2e-kind e2e-stock \
-	cluster cluster-down conformance conformance-short upstream upstream-short docs clean generate
+	cluster cluster-down proxy-states conformance conformance-short upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -147,17 +149,22 @@ e2e-stock: dev
 	PYTHONPATH=services:tests $(BIN)/python -m cluster build
 	$(call run_tests,tests/e2e/stock -m stock)
 
-## cluster: two nodes on this machine over Tetrapod, as root (FORM=four: four services over etcd; docs/how-to/cluster.md)
+## cluster: two nodes on this machine over Tetrapod, as root (FORM=four: four services over etcd; PROXY=tetrapod: our proxy; docs/how-to/cluster.md)
 cluster: dev
-	PYTHONPATH=services:tests $(BIN)/python -m cluster up --form $(FORM)
+	PYTHONPATH=services:tests $(BIN)/python -m cluster up --form $(FORM) --proxy $(PROXY)
 
 ## cluster-down: end it, and check that nothing is left of it
 cluster-down: dev
 	PYTHONPATH=services:tests $(BIN)/python -m cluster down
 
+## proxy-states: the rules of `tetrapod proxy` beside kube-proxy's over generated states, as root (ARGS='--seed 7 --cases 50')
+proxy-states: dev
+	PYTHONPATH=services:tests $(BIN)/python -m cluster build
+	PYTHONPATH=services:tests $(BIN)/python -m proxy_states $(ARGS)
+
 ## conformance: upstream's conformance suite on two nodes, as root, and docs/reference/conformance.md (FORM=four; ARGS='--sigs auth,cli': some; an hour for all)
 conformance: dev
-	PYTHONPATH=services:tests $(BIN)/python -m conformance --form $(FORM) $(ARGS)
+	PYTHONPATH=services:tests $(BIN)/python -m conformance --form $(FORM) --proxy $(PROXY) $(ARGS)
 
 ## conformance-short: 20 specs of it (the first run builds them: minutes)
 conformance-short: dev
