@@ -10,7 +10,7 @@ import time
 from cluster.commands import CommandError
 from cluster.images import BasicImages
 from cluster.lifecycle import ClusterError, build, down, is_up, up
-from cluster.settings import FORMS, Paths
+from cluster.settings import FORMS, PROXIES, Paths
 
 
 def _arguments() -> argparse.Namespace:
@@ -18,6 +18,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("command", choices=("build", "up", "down"))
     parser.add_argument(
         "--form", choices=FORMS, default="one", help="one process over SQLite, or four services over etcd"
+    )
+    parser.add_argument(
+        "--proxy", choices=PROXIES, default="stock", help="kube-proxy on the nodes, or tetrapod proxy in its place"
     )
     return parser.parse_args()
 
@@ -35,21 +38,21 @@ def main() -> None:
         if arguments.command == "build":
             build(paths)
         elif arguments.command == "up":
-            _up(paths, arguments.form)
+            _up(paths, arguments.form, arguments.proxy)
         else:
             down(paths)
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
         sys.exit(f"cluster: {error}")
 
 
-def _up(paths: Paths, form: str) -> None:
+def _up(paths: Paths, form: str, proxy: str) -> None:
     started = time.monotonic()
     running = is_up(paths)
     if running:
         print(f"The cluster is up (FORM={running}). make cluster-down ends it.")
     else:
         build(paths)
-        up(paths, form, BasicImages(paths))
+        up(paths, form, BasicImages(paths), proxy)
         print(f"The cluster is up after {time.monotonic() - started:.1f} s. make cluster-down ends it.")
     print(f"export KUBECONFIG={paths.kubeconfig}")
 

@@ -48,13 +48,14 @@ def check_absent(paths: Paths) -> None:
         raise ClusterError("the machine has a cluster, or what is left of one; make cluster-down removes it")
 
 
-def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
+def up(paths: Paths, form: str, images: ImageSet, proxy: str = "stock") -> HttpsClient:
     """Start a cluster, and return a client of its administrator.
 
     Args:
         paths: its directories.
         form: one of `FORMS`.
         images: the images that its nodes have.
+        proxy: one of `PROXIES`.
 
     Raises:
         ClusterError: the machine has one already.
@@ -83,7 +84,7 @@ def up(paths: Paths, form: str, images: ImageSet) -> HttpsClient:
         for node in NODES:
             paths.node(node).mkdir()
             store.copy(paths.node(node) / "containerd")
-        nodes.start_nodes(paths, processes, credentials, client)
+        nodes.start_nodes(paths, processes, credentials, client, proxy)
         nodes.wait_until_ready(client)
     with step("CoreDNS"):
         dns.wait_until_available(client)

@@ -11,6 +11,8 @@ ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = "1.37.1"
 FORMS: Final = ("one", "four")
 """One process over SQLite, and the four services over etcd."""
+PROXIES: Final = ("stock", "tetrapod")
+"""kube-proxy on the nodes, and `tetrapod proxy`."""
 
 HOST: Final = "172.30.217.1"
 """The machine's own address in the network of the nodes. All servers outside the nodes listen on it."""

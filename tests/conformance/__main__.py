@@ -19,7 +19,7 @@ from typing import Final
 
 from cluster.commands import CommandError
 from cluster.lifecycle import ClusterError, build, check_absent, down, up
-from cluster.settings import FORMS, Paths
+from cluster.settings import FORMS, PROXIES, Paths
 from cluster.steps import step
 from conformance import report
 from conformance.images import ConformanceImages
@@ -38,6 +38,9 @@ def _arguments() -> argparse.Namespace:
         prog="conformance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--form", choices=FORMS, default="one", help="one process or four services (default: one)")
+    parser.add_argument(
+        "--proxy", choices=PROXIES, default="stock", help="kube-proxy, or tetrapod proxy, which records nothing"
+    )
     parser.add_argument("--sigs", default="", help="only the specs of these groups, comma-separated")
     parser.add_argument("--match", default="", help="only the specs whose name contains this text")
     parser.add_argument("--again", action="store_true", help="only specs that have not passed by the record")
@@ -69,7 +72,7 @@ def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], di
     suite = Run(directory, focus(chosen), arguments.processes, arguments.minutes, attempts)
     check_absent(paths)
     try:
-        up(paths, arguments.form, ConformanceImages(paths, Path(etcd_36())))
+        up(paths, arguments.form, ConformanceImages(paths, Path(etcd_36())), arguments.proxy)
         with step(f"{len(chosen)} specs (output: {directory}/e2e.log)"):
             suite.run(paths, kubectl)
     finally:
@@ -93,7 +96,7 @@ def main() -> None:
         results = _run(paths, arguments, _chosen(paths, arguments), OUTPUT / arguments.form)
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
         sys.exit(f"conformance: {error}")
-    if not arguments.short:
+    if not arguments.short and arguments.proxy == "stock":
         whole = Results.load(arguments.form)
         whole.outcomes.update(results.outcomes)
         whole.save(arguments.form)

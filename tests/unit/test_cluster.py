@@ -13,9 +13,12 @@ from typing import Any
 from cluster import dns, node_files
 from cluster.archives import Image, Layer, write_archive, write_images
 from cluster.image_store import digest
-from cluster.nodes import ready
+from cluster.nodes import plan_of, ready
 from cluster.processes import Processes
-from cluster.settings import DNS, HOST, NODES, PODS, SERVICES
+from cluster.settings import DNS, HOST, NODES, PODS, PROXIES, SERVICES, Paths
+from tetrapod.proxy.configuration_file import read
+from tetrapod.proxy.sysctls import Conntrack
+from tetrapod.proxy.validation import check
 
 
 def base(layer: Layer) -> None:
@@ -151,3 +154,25 @@ def test_a_record_of_a_process_with_another_start_time_counts_as_ended(tmp_path:
     assert processes.pid("server") is None
     processes.stop("server")  # signals nothing
     assert not record.exists()
+
+
+def test_a_plan_has_either_proxy_with_the_same_configuration(tmp_path: Path) -> None:
+    plans = [plan_of(Paths(tmp_path), NODES[0], proxy) for proxy in PROXIES]
+    stock, tetrapod = ([program for program in plan["programs"] if program["name"] == "kube-proxy"] for plan in plans)
+    assert [len(found) for found in (stock, tetrapod)] == [1, 1]
+    assert stock[0]["argv"][1:] == tetrapod[0]["argv"][-2:]
+    assert stock[0]["argv"][0].endswith("/kube-proxy")
+    assert tetrapod[0]["argv"][-5:-2] == ["-m", "tetrapod.cli.main", "proxy"]
+    for mounted in ("python/bin/python", "services/tetrapod/cli/main.py"):
+        name, _, rest = mounted.partition("/")
+        assert (Path(plans[1]["mounts"][name]) / rest).exists()
+
+
+def test_tetrapod_proxy_accepts_the_configuration_of_a_node(tmp_path: Path) -> None:
+    file = tmp_path / "kube-proxy.yaml"
+    file.write_text(json.dumps(node_files.kube_proxy(NODES[0])))
+    configuration = read(str(file)).completed()
+    check(configuration)
+    assert configuration.hostname_override == NODES[0].name
+    assert configuration.cluster_cidrs == (PODS,)
+    assert configuration.conntrack == Conntrack(max_per_core=0, tcp_established_timeout=0.0, tcp_close_wait_timeout=0.0)
