@@ -123,7 +123,7 @@ differential: dev
 	./tools/stock.sh >/dev/null
 	PYTHONPATH=services:tests $(BIN)/python -m differential $(ARGS)
 
-## bench: measure, and write docs/reference/benchmarks.md (KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
+## bench: measure, and write docs/reference/benchmarks.md with its plots (ARGS=--plots: draw the plots only; KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
 bench: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench import asgi, h2load, instructions, wrk
+from bench import asgi, h2load, instructions, plots, wrk
 from bench.instructions import PODS, Counted
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
@@ -63,6 +63,7 @@ def _arguments() -> argparse.Namespace:
         "--unix-sockets", action="store_true", help="measure four services with Unix sockets between them too"
     )
     parser.add_argument("--no-embedded", action="store_true", help="leave the one process out")
+    parser.add_argument("--plots", action="store_true", help=f"measure nothing: draw the plots of {OUT.name} again")
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
 
@@ -88,6 +89,9 @@ def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
 
 def main() -> int:
     arguments = _arguments()
+    if arguments.plots:
+        plots.write(OUT.read_text())
+        return 0
     if arguments.instructions and not instructions.available():
         print("bench needs valgrind: apt-get install valgrind", file=sys.stderr)
         return 2
@@ -135,16 +139,22 @@ def main() -> int:
             for form in _forms(arguments) if real else ():
                 target = form(Path(fresh()))
                 results[target.key].beside = measure(target, Real(Path(fresh())), plan, servers, pki.ca, directory)
-    text = render(results, plan)
+    _publish(render(results, plan), plan, arguments)
+    print(f"{time.monotonic() - begun:.0f} s; above the goal: {_above(results)}", file=sys.stderr)
+    return 0
+
+
+def _publish(text: str, plan: Plan, arguments: argparse.Namespace) -> None:
+    """Print the page, or write it. The page of a whole run also gets its plots."""
     whole = not (plan.only or plan.http2 or arguments.quick or arguments.no_four or arguments.no_embedded)
     out = arguments.out or (OUT if whole else None)
     if out is None:
         print(text)
-    else:
-        out.parent.mkdir(exist_ok=True)
-        out.write_text(text)
-    print(f"{time.monotonic() - begun:.0f} s; above the goal: {_above(results)}", file=sys.stderr)
-    return 0
+        return
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(text)
+    if out == OUT:
+        plots.write(text)
 
 
 def _above(results: dict[str, Measured]) -> str:

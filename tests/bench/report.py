@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bench.measuring import Measured, Plan, Rate
 from bench.notes import HTTP2, INTERPRETERS, NOTES
+from bench.plots import CPU, FLOODS
 from bench.works import QUANTITIES, TABLES, WORKS, Quantity, Work
 
 _HEAD = """# Benchmarks
@@ -40,6 +41,15 @@ and each is loaded for a second in
 with the range of the middle half.
 """
 
+_PLOTS = f"""
+![CPU time of Tetrapod, as a share of kube-apiserver's](../images/{CPU})
+
+![99th percentile of one user's GETs during another's flood](../images/{FLOODS})
+
+The plots show the tables below. A bar is the share *beside it*, with the range of the middle half, where it was \
+measured, and *of it* otherwise.
+"""
+
 _QUANTITY_HEAD = ("| figure | measured | kube-apiserver | goal | met |", "| --- | --- | --- | --- | --- |")
 
 
@@ -56,6 +66,7 @@ def render(results: dict[str, Measured], plan: Plan) -> str:
     real = results.get("real")
     if any(measured.beside for measured in results.values()):
         parts[0] += _BESIDE.format(pairs=plan.pairs)
+    parts[0] += _PLOTS
     for key, measured in results.items():
         parts.append(f"\n## {measured.title}\n")
         if "*" in measured.missing:
