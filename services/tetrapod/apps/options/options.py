@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +65,7 @@ class Options:
         given: the names of the flags on the command line, to detect those that exclude each other.
         shutdown_grace: the seconds that requests in flight have at shutdown.
         worker: the number and the directory of this process among the workers of a server; None if it has one process.
+        listener: the bound socket of --secure-port if that was 0, and the kernel chose the port; otherwise None.
     """
 
     generic: GenericFlags = group(GenericFlags(), "Generic flags")
@@ -102,6 +104,7 @@ class Options:
     given: frozenset[str] = field(default=frozenset(), repr=False)
     shutdown_grace: float = 10.0
     worker: Worker | None = field(default=None, repr=False)
+    listener: socket.socket | None = field(default=None, repr=False)
 
     @property
     def first_worker(self) -> bool:

@@ -27,7 +27,9 @@ class ServingFlags:
         programs=frozenset({"aggregator", "core", "up"}),
     )
     secure_port: int = flag(
-        "secure-port", 6443, "The port on which to serve HTTPS with authentication and authorization."
+        "secure-port",
+        6443,
+        "The port on which to serve HTTPS with authentication and authorization. If 0, a free port is chosen.",
     )
     permit_port_sharing: bool = flag(
         "permit-port-sharing",

@@ -99,6 +99,7 @@ def build_http_server(
         step_warning=options.tetrapod.event_loop_warning_threshold,
     )
     server.unix_socket = options.serving.unix_socket
+    server.listener = options.listener
     return server
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.process import Server, run
+from tetrapod.generic.http.listening import bind
 
 
 def run_program(options: Options, make: Callable[[Options], Server]) -> int:
@@ -20,6 +23,12 @@ def run_program(options: Options, make: Callable[[Options], Server]) -> int:
     Raises:
         click.UsageError: the store cannot be used by several processes.
     """
+    if options.serving.secure_port == 0:
+        try:
+            options = with_free_port(options)
+        except OSError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            return 1
     if options.tetrapod.workers == 1:
         return run(lambda: make(options))
     if not options.etcd.servers:
@@ -29,3 +38,14 @@ def run_program(options: Options, make: Callable[[Options], Server]) -> int:
     from tetrapod.apps.workers.supervisor import supervise
 
     return supervise(options, make)
+
+
+def with_free_port(options: Options) -> Options:
+    """Return the options with a port that the kernel has chosen, and with the socket that is bound to it.
+
+    Raises:
+        OSError: the address is not available. The text is Go's.
+    """
+    serving = options.serving
+    listener = bind(serving.bind_address, 0, share_port=serving.permit_port_sharing)
+    return replace(options, serving=replace(serving, secure_port=listener.getsockname()[1]), listener=listener)

@@ -64,7 +64,9 @@ def supervise(options: Options, make: Callable[[Options], Server]) -> int:
     raise_file_limit()
     serving = options.serving
     try:
-        listeners = [bind(serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing)]
+        listeners = [
+            options.listener or bind(serving.bind_address, serving.secure_port, share_port=serving.permit_port_sharing)
+        ]
         if serving.unix_socket:
             listeners.append(bind_unix(serving.unix_socket))
         directory = Path(tempfile.mkdtemp(prefix="tetrapod-workers-"))

@@ -46,6 +46,7 @@ class HttpServer:
         unix_socket: the path of a Unix socket to listen on as well, for processes of the same user; "" for none. Set it
             before `start`.
         only_ipv6: whether connections to IPv4 addresses are excluded if the host is `::`. Set it before `start`.
+        listener: a socket that is bound to the address already; None to bind one in `start`. Set it before `start`.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class HttpServer:
         self._source = source
         self._accepting: set[asyncio.Task[None]] = set()
         self._share_port = share_port
+        self.listener: socket.socket | None = None
         self.unix_socket = ""
         self.only_ipv6 = False
         self._unix_server: asyncio.Server | None = None
@@ -134,7 +136,7 @@ class HttpServer:
         self._tick(0)
         config = self._server.config
         listens = self._source is None
-        await self._server.startup([self._bind()] if listens else [])
+        await self._server.startup([self._bound()] if listens else [])
         if self.unix_socket and listens:
             self._unix_server = await asyncio.get_running_loop().create_unix_server(
                 self._make_connection, sock=bind_unix(self.unix_socket), backlog=config.backlog
@@ -143,9 +145,9 @@ class HttpServer:
             self._source.open(self._accept, lambda: len(self.state.connections) + len(self.state.upgraded))
         self._ticker = asyncio.create_task(self._tick_forever(), name="http-server-ticks")
 
-    def _bind(self) -> socket.socket:
+    def _bound(self) -> socket.socket:
         config = self._server.config
-        return bind(config.host, config.port, share_port=self._share_port, only_ipv6=self.only_ipv6)
+        return self.listener or bind(config.host, config.port, share_port=self._share_port, only_ipv6=self.only_ipv6)
 
     def _accept(self, connection: socket.socket) -> None:
         """Serve a connection that the source has passed on."""
