@@ -17,6 +17,7 @@ import pytest
 
 from support.kubectl import Kubectl
 from support.server import running
+from support.wheel import build_wheel
 
 FLAGS = ("--enable-bootstrap-token-auth", "--service-cluster-ip-range=10.0.0.0/16")
 _numbers = itertools.count(1)
@@ -39,6 +40,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         return
     with running(tmp_path_factory.mktemp("e2e"), *FLAGS) as server:
         yield Target(server.url, server.ca, server.kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel of this checkout."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def target_of(kubeconfig: Path, directory: Path) -> Target:

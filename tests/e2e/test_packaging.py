@@ -14,18 +14,7 @@ import pytest
 from support.console import running_console
 from support.kubectl import Kubectl, wait_established
 from support.server import end, free_port, wait_ready
-
-ROOT = Path(__file__).parents[2]
-UV = (sys.executable, "-m", "uv", "--quiet")
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("wheel")
-    locked = ("--build-constraints", str(ROOT / "requirements-build.lock"), "--require-hashes")
-    subprocess.run([*UV, "build", "--wheel", *locked, "--out-dir", str(directory), str(ROOT)], check=True)
-    (built,) = directory.glob("*.whl")
-    return built
+from support.wheel import UV
 
 
 @contextmanager

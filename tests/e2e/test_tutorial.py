@@ -27,20 +27,30 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def script(directory: Path) -> str:
-    """Return the tutorial's commands with free ports, after writing its programs into the directory."""
+PRELUDE = """
+set -e
+trap 'kill $(jobs -p)' EXIT
+pip() { :; }  # everything is installed
+library() { exec python -m library "$@"; }
+export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+pytest() { PYTHONPATH=$PYTHONPATH:. python -m pytest -q -p no:cacheprovider -p tetrapod.testing.plugin "$@"; }
+"""
+
+
+def script() -> str:
+    """Return the tutorial's commands with free ports. Its programs are written to their files in between."""
     text = DOCUMENT.read_text()
     for port in sorted(set(re.findall(r"--secure-port (\d+)", text))):
         text = text.replace(port, str(free_port()))
-    commands = []
+    commands = [PRELUDE]
     for language, block in BLOCK.findall(text):
         if language == "python":
             name = re.match(r"# (\S+\.py)\n", block)
             assert name, "a program begins with its file's name"
-            (directory / name[1]).write_text(block)
+            commands.append(f"cat > {name[1]} <<'PROGRAM'\n{block}PROGRAM\n")
         elif "export KUBECONFIG=" not in block:
             commands.append(block)
-    return "set -e\ntrap 'kill $(jobs -p)' EXIT\n" + "\n".join(commands)
+    return "\n".join(commands)
 
 
 @pytest.mark.timeout(300)
@@ -54,7 +64,7 @@ def test_the_tutorial_works_as_written(server: Server, tmp_path: Path) -> None:
         "KUBECONFIG": str(server.kubeconfig),
         "HOME": str(tmp_path),
     }
-    commands = script(tmp_path)
+    commands = script()
     log = tmp_path / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(

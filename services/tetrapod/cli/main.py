@@ -13,6 +13,7 @@ from tetrapod.cli.kubeconfig import kubeconfig
 from tetrapod.cli.migrate import migrate
 from tetrapod.cli.proxy import proxy
 from tetrapod.cli.restore import restore
+from tetrapod.cli.scaffolding import create, init
 from tetrapod.cli.serve import serve
 from tetrapod.cli.trace import trace
 from tetrapod.cli.up import up
@@ -38,6 +39,8 @@ for _command in (
     restore,
     migrate,
     proxy,
+    init,
+    create,
 ):
     main.add_command(_command)
 

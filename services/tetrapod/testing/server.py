@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tetrapod.apps.options.options import Options
     from tetrapod.generic.admission.interface import Plugin
     from tetrapod.generic.aggregated import Kind
+    from tetrapod.generic.aggregated.checks import Finding
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
     from tetrapod.generic.storage.sqlite.snapshots import Snapshot
     from tetrapod.testing.client import Client
@@ -226,6 +227,28 @@ class Server:
         self.apply(registration)
         wait_available(self.client, registration)
         return served.url
+
+    def check(self, group_version: str, *, name: str = "aggregated") -> list[Finding]:
+        """Check that an aggregated server meets the requirements of the aggregation layer (`tetrapod check-apiserver`).
+
+        Args:
+            group_version: the `group/version` to check.
+            name: the name of a server that `serve` started.
+
+        Returns:
+            The requirements that it does not meet; [] if it meets all that apply.
+
+        Raises:
+            KeyError: no aggregated server has this name.
+        """
+        from tetrapod.generic.aggregated.check_client import CheckClient
+        from tetrapod.generic.aggregated.checks import Subject, run_checks
+        from tetrapod.generic.certificates.pki import Pki
+        from tetrapod.machinery.gvk import GroupVersion
+
+        certificate, key = Pki(self.directory / "pki").front_proxy_client
+        subject = Subject(CheckClient(self._served[name].url, certificate, key), GroupVersion.parse(group_version))
+        return [finding for finding in run_checks(subject) if finding.outcome == "fail"]
 
     def snapshot(self) -> State:
         """Wait until controllers are idle (at most 2 seconds), and return the current state."""

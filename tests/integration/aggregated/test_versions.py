@@ -185,6 +185,7 @@ def test_stored_objects_are_converted_after_a_change_of_the_storage_version(serv
         created = client.ask(f"/apis/{OLD}/namespaces/default/books", method="POST", **body(book(OLD, title="Ahab")))
         assert created.object["spec"] == {"title": "Ahab", "copies": 1}
     with serving(after, server, tmp_path) as client:
+        assert client.ask(f"/apis/{GROUP}").object["preferredVersion"]["version"] == "v1"
         path = f"/apis/{NEW}/namespaces/default/books/moby-dick"
         expected = {"name": "Ahab", "copies": 1, "language": "en"}
         assert client.ask(path).object["spec"] == expected

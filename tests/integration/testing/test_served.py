@@ -75,3 +75,11 @@ def test_a_change_of_rbac_applies_to_the_next_request(server: Server) -> None:
     server.apply(ROLE)
     server.settle()
     assert jane.request("GET", f"/apis/{API_VERSION}/books")["items"] == []
+
+
+def test_the_aggregated_server_meets_all_requirements_of_the_aggregation_layer(server: Server) -> None:
+    assert server.check(API_VERSION) == []
+
+
+def test_a_group_version_that_is_not_served_does_not_meet_the_requirements(server: Server) -> None:
+    assert "discovery" in [finding.check for finding in server.check("library.example.com/v2")]

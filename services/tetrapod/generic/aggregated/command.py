@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -20,24 +21,45 @@ from tetrapod.generic.proxy import ClientTLS
 log = logging.getLogger(__name__)
 
 
-def run(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> None:
+LOCALHOST: Final = ("localhost", "127.0.0.1")
+
+
+def run(
+    kinds: Sequence[Kind],
+    *,
+    name: str = "aggregated",
+    admission: Sequence[Plugin] = (),
+    hosts: Sequence[str] = LOCALHOST,
+    port: int = 6443,
+) -> None:
     """Parse the command line and serve the kinds until SIGTERM or SIGINT (see `--help`).
 
     Args:
         kinds: the kinds to serve.
         name: the name of the command and of the server, for logs and help texts.
         admission: plugins that are called for each write, in this order.
+        hosts: the default of `--hosts`.
+        port: the default of `--secure-port`.
     """
-    command(kinds, name=name, admission=admission)()
+    command(kinds, name=name, admission=admission, hosts=hosts, port=port)()
 
 
-def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> click.Command:
+def command(
+    kinds: Sequence[Kind],
+    *,
+    name: str = "aggregated",
+    admission: Sequence[Plugin] = (),
+    hosts: Sequence[str] = LOCALHOST,
+    port: int = 6443,
+) -> click.Command:
     """Return a click command that serves the kinds until SIGTERM or SIGINT, to be added to another command line.
 
     Args:
         kinds: the kinds to serve.
         name: the name of the command and of the server, for logs and help texts.
         admission: plugins that are called for each write, in this order.
+        hosts: the default of `--hosts`: the names and addresses of the serving certificate.
+        port: the default of `--secure-port`.
     """
     api_versions = ", ".join(sorted({kind.api_version for kind in kinds}))
 
@@ -58,10 +80,11 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
         help="Directory of the database and the certificates.",
     )
     @click.option("--bind-address", default="0.0.0.0", show_default=True, help="IP address to listen on.")
-    @click.option("--secure-port", default=6443, show_default=True, help="Port to listen on. 0 chooses a free port.")
+    @click.option("--secure-port", default=port, show_default=True, help="Port to listen on. 0 chooses a free port.")
     @click.option(
         "--hosts",
-        default="localhost,127.0.0.1",
+        "host_names",
+        default=",".join(hosts),
         show_default=True,
         help="Comma-separated names and addresses of the serving certificate.",
     )
@@ -73,7 +96,7 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
         data_dir: Path,
         bind_address: str,
         secure_port: int,
-        hosts: str,
+        host_names: str,
     ) -> None:
         configure("text", 1)
         try:
@@ -86,7 +109,7 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
                 cluster = Cluster.in_cluster()
         except (OSError, ValueError) as error:
             raise click.ClickException(f"the Kubernetes API: {error}") from None
-        settings = Settings(cluster, data_dir, bind_address, secure_port, hosts.split(","), name)
+        settings = Settings(cluster, data_dir, bind_address, secure_port, host_names.split(","), name)
         asyncio.run(_serve(kinds, settings, admission))
 
     return serve

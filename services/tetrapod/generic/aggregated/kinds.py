@@ -62,6 +62,7 @@ class KindStrategy(Strategy):
         """Create the strategy; `bind` attaches it to its kind."""
         self.node: SchemaNode | None = None
         self._nodes: Mapping[str, SchemaNode] = {}
+        self._converter: Converter | None = None
 
     def bind(self, kind: Kind) -> None:
         """Set the schema, the scope and the status subresource of the strategy to those of the kind.
@@ -69,7 +70,7 @@ class KindStrategy(Strategy):
         The server calls it once for each kind.
         """
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
-        self._nodes = kind.nodes
+        self._nodes, self._converter = kind.nodes, kind.converter if kind.versions else None
 
     def default(self, obj: Object, version: str) -> None:
         """Set missing fields of `obj` to the defaults of the schema of this version, in place."""
@@ -90,15 +91,25 @@ class KindStrategy(Strategy):
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         """Return the errors of a new object: those of the schema or, if it is valid by its schema, those of `rules`."""
-        return self.schema_errors(obj) or self.rules(ctx, obj, None)
+        return self.schema_errors(obj, ctx.version) or self.rules(ctx, obj, None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         """Return the errors of an update: those of the schema or, if it is valid by its schema, those of `rules`."""
-        return self.schema_errors(new) or self.rules(ctx, new, old)
+        return self.schema_errors(new, ctx.version) or self.rules(ctx, new, old)
 
-    def schema_errors(self, obj: Object) -> list[FieldError]:
-        """Return the errors of an object by its schema, or [] before `bind`."""
-        return [] if self.node is None else validate(self.node, obj)
+    def schema_errors(self, obj: Object, version: str = "") -> list[FieldError]:
+        """Return the errors of an object by its schema, or [] before `bind`.
+
+        Args:
+            obj: the object in the storage version.
+            version: another version, whose schema is checked first; "" or the storage version for none.
+        """
+        if self.node is None:
+            return []
+        errors: list[FieldError] = []
+        if self._converter is not None and (node := self._nodes.get(version, self.node)) is not self.node:
+            errors = validate(node, self._converter.convert(obj, version))
+        return errors or validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         """Return [("status",)] if there is a status subresource, else [].
@@ -106,6 +117,18 @@ class KindStrategy(Strategy):
         Writes to the main resource ignore these fields. `version` is not used.
         """
         return [("status",)] if self.has_status else []
+
+
+class _KindStatusStrategy(StatusStrategy):
+    """The strategy of the status subresource of a kind."""
+
+    def __init__(self, main: KindStrategy) -> None:
+        super().__init__(main)
+        self._kind = main
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        """Return the errors of the new object by its schema."""
+        return self._kind.schema_errors(new, ctx.version)
 
 
 @dataclass(frozen=True)
@@ -171,10 +194,16 @@ class Kind:
         return build(self.structure)
 
     @property
+    def converter(self) -> Converter:
+        """A converter between the versions."""
+        group, version = self.group_version
+        return Converter(GroupKind(group, self.kind), version, self.node, self.versions)
+
+    @property
     def nodes(self) -> Mapping[str, SchemaNode]:
         """The compiled schema of each version by its name, in order of preference: stable versions before others."""
         nodes = {self.group_version.version: self.node, **{v.name: v.node for v in self.versions}}
-        return {name: nodes[name] for name in sorted(nodes, key=priority_key, reverse=True)}
+        return {name: nodes[name] for name in sorted(nodes, key=priority_key)}
 
     @property
     def has_status(self) -> bool:
@@ -184,8 +213,7 @@ class Kind:
     def definition(self) -> ResourceDefinition:
         """Return a new definition of the resource for the generic server, and bind the strategy to this kind."""
         group, version = self.group_version
-        nodes = self.nodes
-        converter = Converter(GroupKind(group, self.kind), version, self.node, self.versions)
+        nodes, converter = self.nodes, self.converter
         self.strategy.bind(self)
         return ResourceDefinition(
             group=group,
@@ -229,7 +257,7 @@ class Kind:
     def _subresources(self) -> Sequence[Subresource]:
         if not self.has_status:
             return ()
-        status = StatusStrategy(self.strategy, validate=lambda new, old: self.strategy.schema_errors(new))
+        status = _KindStatusStrategy(self.strategy)
         versions = (self.group_version.version, *(v.name for v in self.versions if v.has_status))
         return (Subresource("status", ("get", "patch", "update"), strategy=status, versions=versions),)
 

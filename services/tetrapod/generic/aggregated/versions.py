@@ -32,9 +32,10 @@ Convert = Callable[[Object], Object]
 class Version:
     """A further version of a kind, besides the one that its `api_version` names and in which objects are stored.
 
-    The conversions get a copy that they may modify, of an object that is valid by the schema of its version. They need
-    not set `apiVersion`. Converting an object back must restore it: clients that read and update in this version
-    otherwise delete the fields that it lacks. Keep such fields in an annotation.
+    The conversions get a copy, which they may modify, and need not set `apiVersion`. Converting an object back must
+    restore it: clients that read and update in this version otherwise delete the fields that it lacks. Keep such fields
+    in an annotation. Server-side apply also converts objects from which it has removed fields, so a conversion should
+    not rely on any field.
 
     Attributes:
         name: the name of the version, such as "v1".
@@ -93,29 +94,40 @@ class Converter:
         """Return a copy of an object in another version, with the defaults of that version.
 
         Raises:
-            StatusError: 422, the object is invalid by the schema of its own version, which is not the storage version;
-                500, a conversion raised an exception.
+            StatusError: a conversion raised an exception: 422 if the object is invalid by its own schema, else 500.
         """
         group_version = GroupVersion(self._group_kind.group, version)
         if obj.get("apiVersion") == str(group_version):
             return dict(obj)
         stored = self._to_storage(obj)
         target = self._versions.get(version)
-        return stored if target is None else self._call(target.from_storage, stored, str(group_version), target.node)
+        if target is None:
+            return stored
+        return self._call(target.from_storage, stored, str(group_version), target.node, self._node)
 
     def _to_storage(self, obj: Object) -> Object:
         api_version = obj.get("apiVersion", "")
         source = self._versions.get(api_version.rpartition("/")[2])
         if source is None:
             return copy_object(obj)
-        if errors := validate(source.node, obj):
-            raise invalid(self._group_kind, obj["metadata"].get("name", ""), errors)
-        return self._call(source.to_storage, copy_object(obj), self._stored, self._node)
+        return self._call(source.to_storage, copy_object(obj), self._stored, self._node, source.node)
 
-    def _call(self, convert: Convert, obj: Object, api_version: str, node: SchemaNode) -> Object:
+    def _call(self, convert: Convert, obj: Object, api_version: str, node: SchemaNode, source: SchemaNode) -> Object:
+        """Return the result of a conversion, with the defaults of `node`.
+
+        Args:
+            convert: the conversion.
+            obj: the object, which may be modified.
+            api_version: the apiVersion of the result.
+            node: the schema of the result.
+            source: the schema of the object.
+        """
+        given = copy_object(obj)
         try:
             converted = convert(obj)
         except Exception as error:
+            if errors := validate(source, given):
+                raise invalid(self._group_kind, given["metadata"].get("name", ""), errors) from None
             log.exception("conversion of %s to %s failed", self._group_kind.kind, api_version)
             raise internal_error(
                 f"conversion of {self._group_kind.kind} to {api_version} failed: {type(error).__name__}: {error}"
