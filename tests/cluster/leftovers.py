@@ -11,6 +11,7 @@ from typing import Final
 
 from cluster import control_groups, network
 from cluster.commands import run
+from cluster.node_files import MOUNTED
 from cluster.settings import Paths
 
 KERNEL: Final = (
@@ -54,14 +55,16 @@ def leftovers(paths: Paths) -> list[str]:
 
 
 def processes(paths: Paths) -> Iterator[tuple[int, str]]:
-    """Yield the id and the command line of each process that runs in the cluster's directories."""
+    """Yield the id and the command line of each process with files in the directories of the cluster or of a node.
+
+    Other tests run the same programs with files of their own.
+    """
     for directory in Path("/proc").iterdir():
         if not directory.name.isdigit() or int(directory.name) == os.getpid():
             continue
         with suppress(OSError):
             command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-            program = os.readlink(directory / "exe")
-            if f"{paths.state}/" in command or program.startswith(f"{paths.programs}/"):
+            if any(f"{place}/" in command for place in (paths.state, MOUNTED)):
                 yield int(directory.name), command
 
 

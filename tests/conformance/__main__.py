@@ -66,7 +66,7 @@ def _chosen(paths: Paths, arguments: argparse.Namespace) -> list[Spec]:
 
 
 def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], directory: Path) -> Results:
-    """Run the chosen specs over a new cluster, and return their outcomes."""
+    """Run the chosen specs over a new cluster, record their outcomes, and return them."""
     kubectl = str(paths.programs / "kubectl")
     attempts = 2 if arguments.short and os.environ.get("RETRY") else 1
     suite = Run(directory, focus(chosen), arguments.processes, arguments.minutes, attempts)
@@ -75,11 +75,21 @@ def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], di
         up(paths, arguments.form, ConformanceImages(paths, Path(etcd_36())), arguments.proxy)
         with step(f"{len(chosen)} specs (output: {directory}/e2e.log)"):
             suite.run(paths, kubectl)
+        write_product(directory)
+        results = read(suite.junit, chosen, commit(_WRITTEN), datetime.date.today().isoformat())
+        if not arguments.short and arguments.proxy == "stock":
+            _record(arguments.form, results)
     finally:
         if not arguments.keep:
             down(paths)
-    write_product(directory)
-    return read(suite.junit, chosen, commit(_WRITTEN), datetime.date.today().isoformat())
+    return results
+
+
+def _record(form: str, results: Results) -> None:
+    whole = Results.load(form)
+    whole.outcomes.update(results.outcomes)
+    whole.save(form)
+    report.write()
 
 
 def main() -> None:
@@ -96,11 +106,6 @@ def main() -> None:
         results = _run(paths, arguments, _chosen(paths, arguments), OUTPUT / arguments.form)
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
         sys.exit(f"conformance: {error}")
-    if not arguments.short and arguments.proxy == "stock":
-        whole = Results.load(arguments.form)
-        whole.outcomes.update(results.outcomes)
-        whole.save(arguments.form)
-        report.write()
     _finish(results, time.monotonic() - started)
 
 
