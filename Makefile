@@ -79,10 +79,11 @@ release: dev
 docs: dev
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-## screenshots: the pictures of the console in docs/images, by a headless Chromium
+## screenshots: the pictures of a terminal and, by a headless Chromium, of the console in docs/images
 screenshots: dev
 	./tools/prepare.sh browser
 	PYTHONPATH=services:tests $(BIN)/python -m e2e.console.screenshots
+	$(BIN)/python tools/terminal_picture.py
 
 ## coverage: line and branch coverage of the unit and integration tests, in this process and in the servers that they start
 coverage: dev

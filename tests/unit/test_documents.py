@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import tomllib
 from fnmatch import fnmatch
@@ -131,6 +132,14 @@ def test_documents_install_our_distribution_and_not_the_project_called_tetrapod_
     places += [path for folder in ("deploy", "charts") for path in (ROOT / folder).rglob("*") if path.is_file()]
     installs = re.compile(r"\b(?:pip|pipx|uv|uvx) (?:install|run|tool)[^\n`]*? tetrapod(?:\s|`|\[|=|$)", re.MULTILINE)
     assert not [str(path) for path in places if installs.search(path.read_text(errors="replace"))]
+
+
+def test_the_picture_of_the_terminal_shows_the_commands_of_the_readme() -> None:
+    block = re.search(r"```\nexport KUBECONFIG=.*\n((?:.+\n)+)```", (ROOT / "README.md").read_text())
+    assert block is not None
+    picture = html.unescape((ROOT / "docs/images/quick-start.svg").read_text()).replace("\xa0", " ")
+    assert [line for line in block[1].splitlines() if line not in picture] == []
+    assert "http" not in picture.replace("http://www.w3.org", "").replace("https://127.0.0.1", "")
 
 
 def test_the_cluster_guide_lists_every_controller_that_a_controller_manager_has_too() -> None:
