@@ -17,14 +17,17 @@ from typing import Final
 
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.golang.ip_addresses import Address
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.status import StatusError
 from tetrapod.proxy.families import Family, family_of, parse_address
 
 log = logging.getLogger(__name__)
 
 _NODES: Final = GroupVersionResource("", "v1", "nodes")
 _ZONE: Final = "topology.kubernetes.io/zone"
+_REPORT_SECONDS: Final = 5.0
 _ADDRESS_SECONDS: Final = 30.0
 _POD_CIDR_SECONDS: Final = 300.0
 
@@ -52,6 +55,7 @@ class NodeWatch:
     ) -> None:
         self.addresses: list[Address] = []
         self.pod_cidrs: tuple[str, ...] = ()
+        self._client = client
         self._name = name
         self._needs_pod_cidrs = needs_pod_cidrs
         self._zone_changed = zone_changed
@@ -80,7 +84,7 @@ class NodeWatch:
         Raises:
             ValueError: the addresses of pods are needed, and they were missing after five minutes.
         """
-        await self._informer.synced.wait()
+        await self._wait_for_api()
         await self._wait(lambda: bool(node_addresses(self.node())), _ADDRESS_SECONDS)
         if self._needs_pod_cidrs and not await self._wait(lambda: bool(_pod_cidrs(self.node())), _POD_CIDR_SECONDS):
             what = "to exist" if self.node() is None else "PodCIDR allocation"
@@ -91,6 +95,22 @@ class NodeWatch:
             log.error('Timed out waiting for node to exist node="%s"', self._name)
         elif not self.addresses:
             log.error('Timed out waiting for node to be assigned IPs node="%s"', self._name)
+
+    async def _wait_for_api(self) -> None:
+        """Wait until the Node was listed, and log why that takes long, since the informer only logs errors at -v 4."""
+        while not self._informer.synced.is_set():
+            try:
+                async with asyncio.timeout(_REPORT_SECONDS):
+                    await self._informer.synced.wait()
+            except TimeoutError:
+                log.error("Failed to list the node: %s", await self._reason())
+
+    async def _reason(self) -> str:
+        try:
+            await self._client.list(_NODES, fieldSelector=f"metadata.name={self._name}")
+        except (StatusError, Unavailable, OSError) as error:
+            return str(error)
+        return "the API server is slow"
 
     async def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         with suppress(TimeoutError):

@@ -6,6 +6,7 @@ Upstream: pkg/proxy/serviceport.go
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from tetrapod.machinery.golang.ip_addresses import Network
@@ -144,12 +145,16 @@ def _values_of_all_ports(service: Object, family: Family) -> Object:
 
 
 def _cluster_ip(spec: Object, family: Family) -> str:
-    """Return the cluster IP of a family in its canonical form, or "" if the Service has none."""
-    addresses = spec.get("clusterIPs") or ()
-    for declared, address in zip(spec.get("ipFamilies") or (), addresses, strict=False):
-        if declared == family.value:
-            parsed = parse_address(address)
-            return str(parsed) if parsed is not None else ""
+    """Return the cluster IP of a family in its canonical form, or "" if the Service has none.
+
+    A Service without a list of families, which old API servers return, only has the field clusterIP.
+    """
+    families = spec.get("ipFamilies") or ()
+    addresses = spec.get("clusterIPs") or () if families else (spec.get("clusterIP", ""),)
+    for declared, address in zip_longest(families, addresses):
+        parsed = parse_address(address or "")
+        if parsed is not None and (declared or family_of(parsed).value) == family.value:
+            return str(parsed)
     return ""
 
 

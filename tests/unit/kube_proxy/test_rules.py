@@ -173,6 +173,20 @@ def test_only_services_with_an_address_of_the_family_have_ports() -> None:
     assert not ports_of(service("ns", "svc", "172.30.0.41", P80, type="ExternalName"), Family.IPV4)
 
 
+def test_a_service_of_an_old_server_has_its_only_address() -> None:
+    obj = service("ns", "svc", "172.30.0.41", P80)
+    del obj["spec"]["ipFamilies"], obj["spec"]["clusterIPs"]
+    assert only_port(obj).cluster_ip == "172.30.0.41"
+    assert not ports_of(obj, Family.IPV6)
+
+
+def test_addresses_of_both_families_belong_to_their_rules() -> None:
+    obj = service("ns", "svc", "172.30.0.41", P80, externalIPs=["192.0.2.1", "2001:DB8::0001"])
+    obj["spec"] |= {"ipFamilies": ["IPv6", "IPv4"], "clusterIPs": ["fd00::0:1", "172.30.0.41"]}
+    found = [(only_port(obj, family).cluster_ip, only_port(obj, family).external_ips) for family in Family]
+    assert found == [("172.30.0.41", ("192.0.2.1",)), ("fd00::1", ("2001:db8::1",))]
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
