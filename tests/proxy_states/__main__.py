@@ -48,6 +48,8 @@ def main() -> int:
         return 1
     shutil.rmtree(directory)
     print(f"seed {arguments.seed}: {judged.compared} states with {judged.lines} lines of rules are equal")
+    if judged.repetitions:
+        print(f"kube-proxy had missed the zone of the node {judged.repetitions} times")
     return 0
 
 

@@ -10,9 +10,9 @@ from random import Random
 from typing import Any, Final
 
 from cluster.settings import Paths
-from proxy_states.namespaces import Namespace
 from proxy_states.world import NAME
-from support.server import command
+from support.network_namespace import Namespace
+from support.server import command, environment
 
 TETRAPOD: Final = "tetrapod"
 STOCK: Final = "stock"
@@ -38,7 +38,7 @@ class Proxy:
         """Start it with a file of its settings."""
         program = command("proxy") if self.kind == TETRAPOD else [str(Paths.default().programs / "kube-proxy")]
         argv = [*program, f"--config={configuration}", "-v=4"]
-        self.process = self.namespace.start(argv, self.log)
+        self.process = self.namespace.start(argv, self.log, environment())
 
     def stop(self) -> None:
         """End it. Its rules stay."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from proxy_states.namespaces import Namespace
+from support.network_namespace import Namespace
 
 _COUNTERS: Final = re.compile(r" \[\d+:\d+\]$")
 _SHARED: Final = re.compile(r"-A KUBE-(SERVICES|NODEPORTS|EXTERNAL-SERVICES|PROXY-FIREWALL) ")

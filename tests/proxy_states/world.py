@@ -76,6 +76,15 @@ class World:
         others = [zone for zone in ZONES[1:] if self.zone and zone != self.zone]
         return [f"--to-destination 10.244.9.{ZONES.index(zone)}:" for zone in others]
 
+    def repeat_zone(self) -> None:
+        """Put the node into another zone and back.
+
+        kube-proxy can miss the zone at its start: its informer may report the Node before the proxier has registered
+        for it (cmd/kube-proxy/app/server.go, NewNodeTopologyConfig and RegisterEventHandler).
+        """
+        for zone in ("elsewhere", self.zone or None):
+            self._must(self.client.call("PATCH", _NODE, {"metadata": {"labels": {_ZONE: zone}}}, MERGE))
+
     def _marker_slice(self) -> Any:
         endpoints = [
             {"addresses": [f"10.244.9.{ZONES.index(zone)}"], "hints": {"forZones": [{"name": zone}]}}
@@ -87,6 +96,27 @@ class World:
             "endpoints": endpoints,
             "ports": [{"name": "m", "port": 1000 + self.steps}],
         }
+
+    def grow(self) -> str:
+        """Create a Service with so many endpoints that proxies save comments and delete chains less often."""
+        spec = {"clusterIP": "10.96.255.2", "ports": [{"name": "m", "port": 80}]}
+        self._must(self.client.call("POST", _SERVICES, {"metadata": {"name": "large"}, "spec": spec}))
+        for part in range(2):
+            body = {
+                "metadata": {"name": f"large-{part}", "labels": {"kubernetes.io/service-name": "large"}},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": [f"10.245.{part * 3 + i // 200}.{1 + i % 200}"]} for i in range(600)],
+                "ports": [{"name": "m", "port": 80}],
+            }
+            self._must(self.client.call("POST", _SLICES, body))
+        return "create a Service with 1,200 endpoints"
+
+    def shrink(self) -> str:
+        """Delete that Service."""
+        self._must(self.client.call("DELETE", f"{_SERVICES}/large"))
+        for part in range(2):
+            self._must(self.client.call("DELETE", f"{_SLICES}/large-{part}"))
+        return "delete the Service with 1,200 endpoints"
 
     # --- changes
 

@@ -1,0 +1,316 @@
+"""`tetrapod proxy` beside an API server in a network namespace: traffic, lost rules, restarts, removal of rules."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.https_client import MERGE, HttpsClient
+from support.network_namespace import Namespace
+from support.server import Server, command, environment, free_port, wait_ready
+from support.waiting import until
+
+pytestmark = [
+    pytest.mark.stock,  # its preparation installs iptables
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="not applicable: only root can make network namespaces"),
+]
+
+NODE = "10.10.0.5"
+SERVICES = "/api/v1/namespaces/default/services"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+
+
+@dataclass
+class Site:
+    """The namespace, and what runs in it."""
+
+    namespace: Namespace
+    server: Server
+    client: HttpsClient
+    directory: Path
+
+    def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+        """Send a request to the API, check that it succeeds, and return the body of the answer."""
+        reply = self.namespace.within(partial(self.client.call, method, path, body, content_type))
+        assert reply.status in (200, 201), reply
+        return reply.body
+
+    def rules(self) -> str:
+        """Return the rules of IPv4, without counters."""
+        text = "".join(self.namespace.run("iptables-save", "-t", table) for table in ("nat", "filter", "mangle"))
+        return "\n".join(line.split(" [")[0] for line in text.splitlines() if not line.startswith("#"))
+
+    def until_rules(self, *parts: str) -> None:
+        """Wait until the rules contain some texts."""
+        until(self.rules, lambda text: all(part in text for part in parts), timeout=60, description="the rules")
+
+    def expose(self, name: str, address: str, port: dict[str, Any], targets: list[int], **spec: Any) -> None:
+        """Create a Service whose endpoints are ports of this node."""
+        body = {"clusterIP": address, "ports": [port], **spec}
+        self.call("POST", SERVICES, {"metadata": {"name": name}, "spec": body})
+        for target in targets:
+            self.call("POST", SLICES, endpoint_slice(name, f"{name}-{target}", port["protocol"], target))
+
+
+def endpoint_slice(service: str, name: str, protocol: str, port: int) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": service}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [NODE], "nodeName": "node1"}],
+        "ports": [{"name": "", "protocol": protocol, "port": port}],
+    }
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with Namespace() as namespace:
+        namespace.ip(
+            "link set lo up",
+            "link add node type bridge",
+            f"address add {NODE}/24 dev node",
+            "link set node up",
+            "route add default dev node",
+        )
+        data, port = tmp_path / "data", free_port()
+        log = tmp_path / "server.log"
+        argv = command("up", f"--data-dir={data}", "--bind-address=127.0.0.1", f"--secure-port={port}")
+        argv += ["--service-cluster-ip-range=10.96.0.0/16", "--controllers=-*"]
+        process = namespace.start(argv, log, environment())
+        server = Server(process, f"https://127.0.0.1:{port}", data, log)
+        try:
+            namespace.within(lambda: wait_ready(server.url, process, log))
+            site = Site(namespace, server, HttpsClient(server.kubeconfig), tmp_path)
+            site.call("POST", "/api/v1/nodes", {"metadata": {"name": "node1"}})
+            set_address(site, NODE)
+            yield site
+        finally:
+            server.stop()
+
+
+def set_address(site: Site, address: str) -> None:
+    status = {"status": {"addresses": [{"type": "InternalIP", "address": address}]}}
+    site.call("PATCH", "/api/v1/nodes/node1/status", status, MERGE)
+
+
+@dataclass
+class Proxy:
+    process: subprocess.Popen[bytes]
+    configuration: Path
+    log: Path
+
+    def ended(self) -> tuple[int, str]:
+        """Wait until it ends, and return its exit code and the last line of its log."""
+        return self.process.wait(60), self.log.read_text().splitlines()[-1]
+
+
+@pytest.fixture
+def proxy(site: Site) -> Iterator[Proxy]:
+    file, log = site.directory / "proxy.json", site.directory / "proxy.log"
+    content = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": str(site.server.kubeconfig)},
+        "hostnameOverride": "node1",
+        "mode": "iptables",
+        "iptables": {"syncPeriod": "1s", "minSyncPeriod": "10ms"},
+        "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
+    }
+    file.write_text(json.dumps(content))
+    process = site.namespace.start(command("proxy", f"--config={file}", "-v=4"), log, environment())
+    try:
+        yield Proxy(process, file, log)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def listen(site: Site, kind: socket.SocketKind, port: int) -> socket.socket:
+    """Return a socket that listens at the node."""
+
+    def make() -> socket.socket:
+        made = socket.socket(socket.AF_INET, kind)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((NODE, port))
+        if kind is socket.SOCK_STREAM:
+            made.listen()
+        made.settimeout(0.2)
+        return made
+
+    return site.namespace.within(make)
+
+
+def connected(site: Site, kind: socket.SocketKind, address: str, port: int) -> socket.socket:
+    """Return a socket that is connected to a Service."""
+
+    def make() -> socket.socket:
+        made = socket.socket(socket.AF_INET, kind)
+        made.settimeout(5)
+        try:
+            made.connect((address, port))
+        except OSError:
+            made.close()
+            raise
+        return made
+
+    return site.namespace.within(make)
+
+
+def received(sockets: dict[str, socket.socket]) -> set[str]:
+    """Return the names of the UDP sockets that have received something."""
+    found = set()
+    for name, one in sockets.items():
+        try:
+            one.recv(100)
+            found.add(name)
+        except TimeoutError:
+            continue
+    return found
+
+
+def accepted_by(sockets: dict[str, socket.socket]) -> str:
+    """Return the name of the TCP socket that has a connection to accept."""
+    for name, one in sockets.items():
+        try:
+            one.accept()[0].close()
+        except TimeoutError:
+            continue
+        return name
+    raise AssertionError("no socket has a connection")
+
+
+def test_a_client_of_a_sticky_service_keeps_its_endpoint(site: Site, proxy: Proxy) -> None:
+    backends = {str(port): listen(site, socket.SOCK_STREAM, port) for port in (8001, 8002, 8003)}
+    sticky = {"sessionAffinity": "ClientIP"}
+    site.expose("web", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001, 8002, 8003], **sticky)
+    site.until_rules("default/web -> 10.10.0.5:8001", ":8002", ":8003")
+    chosen = set()
+    for _ in range(6):
+        connected(site, socket.SOCK_STREAM, "10.96.0.80", 80).close()
+        chosen.add(accepted_by(backends))
+    assert len(chosen) == 1
+    for backend in backends.values():
+        backend.close()
+
+
+def test_a_service_without_endpoints_rejects_connections(site: Site, proxy: Proxy) -> None:
+    site.expose("empty", "10.96.0.81", {"port": 80, "protocol": "TCP"}, [])
+    site.until_rules("default/empty has no endpoints")
+    with pytest.raises(ConnectionRefusedError):
+        connected(site, socket.SOCK_STREAM, "10.96.0.81", 80)
+
+
+def test_a_udp_client_reaches_a_new_endpoint_after_its_own_has_gone(site: Site, proxy: Proxy) -> None:
+    backends = {str(port): listen(site, socket.SOCK_DGRAM, port) for port in (5001, 5002)}
+    site.expose("dns", "10.96.0.53", {"port": 53, "protocol": "UDP"}, [5001])
+    site.until_rules("--to-destination 10.10.0.5:5001")
+    client = connected(site, socket.SOCK_DGRAM, "10.96.0.53", 53)
+    client.send(b"first")
+    assert received(backends) == {"5001"}
+    site.call("PUT", f"{SLICES}/dns-5001", endpoint_slice("dns", "dns-5001", "UDP", 5002))
+    site.until_rules("--to-destination 10.10.0.5:5002")
+
+    def send() -> set[str]:
+        client.send(b"again")
+        return received(backends)
+
+    until(send, lambda names: names == {"5002"}, description="packets at the new endpoint")
+    for one in (client, *backends.values()):
+        one.close()
+
+
+def test_rules_that_another_program_removes_come_back(site: Site, proxy: Proxy) -> None:
+    site.expose("web", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    site.until_rules("10.10.0.5:8001", "KUBE-PROXY-CANARY")
+    before = site.rules()
+    for table in ("mangle", "nat", "filter"):
+        for operation in ("-F", "-X"):
+            site.namespace.run("iptables", "-w", "5", "-t", table, operation)
+    until(site.rules, lambda text: sorted(text.splitlines()) == sorted(before.splitlines()), timeout=60)
+
+
+def test_a_restarted_proxy_removes_rules_of_services_that_have_gone(site: Site, proxy: Proxy) -> None:
+    site.expose("old", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    site.until_rules("default/old -> 10.10.0.5:8001")
+    proxy.process.terminate()
+    assert proxy.process.wait(20) == 0
+    site.call("DELETE", f"{SERVICES}/old")
+    site.expose("new", "10.96.0.81", {"port": 80, "protocol": "TCP"}, [8002])
+    again = site.namespace.start(
+        command("proxy", f"--config={proxy.configuration}"), site.directory / "again.log", environment()
+    )
+    site.until_rules("default/new -> 10.10.0.5:8002")
+    assert "default/old" not in site.rules()
+    again.terminate()
+    again.wait(20)
+
+
+def test_cleanup_removes_all_rules_but_the_kubelets(site: Site, proxy: Proxy) -> None:
+    site.namespace.run("iptables", "-w", "5", "-N", "OTHERS")
+    site.expose("web", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    site.until_rules("10.10.0.5:8001", "KUBE-PROXY-CANARY")
+    proxy.process.terminate()
+    proxy.process.wait(20)
+    done = site.namespace.within(
+        lambda: subprocess.run(
+            command("proxy", "--cleanup=true"), env=environment(), capture_output=True, text=True, check=False
+        )
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    left = [line for line in site.rules().splitlines() if "KUBE" in line or "OTHERS" in line]
+    assert sorted(left) == sorted(
+        [
+            ":OTHERS -",
+            ":KUBE-FIREWALL -",
+            "-A INPUT -j KUBE-FIREWALL",
+            "-A OUTPUT -j KUBE-FIREWALL",
+            '-A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -m comment --comment "block incoming localnet '
+            'connections" -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP',
+        ]
+    )
+
+
+def test_init_only_sets_the_kernels_settings_and_writes_no_rules(site: Site) -> None:
+    setting = "/proc/sys/net/ipv4/conf/all/route_localnet"
+    before = site.namespace.run("cat", setting)
+    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    arguments += ["--conntrack-tcp-timeout-established=100s", "--init-only=true"]
+    log = site.directory / "init.log"
+    process = site.namespace.start(command("proxy", *arguments), log, environment())
+    assert process.wait(60) == 0, log.read_text()
+    assert (before, site.namespace.run("cat", setting)) == ("0\n", "1\n")
+    established = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established"
+    assert site.namespace.run("cat", established) == "100\n"
+    assert "KUBE" not in site.rules()
+
+
+def test_the_proxy_says_why_it_cannot_start(site: Site) -> None:
+    kubeconfig = site.directory / "kubeconfig"
+    content = site.server.kubeconfig.read_text()
+    kubeconfig.write_text(content.replace(site.server.url, f"https://127.0.0.1:{free_port()}"))
+    log = site.directory / "unreachable.log"
+    process = site.namespace.start(command("proxy", f"--kubeconfig={kubeconfig}"), log, environment())
+    until(log.read_text, lambda text: "Failed to list the node: https://127.0.0.1:" in text, description="the reason")
+    process.terminate()
+    assert process.wait(20) == 0
+
+
+def test_the_proxy_ends_when_the_address_of_its_node_changes(site: Site, proxy: Proxy) -> None:
+    site.until_rules("KUBE-SERVICES")
+    set_address(site, "10.10.0.6")
+    assert proxy.ended() == (1, 'Error: NodeIPs changed for the node "node1"')
+
+
+def test_the_proxy_ends_when_its_configuration_changes(site: Site, proxy: Proxy) -> None:
+    site.until_rules("KUBE-SERVICES")
+    proxy.configuration.write_text(proxy.configuration.read_text() + "\n")
+    assert proxy.ended() == (1, "Error: content of the proxy server's configuration file was updated")
