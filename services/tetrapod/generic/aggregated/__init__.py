@@ -1,5 +1,6 @@
 """A library for aggregated API servers: declare kinds and run the server. See docs/tutorials/aggregated-server.md."""
 
+from tetrapod.generic.aggregated.asgi_serving import CertificateProtocol, serve_asgi
 from tetrapod.generic.aggregated.cluster import Cluster
 from tetrapod.generic.aggregated.command import command, run
 from tetrapod.generic.aggregated.computed import list_of
@@ -10,6 +11,7 @@ from tetrapod.generic.registry.rest import Rest
 
 __all__ = [
     "AggregatedServer",
+    "CertificateProtocol",
     "Cluster",
     "Kind",
     "KindStrategy",
@@ -20,4 +22,5 @@ __all__ = [
     "command",
     "list_of",
     "run",
+    "serve_asgi",
 ]

@@ -5,6 +5,7 @@ It delegates authentication and authorization to the cluster.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Final
 
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.aggregated.asgi import AsgiApplication
 from tetrapod.generic.aggregated.cluster import Cluster
 from tetrapod.generic.aggregated.delegation import REVIEW_SECONDS, Trust, authenticator, authorizer, read_trust
 from tetrapod.generic.aggregated.kinds import Kind
@@ -19,7 +21,7 @@ from tetrapod.generic.certificates import write_pki
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.http.tls import CertificatePair, ServingTLS
+from tetrapod.generic.http.tls import CertificatePair, ServingContext, ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
@@ -61,8 +63,10 @@ class AggregatedServer:
     """An aggregated API server. Call `start` and `stop` once each, in the same event loop.
 
     Attributes:
+        settings: the settings.
         client: a client of the cluster's API with the server's credentials.
         lifecycle: the hooks and health checks.
+        asgi: the server as an ASGI application, which serves requests after `start`.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class AggregatedServer:
         Raises:
             ValueError: the schema of a kind cannot be converted to a structural schema.
         """
-        self._settings = settings
+        self.settings = settings
         self._pki = write_pki(settings.data_dir / "pki", settings.hosts)
         self._pool = BackendPool()
         self.client = settings.cluster.client(self._pool, settings.name)
@@ -93,7 +97,9 @@ class AggregatedServer:
         self._backend = backend or SqliteBackend(settings.data_dir / DATABASE)
         self._storage = CachingStorageFactory(self._backend)
         self.lifecycle = Lifecycle()
+        self.asgi = AsgiApplication()
         self._draining = Draining()
+        self._http: HttpServer | None = None
         self._authorizer = authorizer(self.client, settings.review_seconds)
         self._server = GenericAPIServer(
             settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer
@@ -106,42 +112,52 @@ class AggregatedServer:
 
     @property
     def port(self) -> int:
-        """The port on which the server listens, after `start`."""
-        return self._http.port
+        """The port on which the server listens, after `start`. Without a listener, the port of the settings."""
+        return self._http.port if self._http is not None else self.settings.port
 
     @property
     def ca(self) -> bytes:
         """The CA certificate in PEM, for the caBundle of APIServices. It is read from the data directory."""
         return self._pki.ca.read_bytes()
 
-    async def start(self) -> None:
+    async def start(self, *, listen: bool = True) -> None:
         """Read the trust configuration of the cluster, listen, and run the post-start hooks.
 
         It waits as long as the cluster is not available.
 
+        Args:
+            listen: whether to listen. If not, requests arrive by `asgi` only.
+
         Raises:
             OSError: the port is in use.
         """
-        self._http = self._listen(await read_trust(self.client))
-        await self._http.start()
-        await self.lifecycle.start()
-
-    def _listen(self, trust: Trust) -> HttpServer:
-        settings = self._settings
+        trust = await read_trust(self.client)
+        settings = self.settings
         chain = ChainConfig(
             authenticator(trust, self.client), self._authorizer, draining=self._draining, server_name=settings.name
         )
+        handler = build_handler_chain(self._server.director, chain)
         certificate, key = self._pki.serving
-        tls = ServingTLS([CertificatePair(str(certificate), str(key))], self._write_client_cas(trust))
-        return HttpServer(
-            build_handler_chain(self._server.director, chain), host=settings.bind_address, port=settings.port, tls=tls
-        )
+        pair = CertificatePair(str(certificate), str(key))
+        self._tls = ServingTLS([pair], self._write_client_cas(trust), http2=listen)
+        if listen:
+            self._http = HttpServer(handler, host=settings.bind_address, port=settings.port, tls=self._tls)
+            await self._http.start()
+        self.asgi.open(handler)
+        await self.lifecycle.start()
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Return a context for another listener, after `start(listen=False)`.
+
+        It has the serving certificate of the server, and verifies client certificates by the CAs of the cluster.
+        """
+        return ServingContext(self._tls).context
 
     def _write_client_cas(self, trust: Trust) -> list[str]:
         paths = []
         for name, pem in (("cluster-client-ca", trust.client_ca), ("cluster-front-proxy-ca", trust.front_proxy_ca)):
             if pem:
-                file = self._settings.data_dir / "pki" / f"{name}.crt"
+                file = self.settings.data_dir / "pki" / f"{name}.crt"
                 file.write_text(pem)
                 paths.append(str(file))
         return paths
@@ -153,7 +169,9 @@ class AggregatedServer:
         """
         await self.lifecycle.leave(0)
         self._draining.begin()
-        await self._http.stop()
+        self.asgi.close()
+        if self._http is not None:
+            await self._http.stop()
         await self.lifecycle.stop()
         await self._pool.close()
         await self._storage.close()

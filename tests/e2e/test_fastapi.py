@@ -1,0 +1,205 @@
+"""deploy/examples/fastapi: API servers in FastAPI behind the aggregator, used by kubectl."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.failing_starts import run_command
+from support.kubectl import Kubectl
+from support.server import SERVICES, Server, end, free_port, running, wait_ready
+from support.waiting import until
+from tetrapod.generic.certificates import Pki
+from tetrapod.generic.certificates.authority import Authority
+
+EXAMPLE = Path(__file__).parents[2] / "deploy/examples/fastapi"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("cluster")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def kubectl(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    return Kubectl(tmp_path_factory.mktemp("home"), server.kubeconfig)
+
+
+@contextmanager
+def program(directory: Path, arguments: Sequence[str], **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, "PYTHONPATH": f"{SERVICES}:{EXAMPLE}", **variables}
+    with (directory / "log").open("wb") as out:
+        process = subprocess.Popen([sys.executable, *arguments], stdout=out, stderr=out, env=environment)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def register(kubectl: Kubectl, group: str, port: int, ca: bytes) -> None:
+    name = group.partition(".")[0]
+    service = {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}
+    spec = {
+        "group": group,
+        "version": "v1",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 15,
+        "service": {"namespace": "default", "name": name, "port": port},
+        "caBundle": base64.b64encode(ca).decode(),
+    }
+    items = [
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}, "spec": service},
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": f"v1.{group}"},
+            "spec": spec,
+        },
+    ]
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    kubectl("wait", "--for=condition=Available", f"apiservice/v1.{group}", "--timeout=60s")
+
+
+def check(server: Server, port: int, group_version: str) -> dict[str, str]:
+    """Return the outcome of each check of `tetrapod check-apiserver`."""
+    url, data = f"https://localhost:{port}", f"--data-dir={server.data_dir}"
+    done = run_command("check-apiserver", url, group_version, data, "--output=json", timeout=90)
+    return {each["check"]: f"{each['outcome']} {each['detail']}".strip() for each in json.loads(done.stdout)}
+
+
+# --- the library, mounted
+
+
+@pytest.fixture(scope="module")
+def mounted(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    directory, port = tmp_path_factory.mktemp("mounted"), free_port()
+    arguments = [str(EXAMPLE / "mounted.py"), str(server.kubeconfig), str(directory / "data"), str(port)]
+    with program(directory, arguments) as process:
+        wait_ready(f"https://127.0.0.1:{port}", process, directory / "log")
+        ca = directory / "data/pki/ca.crt"
+        register(kubectl, "shop.example.com", port, ca.read_bytes())
+        yield port, ca
+
+
+ORDER = {"apiVersion": "shop.example.com/v1", "kind": "Order", "metadata": {"name": "a"}, "spec": {"customer": "Ann"}}
+
+
+def test_kubectl_uses_an_api_that_is_mounted_in_fastapi(mounted: tuple[int, Path], kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", stdin=json.dumps(ORDER))
+    assert re.search(r"^a +Ann +\S+$", kubectl("get", "orders", "--no-headers"), re.MULTILINE)
+    watched = kubectl("get", "orders", "--watch", "-o", "name", "--request-timeout=2s")
+    assert watched.split() == ["order.shop.example.com/a"]
+    assert "should be greater than or equal to 1" in kubectl.fails(
+        "patch", "order", "a", "--type=merge", "--patch", '{"spec": {"amount": 0}}'
+    )
+    assert 'User "jane" cannot list resource "orders"' in kubectl.fails("get", "orders", "--as=jane")
+    kubectl("delete", "order", "a")
+
+
+def test_the_application_serves_its_own_paths_beside_the_api(mounted: tuple[int, Path]) -> None:
+    port, ca = mounted
+    assert httpx.get(f"https://localhost:{port}/shop", verify=ssl.create_default_context(cafile=ca)).json() == {
+        "open": True
+    }
+
+
+def test_identity_headers_without_the_front_proxys_certificate_are_ignored(mounted: tuple[int, Path]) -> None:
+    port, ca = mounted
+    headers = {"X-Remote-User": "eve", "X-Remote-Group": "system:masters"}
+    answer = httpx.get(
+        f"https://localhost:{port}/apis/shop.example.com/v1/orders",
+        verify=ssl.create_default_context(cafile=ca),
+        headers=headers,
+    )
+    assert (answer.status_code, "system:anonymous" in answer.json()["message"]) == (403, True)
+
+
+def test_the_mounted_api_meets_the_requirements(mounted: tuple[int, Path], server: Server) -> None:
+    outcomes = check(server, mounted[0], "shop.example.com/v1")
+    assert {name: outcome for name, outcome in outcomes.items() if outcome != "pass"} == {}
+
+
+# --- plain FastAPI
+
+
+@pytest.fixture(scope="module")
+def plain(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    directory, port = tmp_path_factory.mktemp("plain"), free_port()
+    authority = Authority.create("todo-ca")
+    certificate, key = authority.issue_server("todo", ["localhost", "todo.default.svc"])
+    (directory / "tls.crt").write_bytes(certificate)
+    (directory / "tls.key").write_bytes(key)
+    config = kubectl.json("get", "configmap", "-n", "kube-system", "extension-apiserver-authentication")
+    (directory / "front-proxy-ca.crt").write_text(config["data"]["requestheader-client-ca-file"])
+    kubectl("create", "serviceaccount", "todo")
+    kubectl(
+        "create", "clusterrolebinding", "todo", "--clusterrole=system:auth-delegator", "--serviceaccount=default:todo"
+    )
+    arguments = ["-m", "uvicorn", "plain:app", f"--port={port}", f"--ssl-certfile={directory}/tls.crt"]
+    arguments += [f"--ssl-keyfile={directory}/tls.key", f"--ssl-ca-certs={directory}/front-proxy-ca.crt"]
+    variables = {
+        "KUBERNETES_URL": server.url,
+        "KUBERNETES_CA": str(server.ca),
+        "KUBERNETES_TOKEN": kubectl("create", "token", "todo").strip(),
+    }
+    with program(directory, [*arguments, "--ssl-cert-reqs=2"], **variables):
+        register(kubectl, "todo.example.com", port, authority.certificate_pem)
+        yield port
+
+
+TODO = {"apiVersion": "todo.example.com/v1", "kind": "Todo", "metadata": {"name": "a"}, "spec": {"task": "Write"}}
+
+
+def test_kubectl_uses_an_api_in_plain_fastapi(plain: int, kubectl: Kubectl) -> None:
+    assert "todos" in kubectl("api-resources", "--api-group=todo.example.com")
+    assert kubectl("create", "-f", "-", stdin=json.dumps(TODO)) == "todo.todo.example.com/a created\n"
+    assert re.search(r"^a +Write +false +\S+$", kubectl("get", "todos", "--no-headers"), re.MULTILINE)
+    assert "What is to be done" in kubectl("explain", "todo.spec.task")
+    assert 'User "jane" cannot list resource "todos"' in kubectl.fails("get", "todos", "--as=jane")
+    assert "NotFound" in kubectl.fails("get", "todo", "b")
+    invalid = {**TODO, "metadata": {"name": "b"}, "spec": {"task": ""}}
+    assert "at least 1 character" in kubectl.fails("create", "-f", "-", stdin=json.dumps(invalid))
+    kubectl("delete", "todo", "a")
+    assert kubectl("get", "todos", "-o", "name") == ""
+
+
+def test_a_watch_of_plain_fastapi_receives_events_as_they_happen(plain: int, kubectl: Kubectl, tmp_path: Path) -> None:
+    log = tmp_path / "watch"
+    with log.open("wb") as out:
+        command = [*kubectl.command(), "get", "todos", "--watch", "--output-watch-events", "--no-headers"]
+        process = subprocess.Popen(command, env=kubectl.env(), stdout=out)
+    try:
+        until(lambda: process.poll() is None and "todos" in kubectl("api-resources", "--api-group=todo.example.com"))
+        kubectl("create", "-f", "-", stdin=json.dumps({**TODO, "metadata": {"name": "w"}}))
+        kubectl("delete", "todo", "w")
+        lines = until(lambda: log.read_text().splitlines(), lambda lines: len(lines) >= 2)
+        assert [line.split()[:2] for line in lines] == [["ADDED", "w"], ["DELETED", "w"]]
+    finally:
+        end(process)
+
+
+def test_plain_fastapi_meets_the_requirements(plain: int, server: Server) -> None:
+    assert {
+        name: outcome for name, outcome in check(server, plain, "todo.example.com/v1").items() if outcome != "pass"
+    } == {"aggregated discovery": "skip not supported: the aggregator falls back to unaggregated discovery"}
+
+
+def test_plain_fastapi_accepts_no_connection_without_the_front_proxys_certificate(plain: int, server: Server) -> None:
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"https://localhost:{plain}/readyz", verify=False)
+    context = ssl._create_unverified_context()
+    context.load_cert_chain(*Pki(server.data_dir / "pki").front_proxy_client)
+    with httpx.Client(verify=context) as client:
+        assert client.get(f"https://localhost:{plain}/readyz").json() == "ok"
