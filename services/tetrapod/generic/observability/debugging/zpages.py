@@ -57,21 +57,21 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
     raise not_acceptable(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
+def _answer(request: Request, kind: str, content: Object, text: Callable[[], str], component: str) -> Response:
     request.state[PAGE] = "", "", kind.lower()
     try:
         media_type, version = _negotiate(request, kind)
     except StatusError as error:
         return write_status(request, error, _OFFER)
     if not version:
-        heading = _HEADING.format(component=COMPONENT, page=kind.lower())
+        heading = _HEADING.format(component=component, page=kind.lower())
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
     request.state[PAGE] = GROUP, version, kind.lower()
     if version != _VERSIONS[0]:
         request.warnings.append(
             f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
         )
-    document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
+    document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": component}, **content}
     full_type = f"{media_type};g={GROUP};v={version};as={kind}"
     return Response(
         200,
@@ -80,8 +80,13 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
     )
 
 
-def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
-    """Return the handler of /statusz. `paths` returns the paths that `/` lists; those with one segment are shown."""
+def statusz(paths: Callable[[], Iterable[str]], component: str = COMPONENT) -> Handler:
+    """Return the handler of /statusz.
+
+    Args:
+        paths: returns the paths that `/` lists; those with one segment are shown.
+        component: the name of the program.
+    """
 
     async def handle(request: Request) -> Response:
         content: Object = {
@@ -92,7 +97,7 @@ def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
             "emulationVersion": "{}.{}".format(*effective_version().emulated),
             "paths": sorted(path for path in paths() if path.count("/") == 1 and path not in ("/", "/api", "/apis")),
         }
-        return _answer(request, "Statusz", content, lambda: _status_text(content))
+        return _answer(request, "Statusz", content, lambda: _status_text(content), component)
 
     return handle
 
@@ -109,13 +114,17 @@ def _status_text(content: Object) -> str:
     )
 
 
-def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
-    """Return the handler of /flagz. `flags` returns the values of the command-line flags by name."""
+def flagz(flags: Callable[[], Mapping[str, str]], component: str = COMPONENT) -> Handler:
+    """Return the handler of /flagz.
+
+    Args:
+        flags: returns the values of the command-line flags by name.
+        component: the name of the program.
+    """
 
     async def handle(request: Request) -> Response:
         values = dict(sorted(flags().items()))
-        return _answer(
-            request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items())
-        )
+        text = "".join(f"{name}={value}\n" for name, value in values.items())
+        return _answer(request, "Flagz", {"flags": values}, lambda: text, component)
 
     return handle
