@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tetrapod.apps.options.flag import declared_flags, with_values
+from tetrapod.apps.options.flag import declared_flags, format_value, with_values
 from tetrapod.cli.flags import FlagCommand, flag_values
 from tetrapod.cli.proxy_flags import ProxyFlags, configuration_of, with_flags
 
@@ -52,7 +52,8 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
     from tetrapod.proxy.validation import check
 
     try:
-        configuration = _complete(flags, given)
+        given_configuration = _complete(flags, given)
+        configuration = given_configuration.completed()
         configure(configuration.log_format, configuration.verbosity)
         try:
             check(configuration)
@@ -63,7 +64,15 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
         elif flags.cleanup:
             uvloop.run(clean_up())
         else:
-            uvloop.run(run(Start(configuration, flags.master, flags.config, flags.init_only)))
+            start = Start(
+                configuration,
+                flags.master,
+                flags.config,
+                flags.init_only,
+                mode_is_default=not given_configuration.mode,
+                flags={flag.name: format_value(flag, value) for flag, value in declared_flags(flags)},
+            )
+            uvloop.run(run(start))
     except (ValueError, OSError, Unavailable, NodeChanged) as error:
         click.echo(f"Error: {error}", err=True)
         return 1
@@ -78,6 +87,6 @@ def _complete(flags: ProxyFlags, given: Collection[str]) -> Configuration:
         configuration = read(flags.config) if flags.config else configuration_of(flags, given)
         gates = configuration.feature_gates.items()
         feature_gates.configure([f"{name}={str(value).lower()}" for name, value in gates])
-        return with_flags(configuration, flags, given).completed()
+        return with_flags(configuration, flags, given)
     except ValueError as error:
         raise ValueError(f"failed complete: {error}") from None

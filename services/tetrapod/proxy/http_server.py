@@ -27,12 +27,26 @@ async def serve(address: str, handler: Handler) -> HttpServer:
         handler: answers the requests.
 
     Raises:
-        OSError: the address is not available.
+        OSError: the address is not available. The text is Go's.
     """
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if has_ipv6() and ipaddress.ip_address(host).is_unspecified:
         host = "::"
     server = HttpServer(handler, host=host, port=int(port))
-    await server.start()
+    try:
+        await server.start()
+    except OSError as error:
+        raise listen_error(error, "tcp", address) from None
     return server
+
+
+def listen_error(error: OSError, network: str, address: str) -> OSError:
+    """Return Go's error for a server that could not listen.
+
+    Args:
+        error: the error of the server.
+        network: Go's name of the kind of the address, such as `tcp4`.
+        address: `IP:port`.
+    """
+    return OSError(f"listen {network} {address}: bind: {str(error).rpartition(': bind: ')[2]}")

@@ -5,18 +5,21 @@ Upstream: cmd/kube-proxy/app/server.go, serveMetrics
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import orjson
 
 from tetrapod.generic.http.request import Request, Response
-from tetrapod.generic.observability.debugging import profiles
+from tetrapod.generic.observability.debugging import profiles, zpages
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.observability.process_metrics import scraped
 from tetrapod.proxy.configuration import Configuration
 from tetrapod.proxy.configuration_file import to_object
 from tetrapod.proxy.http_server import JSON_HEADERS, TEXT_HEADERS, not_found
 
+_COMPONENT: Final = "kube-proxy"
+_PATHS: Final = ("/configz", "/flagz", "/healthz", "/metrics", "/proxyMode", "/statusz")
 _FOREIGN: Final = ("apiserver_", "aggregator_", "etcd_")
 """The beginnings of the names of metrics that only API servers have. Modules that the proxy shares register them."""
 
@@ -26,10 +29,15 @@ class MetricsHandler:
 
     Args:
         configuration: the settings of the proxy.
+        flags: the values of the flags by name.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, flags: Mapping[str, str]) -> None:
         self._configuration = configuration
+        self._pages = {
+            "/statusz": zpages.statusz(lambda: _PATHS, _COMPONENT),
+            "/flagz": zpages.flagz(lambda: flags, _COMPONENT),
+        }
 
     async def __call__(self, request: Request) -> Response:
         """Answer a request."""
@@ -37,6 +45,8 @@ class MetricsHandler:
             return Response(200, list(TEXT_HEADERS), b"ok")
         if request.path == "/proxyMode":
             return Response(200, list(TEXT_HEADERS), self._configuration.mode.encode())
+        if request.path in self._pages:
+            return await self._pages[request.path](request)
         if request.path == "/configz":
             return Response(200, list(JSON_HEADERS), self._settings())
         if request.path == "/metrics":

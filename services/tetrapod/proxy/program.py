@@ -9,9 +9,9 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,17 @@ _NOT_HEADLESS: Final = "!service.kubernetes.io/headless"
 _LISTEN_AGAIN_SECONDS: Final = 5.0
 _FILE_SECONDS: Final = 1.0
 _STOP_SECONDS: Final = 1.0
+_ACTION: Final = "StartKubeProxy"
+_HEALTHZ_FAILURE: Final = (
+    "FailedToStartProxierHealthcheck",
+    "healthz server failed: failed to start proxy healthz on {}: ",
+)
+_METRICS_FAILURE: Final = "FailedToStartMetricServer", ""
+_DEFAULT_MODE: Final = (
+    "No kube-proxy mode specified: defaulting to 'iptables'. Note that in Kubernetes 1.40 the default mode will switch "
+    "to 'nftables'. If you wish to continue using 'iptables' mode, you must explicitly specify 'mode: iptables' in the "
+    "kube-proxy config file, or '--proxy-mode iptables' on the kube-proxy command line."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +67,16 @@ class Start:
         server: the URL of the API server; "" for that of the kubeconfig.
         file: the file of the settings; "" for none. If it changes, the program ends.
         init_only: whether to end after the kernel's settings are set.
+        mode_is_default: whether the kind of the rules was not configured.
+        flags: the values of the flags by name.
     """
 
     configuration: Configuration
     server: str = ""
     file: str = ""
     init_only: bool = False
+    mode_is_default: bool = False
+    flags: Mapping[str, str] = field(default_factory=dict)
 
 
 async def run(start: Start) -> None:
@@ -148,29 +163,46 @@ class _Program:
         health = ProxyHealth(2 * configuration.sync_period)
         assembly = Assembly(configuration, host, health, self._recorder)
         self._proxiers = [assembly.proxier(iptables) for iptables in families.values()]
-        self.background(self._serve(configuration.healthz_bind_address, HealthHandler(health, watch.node)))
-        self.background(self._serve(configuration.metrics_bind_address, MetricsHandler(configuration)))
+        handlers = HealthHandler(health, watch.node), MetricsHandler(configuration, self._start.flags)
+        self.background(self._serve(configuration.healthz_bind_address, handlers[0], *_HEALTHZ_FAILURE))
+        self.background(self._serve(configuration.metrics_bind_address, handlers[1], *_METRICS_FAILURE))
         for proxier in self._proxiers:
             self.background(proxier.run())
         watch.follow()
         self.background(self._follow())
-        await self._recorder.record_normal(_node_reference(name), "Starting", "StartKubeProxy", "")
+        await self._report_start(_node_reference(name))
         await watch.until_changed()
 
     def _zone_changed(self, zone: str) -> None:
         for proxier in self._proxiers:
             proxier.zone_changed(zone)
 
-    async def _serve(self, address: str, handler: Handler) -> None:
-        """Serve at an address for ever. If that fails, try again later, or raise the error if that is configured."""
+    async def _report_start(self, node: Object) -> None:
+        if self._start.mode_is_default:
+            log.error(_DEFAULT_MODE)
+            await self._recorder.record_warning(node, "KubeProxyDefaultMode", _ACTION, _DEFAULT_MODE)
+        await self._recorder.record_normal(node, "Starting", _ACTION, "")
+
+    async def _serve(self, address: str, handler: Handler, reason: str, head: str) -> None:
+        """Serve at an address for ever. If that fails, try again later, or raise the error if that is configured.
+
+        Args:
+            address: the address; "" to do nothing.
+            handler: answers the requests.
+            reason: the reason of the Event about a failure that ends the proxy.
+            head: the beginning of the error text, with a place for the address.
+        """
         while address:
             try:
                 self._servers.append(await serve(address, handler))
                 break
             except OSError as error:
+                text = head.format(address) + str(error)
+                log.error("%s", text)
                 if self._configuration.bind_address_hard_fail:
-                    raise
-                log.error("server at %s failed: %s", address, error)
+                    node = _node_reference(_node_name(self._configuration))
+                    await self._recorder.record_warning(node, reason, _ACTION, text)
+                    raise OSError(text) from None
                 await asyncio.sleep(_LISTEN_AGAIN_SECONDS)
         await asyncio.Event().wait()
 

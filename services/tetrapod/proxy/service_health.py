@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.proxy.families import Family
 from tetrapod.proxy.health import ProxyHealth
-from tetrapod.proxy.http_server import JSON_HEADERS
+from tetrapod.proxy.http_server import JSON_HEADERS, listen_error
 from tetrapod.proxy.service_ports import ServiceName
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class ServiceHealth:
             for address in self._addresses:
                 server = HttpServer(self._handler(check), host=address, port=check.port)
                 server.only_ipv6 = self._family is Family.IPV6
-                await server.start()
+                await self._start(server, address, check.port)
                 check.servers.append(server)
         except OSError as error:
             await _stop(check)  # a later write tries again
@@ -97,6 +98,13 @@ class ServiceHealth:
             await self._report(check.service, f"node {self._node} {text}")
             return
         self._checks[check.service] = check
+
+    async def _start(self, server: HttpServer, address: str, port: int) -> None:
+        try:
+            await server.start()
+        except OSError as error:
+            network = "tcp4" if self._family is Family.IPV4 else "tcp6"
+            raise listen_error(error, network, join_host_port(address, port)) from None
 
     def _handler(self, check: _Check) -> Handler:
         async def answer(_: Request) -> Response:

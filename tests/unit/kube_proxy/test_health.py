@@ -153,8 +153,10 @@ async def test_a_health_check_port_in_use_is_reported_and_tried_again() -> None:
     servers = ServiceHealth("node1", Family.IPV4, ["127.0.0.1"], health, report)
     with socket.create_server(("127.0.0.1", port)):
         await servers.serve({NAME: port}, {NAME: 1})
-    assert len(reports) == 1
-    assert reports[0].startswith(f'node node1 failed to start healthcheck "ns/svc" on port {port}: ')
+    assert reports == [
+        f'node node1 failed to start healthcheck "ns/svc" on port {port}: listen tcp4 127.0.0.1:{port}: bind: address '
+        "already in use"
+    ]
     await servers.serve({NAME: port}, {NAME: 1})
     assert (await asyncio.to_thread(fetch, port, "/"))[0] == 200
     await servers.stop()
@@ -192,14 +194,16 @@ async def test_servers_of_both_families_share_a_port() -> None:
         ("/configz", lambda body: json.loads(body)["kubeproxy.config.k8s.io"]["kind"] == "KubeProxyConfiguration"),
         ("/metrics", lambda body: "kubeproxy_sync_proxy_rules_service_changes_total" in body),
         ("/metrics", lambda body: "apiserver_" not in body),
+        ("/flagz", lambda body: body.startswith("\nkube-proxy flagz\n") and body.endswith("config=x\n")),
+        ("/statusz", lambda body: "Paths: /configz /flagz /healthz /metrics /proxyMode /statusz\n" in body),
     ],
 )
 async def test_the_server_of_metrics(path: str, check: Callable[[str], Any]) -> None:
-    status, _, body = await asked(MetricsHandler(Configuration().completed()), path)
+    status, _, body = await asked(MetricsHandler(Configuration().completed(), {"config": "x"}), path)
     assert status == 200
     assert check(body)
 
 
 async def test_profiles_are_served_if_they_are_enabled() -> None:
-    assert (await asked(MetricsHandler(Configuration()), "/debug/pprof/"))[0] == 404
-    assert (await asked(MetricsHandler(Configuration(enable_profiling=True)), "/debug/pprof/"))[0] == 200
+    assert (await asked(MetricsHandler(Configuration(), {}), "/debug/pprof/"))[0] == 404
+    assert (await asked(MetricsHandler(Configuration(enable_profiling=True), {}), "/debug/pprof/"))[0] == 200
