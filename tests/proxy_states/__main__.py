@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cluster.settings import Paths
 from proxy_states.judge import Different, judge
+from proxy_states.rules import KINDS
 
 _INSIDE = "TETRAPOD_PROXY_STATES"
 
@@ -48,6 +49,7 @@ def main() -> int:
         return 1
     shutil.rmtree(directory)
     print(f"seed {arguments.seed}: {judged.compared} states with {judged.lines} lines of rules are equal")
+    print("states with rules of a kind:", ", ".join(f"{kind} {judged.kinds[kind]}" for kind in KINDS))
     if judged.repetitions:
         print(f"kube-proxy had missed the zone of the node {judged.repetitions} times")
     return 0

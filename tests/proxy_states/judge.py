@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from proxy_states.namespaces import NODE, SERVER, two
 from proxy_states.proxies import STOCK, TETRAPOD, Proxy, settings, write_settings
-from proxy_states.rules import rules_of
+from proxy_states.rules import kinds_in, rules_of
 from proxy_states.world import World
 from support.https_client import HttpsClient
 from support.network_namespace import Namespace
@@ -27,7 +28,7 @@ from tetrapod.generic.certificates.pki import write_pki
 
 SECONDS: Final = 60.0
 """The limit for both proxies to reach the same rules."""
-PATIENCE: Final = 10.0
+PATIENCE: Final = 5.0
 """The seconds after which the zone of the node is repeated for a kube-proxy that does not know it."""
 MARK_SECONDS: Final = 2.0
 LARGE_STEPS: Final = 3
@@ -96,6 +97,7 @@ class Judge:
         self._history: list[str] = []
         self.compared = 0
         self.repetitions = 0
+        self.kinds: Counter[str] = Counter()
         self.lines = 0
 
     def begin(self) -> None:
@@ -187,6 +189,7 @@ class Judge:
                 patience += PATIENCE
             time.sleep(0.05)
         self.compared += 1
+        self.kinds.update(kinds_in(rules[STOCK]))
         self.lines += len(rules[STOCK])
         self._compare_answers()
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from cluster.settings import Paths
+from proxy_states.namespaces import NODE
 from proxy_states.world import NAME
 from support.network_namespace import Namespace
 from support.server import command, environment
@@ -86,6 +87,10 @@ def settings(random: Random, kubeconfig: Path) -> dict[str, Any]:
         "clientConnection": {"kubeconfig": str(kubeconfig)},
         "hostnameOverride": NAME,
         "mode": "iptables",
+        "bindAddress": random.choice(("0.0.0.0", "0.0.0.0", NODE[0], NODE[1])),
+        "healthzBindAddress": "0.0.0.0:10256",
+        "metricsBindAddress": "127.0.0.1:10249",
+        "featureGates": {"AllowServiceExternalIPs": random.random() < 0.8},
         "detectLocalMode": local,
         **pods,
         "nodePortAddresses": addresses,

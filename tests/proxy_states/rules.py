@@ -16,6 +16,33 @@ _LAST: Final = "must be the last rule in this chain"
 TABLES: Final = ("filter", "nat", "mangle")
 
 
+KINDS: Final = {
+    "cluster IPs": " cluster IP",
+    "external IPs": " external IP",
+    "load balancers": " loadbalancer IP",
+    "source ranges": "-A KUBE-FW-",
+    "node ports": "-A KUBE-NODEPORTS ",
+    "node ports at localhost": "localhost_nps_accepted_pkts",
+    "health check ports": " health check node port",
+    "session affinity": "--rcheck",
+    "random endpoints": "--probability",
+    "local policy": "-A KUBE-SVL-",
+    "pod traffic": '"pod traffic for ',
+    "no endpoints": " has no endpoints",
+    "no local endpoints": " has no local endpoints",
+    "UDP": "-p udp",
+    "SCTP": "-p sctp",
+    "IPv6": "ip6tables-save nat: -A KUBE-SEP-",
+}
+"""Texts by which the kinds of rules are counted, so that a run shows what it has compared."""
+
+
+def kinds_in(lines: list[str]) -> set[str]:
+    """Return the kinds of rules in the lines of `rules_of`."""
+    text = "\n".join(lines)
+    return {kind for kind, part in KINDS.items() if part in text}
+
+
 def rules_of(namespace: Namespace) -> list[str]:
     """Return the chains and rules of both families, each line with its family and table."""
     found = []

@@ -293,6 +293,45 @@ def test_init_only_sets_the_kernels_settings_and_writes_no_rules(site: Site) -> 
     assert "KUBE" not in site.rules()
 
 
+@pytest.mark.parametrize(
+    ("port", "text"),
+    [
+        (10249, "listen tcp 127.0.0.1:10249: bind: address already in use"),
+        (
+            10256,
+            "healthz server failed: failed to start proxy healthz on 0.0.0.0:10256: listen tcp 0.0.0.0:10256: bind: "
+            "address already in use",
+        ),
+    ],
+)
+def test_an_address_in_use_ends_the_proxy_if_that_is_configured(site: Site, port: int, text: str) -> None:
+    other = site.namespace.within(lambda: socket.create_server(("127.0.0.1" if port == 10249 else "", port)))
+    log = site.directory / "hard.log"
+    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    process = site.namespace.start(command("proxy", *arguments, "--bind-address-hard-fail"), log, environment())
+    assert process.wait(60) == 1
+    assert log.read_text().splitlines()[-1] == f"Error: {text}"
+    other.close()
+    reason = "FailedToStartMetricServer" if port == 10249 else "FailedToStartProxierHealthcheck"
+    assert notes(site)[reason] == text
+
+
+def notes(site: Site) -> dict[str, str]:
+    """Return the notes of the Events about the node by their reasons."""
+    events = site.call("GET", "/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+    return {event["reason"]: event.get("note", "") for event in events if event["regarding"]["kind"] == "Node"}
+
+
+def test_a_start_without_a_mode_is_reported(site: Site) -> None:
+    log = site.directory / "default.log"
+    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    process = site.namespace.start(command("proxy", *arguments), log, environment())
+    found = until(lambda: notes(site), lambda reasons: "Starting" in reasons, description="the Event of the start")
+    assert found["KubeProxyDefaultMode"].startswith("No kube-proxy mode specified: defaulting to 'iptables'.")
+    process.terminate()
+    assert process.wait(20) == 0
+
+
 def test_the_proxy_says_why_it_cannot_start(site: Site) -> None:
     kubeconfig = site.directory / "kubeconfig"
     content = site.server.kubeconfig.read_text()
