@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 
 def find_chromium() -> str:
@@ -26,6 +26,9 @@ def find_chromium() -> str:
 
 REBOUND = "rebound.example.com"
 """A name that the browser resolves to 127.0.0.1, as a hostile site could arrange."""
+
+
+expect.set_options(timeout=60_000)  # as `until`
 
 
 @contextmanager

@@ -29,21 +29,22 @@ def kubeconfig_options(note: str = "") -> Callable[[_Command], _Command]:
 
 
 def server_of(kubeconfig: str, context: str) -> Target:
-    """Return the server of a kubeconfig.
+    """Return the server of a kubeconfig. A credential plugin of its user is run.
 
     Args:
         kubeconfig: the file; "" for the first of $KUBECONFIG, or ~/.kube/config.
         context: the context; "" for the current one.
 
     Raises:
-        click.ClickException: the file is unusable.
+        click.ClickException: the file is unusable, or the plugin returned no credentials.
     """
+    from tetrapod.cli.exec_plugin import exec_credentials
     from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 
     file = (
         kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path("~/.kube/config").expanduser())
     )
     try:
-        return read_kubeconfig(file, context)
+        return read_kubeconfig(file, context, exec_credentials)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None

@@ -6,6 +6,7 @@ reach other programs, a watch does not end, and profiles cost the server seconds
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -65,7 +66,8 @@ class Reads:
             ReadError: no response arrived. Its status is 0.
         """
         try:
-            headers = [(b"accept", accept.encode()), *self._target.auth_headers()]
+            credentials = await asyncio.to_thread(self._target.auth_headers)  # may run a credential plugin
+            headers = [(b"accept", accept.encode()), *credentials]
             url = (server or self.url) + path
             tls = self._target.endpoint.tls
             status, _, body = await self._pool.fetch("GET", url, b"", headers, _TIMEOUT, tls=tls, limit=_LIMIT)
@@ -73,6 +75,8 @@ class Reads:
             raise ReadError(0, f"no response within {_TIMEOUT:.0f} seconds") from None
         except (BackendError, OSError) as error:
             raise ReadError(0, str(error)) from None
+        if status == 401 and self._target.credentials.tokens is not None:
+            self._target.credentials.tokens.reject()
         return Answer(status, body)
 
     async def text(self, path: str, server: str = "") -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
@@ -110,6 +111,18 @@ def _authorities(bundle: str) -> str:
         raise Unusable(str(error) if isinstance(error, UnusableBundle) else _NO_BASE64) from None
 
 
+class Tokens(Protocol):
+    """A source of bearer tokens, which are renewed."""
+
+    def token(self) -> str:
+        """Return the token to send now, raising OSError without one."""
+        ...
+
+    def reject(self) -> None:
+        """Forget the token, because the server has rejected it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """The credentials for a server.
@@ -119,26 +132,33 @@ class Credentials:
         key: the path of its key.
         headers: headers with credentials.
         token_file: the path of a bearer token; "" for none. It is read for each call, because the token may be renewed.
+        tokens: another source of bearer tokens; None for none.
     """
 
     certificate: str = ""
     key: str = ""
     headers: tuple[tuple[bytes, bytes], ...] = ()
     token_file: str = ""
+    tokens: Tokens | None = None
 
     def auth_headers(self) -> HeaderList:
-        """Return a new list of the headers with credentials, with the token that the file contains now.
+        """Return a new list of the headers with credentials, with the token of this moment.
 
         Raises:
-            OSError: the token file cannot be read.
+            OSError: the token cannot be read.
         """
-        if not self.token_file:
+        if self.tokens is not None:
+            token = self.tokens.token()
+        elif self.token_file:
+            token = Path(self.token_file).read_text().strip()
+        else:
             return list(self.headers)
-        token = Path(self.token_file).read_text().strip()
         return [*self.headers, (b"authorization", f"Bearer {token}".encode())]
 
 
 NO_CREDENTIALS: Final = Credentials()
+Plugin = Callable[[Object, Object, Path], Credentials]
+"""Runs a credential plugin: the field `exec` of a user, for a cluster, of a kubeconfig in a directory."""
 
 
 class Unusable(Exception):

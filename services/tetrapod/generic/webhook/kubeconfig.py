@@ -1,6 +1,6 @@
 """The kubeconfig file of a webhook: its address, its CAs, and the credentials for it.
 
-Paths in it are relative to the file. Credential plugins (exec, auth-provider) are not supported.
+Paths in it are relative to the file. Users with `exec` need a caller that runs the plugin, which webhooks do not.
 Upstream: k8s.io/client-go/tools/clientcmd/{loader,client_config,validation}.go; k8s.io/apiserver/pkg/util/webhook,
 LoadKubeconfig
 """
@@ -22,7 +22,7 @@ from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.webhook.client_config import NO_CREDENTIALS, Credentials
+from tetrapod.generic.webhook.client_config import NO_CREDENTIALS, Credentials, Plugin
 from tetrapod.machinery.error_aggregate import aggregate_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -55,22 +55,23 @@ class Target:
     credentials: Credentials = NO_CREDENTIALS
 
     def auth_headers(self) -> HeaderList:
-        """Return a new list of the headers with credentials. Raises OSError if the token file cannot be read."""
+        """Return a new list of the headers with credentials. Raises OSError if the token cannot be read."""
         return self.credentials.auth_headers()
 
 
-def read_kubeconfig(path: str, context: str = "") -> Target:
+def read_kubeconfig(path: str, context: str = "", plugin: Plugin | None = None) -> Target:
     """Read a kubeconfig and return the server of a context.
 
     Args:
         path: the file.
         context: the name of the context; "" for the current one.
+        plugin: runs credential plugins; None to reject users that need one.
 
     Raises:
         ValueError: the file cannot be read or is incomplete.
-        OSError: inline certificates cannot be written to a temporary file.
+        OSError: inline certificates cannot be written to a temporary file, or a plugin failed.
     """
-    return _Kubeconfig(read_config(path), Path(path).parent, context).target()
+    return _Kubeconfig(read_config(path), Path(path).parent, context).target(plugin)
 
 
 def read_config(path: str) -> Object:
@@ -112,7 +113,7 @@ class _Kubeconfig:
         self._cluster: Object = _named(config, "clusters", self._cluster_name, "cluster") or {}
         self._user: Object = _named(config, "users", self._user_name, "user") or {}
 
-    def target(self) -> Target:
+    def target(self, plugin: Plugin | None) -> Target:
         """Return the server of the context.
 
         Raises:
@@ -123,7 +124,10 @@ class _Kubeconfig:
             raise ValueError(_NOTHING)
         if problems:
             raise ValueError(f"invalid configuration: {aggregate_errors(problems)}")
-        credentials = credentials_of(self._user, self._directory)
+        if plugin is not None and self._user.get("exec"):
+            credentials = plugin(self._user["exec"], self._cluster, self._directory)
+        else:
+            credentials = credentials_of(self._user, self._directory)
         server = self._cluster["server"]
         try:
             endpoint, path, host = parse_url(server if "://" in server else f"http://{server}", self._tls(credentials))
@@ -272,7 +276,11 @@ def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
 def _shape() -> SchemaNode:
     """Return the schema of the fields that are used (k8s.io/client-go/tools/clientcmd/api/v1)."""
     cluster = {name: string() for name in ("server", "tls-server-name", "certificate-authority", "proxy-url")}
-    cluster |= {"insecure-skip-tls-verify": boolean(), "certificate-authority-data": base64_bytes()}
+    cluster |= {
+        "insecure-skip-tls-verify": boolean(),
+        "certificate-authority-data": base64_bytes(),
+        "extensions": raw(),
+    }
     user = {
         name: string() for name in ("client-certificate", "client-key", "token", "tokenFile", "username", "password")
     }
