@@ -78,18 +78,23 @@ def endpoints_of(service: ServiceName, slices: Iterable[Object], node: str) -> E
             endpoints = found.setdefault(name, {})
             for entry in endpoint_slice.get("endpoints") or ():
                 endpoint = _endpoint(entry, port["port"], node)
+                if endpoint is None:
+                    continue
                 # Two pods can have the same address while one of them terminates: the other one counts.
                 if str(endpoint) not in endpoints or not endpoint.terminating:
                     endpoints[str(endpoint)] = endpoint
     return {name: [endpoints[key] for key in sorted(endpoints)] for name, endpoints in found.items() if endpoints}
 
 
-def _endpoint(entry: Object, port: int, node: str) -> Endpoint:
+def _endpoint(entry: Object, port: int, node: str) -> Endpoint | None:
+    """Return an endpoint of a slice, or None if it has no address: other texts must not become a part of rules."""
+    address = parse_address(next(iter(entry.get("addresses") or ()), ""))
+    if address is None:
+        return None
     conditions = entry.get("conditions") or {}
     hints = entry.get("hints") or {}
-    address = entry["addresses"][0]
     return Endpoint(
-        str(parse_address(address) or address),
+        str(address),
         port,
         is_local=bool(node) and entry.get("nodeName") == node,
         ready=conditions.get("ready") is not False,

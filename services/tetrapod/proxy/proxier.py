@@ -152,17 +152,20 @@ class Proxier:
         full = self._full or (began - self._last_full > FULL_SYNC_SECONDS and not large)
         self._full = False  # a change while the rules are written sets it again
         services, endpoints = self._services.apply(), self._endpoints.apply()
+        succeeded = False
         try:
             if full:
                 await self._prepare_chains()
             await self._write(full, services | endpoints.services)
+            succeeded = True
         except (IPTablesError, OSError) as error:
             log.error("Sync failed, retrying in %s s: %s", self._period, error)
-            self._full = True  # the changes are applied already: a partial write would miss them
             if not full:
                 metrics.PARTIAL_RESTORE_FAILURES.add((self.family.value,))
             return False
         finally:
+            # The changes are applied already: after a failure, a partial write would miss them.
+            self._full = self._full or not succeeded
             self._observe(time.monotonic() - began, full=full)
         if full:
             self._last_full = time.monotonic()

@@ -62,6 +62,14 @@ def test_endpoints_of_several_slices_are_merged_and_sorted() -> None:
     assert not changes.endpoints
 
 
+def test_endpoints_without_a_valid_address_are_skipped() -> None:
+    changes = EndpointChanges(Family.IPV4, NODE)
+    hostile = at("10.0.0.1 -j ACCEPT\n-A INPUT")
+    changes.update(endpoint_slice("ns", "svc", P80, hostile, {"addresses": []}, at("10.0.0.1")), removed=False)
+    changes.apply()
+    assert [[str(one) for one in listed] for listed in changes.endpoints.values()] == [["10.0.0.1:80"]]
+
+
 def test_slices_of_others_and_unchanged_ones_are_no_change() -> None:
     changes = EndpointChanges(Family.IPV4, NODE)
     obj = endpoint_slice("ns", "svc", P80, at("10.0.0.1"))
