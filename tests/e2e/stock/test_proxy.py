@@ -6,10 +6,13 @@ import json
 import os
 import socket
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -107,6 +110,8 @@ class Proxy:
     process: subprocess.Popen[bytes]
     configuration: Path
     log: Path
+    broken: Path
+    """While this file exists, iptables-restore fails."""
 
     def ended(self) -> tuple[int, str]:
         """Wait until it ends, and return its exit code and the last line of its log."""
@@ -126,9 +131,15 @@ def proxy(site: Site) -> Iterator[Proxy]:
         "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
     }
     file.write_text(json.dumps(content))
-    process = site.namespace.start(command("proxy", f"--config={file}", "-v=4"), log, environment())
+    programs = site.directory / "programs"
+    programs.mkdir()
+    wrapper = programs / "iptables-restore"
+    wrapper.write_text(f'#!/bin/sh\n[ ! -e {programs}/broken ] || exit 3\nexec {which("iptables-restore")} "$@"\n')
+    wrapper.chmod(0o755)
+    variables = {**environment(), "PATH": f"{programs}:{os.environ['PATH']}"}
+    process = site.namespace.start(command("proxy", f"--config={file}", "-v=4"), log, variables)
     try:
-        yield Proxy(process, file, log)
+        yield Proxy(process, file, log, programs / "broken")
     finally:
         process.terminate()
         process.wait(20)
@@ -252,6 +263,41 @@ def test_a_restarted_proxy_removes_rules_of_services_that_have_gone(site: Site, 
     assert "default/old" not in site.rules()
     again.terminate()
     again.wait(20)
+
+
+def ask(site: Site, url: str) -> tuple[int, str]:
+    """Return status and body of the answer of a server of the proxy."""
+
+    def fetch() -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{url}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    return site.namespace.within(fetch)
+
+
+def until_health(site: Site, code: int) -> None:
+    until(lambda: ask(site, "10256/livez")[0], lambda found: found == code, description=f"/livez with {code}")
+
+
+def test_rules_that_could_not_be_written_are_written_later(site: Site, proxy: Proxy) -> None:
+    site.expose("first", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    site.until_rules("default/first -> 10.10.0.5:8001")
+    assert ask(site, "10256/healthz")[0] == 200
+    proxy.broken.touch()
+    site.expose("second", "10.96.0.81", {"port": 80, "protocol": "TCP"}, [8002])
+    until_health(site, 503)
+    assert "default/second" not in site.rules()
+    assert "default/first -> 10.10.0.5:8001" in site.rules()
+    proxy.broken.unlink()
+    site.until_rules("default/first -> 10.10.0.5:8001", "default/second -> 10.10.0.5:8002")
+    until_health(site, 200)
+    _, failures = ask(site, "10249/metrics")
+    for name in ("restore_failures_total", "partial_restore_failures_total"):
+        metric = f'kubeproxy_sync_proxy_rules_iptables_{name}{{ip_family="IPv4"}} '
+        assert [line for line in failures.splitlines() if line.startswith(metric)]
 
 
 def test_cleanup_removes_all_rules_but_the_kubelets(site: Site, proxy: Proxy) -> None:
