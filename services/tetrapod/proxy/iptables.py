@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from tempfile import TemporaryFile
 from typing import Final
 
 from tetrapod.proxy.families import Family
@@ -127,15 +128,15 @@ class IPTables:
 
 
 async def _run(program: str, *arguments: str, data: str = "") -> str:
-    process = await asyncio.create_subprocess_exec(
-        program,
-        *arguments,
-        stdin=asyncio.subprocess.PIPE if data else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    # The input is a file, because uvloop fails if the program ends before it has read all of a pipe.
+    with TemporaryFile() as stdin:
+        stdin.write(data.encode())
+        stdin.seek(0)
+        process = await asyncio.create_subprocess_exec(
+            program, *arguments, stdin=stdin, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
     try:
-        out, errors = await process.communicate(data.encode() if data else None)
+        out, errors = await process.communicate()
     except BaseException:
         if process.returncode is None:
             process.kill()

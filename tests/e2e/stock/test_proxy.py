@@ -143,6 +143,7 @@ def proxy(site: Site) -> Iterator[Proxy]:
     finally:
         process.terminate()
         process.wait(20)
+    assert "Traceback" not in log.read_text()
 
 
 def listen(site: Site, kind: socket.SocketKind, port: int) -> socket.socket:
