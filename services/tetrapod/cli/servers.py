@@ -22,7 +22,7 @@ def kubeconfig_options(note: str = "") -> Callable[[_Command], _Command]:
         command = click.option(
             "--context", default="", help="The context of the kubeconfig; the current one by default."
         )(command)
-        text = "The kubeconfig; $KUBECONFIG or ~/.kube/config by default."
+        text = "The kubeconfig; the first file of $KUBECONFIG or ~/.kube/config by default."
         return click.option("--kubeconfig", default="", help=f"{text} {note}".rstrip())(command)
 
     return decorate
