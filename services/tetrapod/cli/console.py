@@ -47,8 +47,8 @@ def console(
     sources = {"apiserver": ""}
     for pair in metrics:
         name, equals, url = pair.partition("=")
-        if not (name and equals and url.startswith(("https://", "http://"))) or name in sources:
-            raise click.UsageError(f"--metrics: want NAME=URL with a new name, got {pair}")
+        if not (name and equals and url.startswith("https://")) or name in sources:  # it gets the credentials
+            raise click.UsageError(f"--metrics: want NAME=https://HOST:PORT with a new name, got {pair}")
         sources[name] = url.rstrip("/")
 
     def ready(address: str) -> None:

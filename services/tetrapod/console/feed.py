@@ -84,6 +84,9 @@ class Feed:
                 document = {"data": await panel(), "at": time.time(), "error": None}
             except ReadError as error:
                 document = {**known, "error": {"status": error.status, "message": str(error)}}
+            except Exception as error:  # the server may send anything
+                message = f"unexpected data ({type(error).__name__}: {error})"
+                document = {**known, "error": {"status": 200, "message": message}}
             async with self._changed:
                 self._number += 1
                 self._states[name] = State(name, self._number, document)

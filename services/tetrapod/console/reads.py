@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -70,6 +71,8 @@ class Reads:
             headers = [(b"accept", accept.encode()), *credentials]
             url = (server or self.url) + path
             tls = self._target.endpoint.tls
+            if server and tls is not None:
+                tls = replace(tls, server_name="")  # the kubeconfig's name is that of the server itself
             status, _, body = await self._pool.fetch("GET", url, b"", headers, _TIMEOUT, tls=tls, limit=_LIMIT)
         except TimeoutError:
             raise ReadError(0, f"no response within {_TIMEOUT:.0f} seconds") from None

@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 from support.console import Console, kubeconfig_of, running_console
 from support.failing_starts import run_command
 from support.https_client import HttpsClient
+from support.kubeconfig import write_kubeconfig
 from support.server import Server, free_port, running, start
 from support.services import Services, running_services
 from support.waiting import until
+from support.webhook import Answer, webhook_server
 
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 PANELS = {"server", "traffic", "leases", "apiservices", "crds"}
@@ -310,6 +313,27 @@ def test_a_server_that_is_away_is_reported_and_read_again_when_it_is_back(tmp_pa
         server.stop()
 
 
+def test_unexpected_data_is_reported_and_read_again(tmp_path: Path) -> None:
+    answers: dict[str, Any] = {
+        "/apis/coordination.k8s.io/v1/leases": {"items": [5]},
+        "/apis/apiregistration.k8s.io/v1/apiservices": ["no object"],
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": {"items": [{"metadata": {"name": "a"}, "spec": []}]},
+        "/metrics": Answer(body=b'apiserver_request_total{verb="GET"} many\n'),
+    }
+    with webhook_server() as hostile:
+        for path, answer in answers.items():
+            hostile.on(path, partial(lambda answer, _: answer, answer))
+        with running_console(write_kubeconfig(tmp_path / "kubeconfig", hostile, "", token="x")) as console:
+            leases = state_where(console, "leases", bool)["error"]
+            assert leases["status"] == 200 and leases["message"].startswith("unexpected data (TypeError: ")
+            assert "is not a JSON object" in state_where(console, "apiservices", bool)["error"]["message"]
+            assert state_where(console, "crds", bool)["data"]["rows"][0]["name"] == "a"
+            assert "/metrics is malformed" in state_where(console, "traffic", bool)["error"]["message"]
+            hostile.on("/apis/coordination.k8s.io/v1/leases", lambda _: {"items": []})
+            assert state_where(console, "leases", lambda state: not state["error"])["data"]["rows"] == []
+            assert "".join(console.errors) == ""
+
+
 def test_wrong_credentials_are_reported(server: Server, tmp_path: Path) -> None:
     with running_console(kubeconfig_of(tmp_path / "kubeconfig", server.url, server.ca, "wrong")) as console:
         state = state_where(console, "leases", bool)
@@ -345,9 +369,10 @@ def test_the_context_of_the_kubeconfig_can_be_chosen(server: Server, tmp_path: P
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--metrics", "core"), "want NAME=URL"),
-        (("--metrics", "apiserver=https://x"), "want NAME=URL with a new name"),
-        (("--metrics", "core=ftp://x"), "want NAME=URL"),
+        (("--metrics", "core"), "want NAME=https://HOST:PORT"),
+        (("--metrics", "apiserver=https://x"), "want NAME=https://HOST:PORT with a new name"),
+        (("--metrics", "core=http://x"), "want NAME=https://HOST:PORT"),
+        (("--interval", "0"), "0.0 is not in the range"),
     ],
 )
 def test_invalid_flags_are_rejected(server: Server, flags: tuple[str, ...], message: str) -> None:
