@@ -22,7 +22,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest screenshots e2e e2e-kind e2e-stock \
-	cluster cluster-down proxy-states conformance conformance-short upstream upstream-short docs clean generate
+	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -141,18 +141,22 @@ e2e: dev
 ## e2e-kind: the chart on a kind cluster, where one can be had (it is a cluster's work: gigabytes, minutes)
 e2e-kind: dev
 	./tools/prepare.sh containers
-	$(BIN)/python -m pytest tests/e2e/kind -m kind -rs
+	$(BIN)/python -m pytest tests/e2e/hosted -m kind -rs
 
-## e2e-stock: upstream's own components over Tetrapod, on simulated and on real nodes (the first run builds them: minutes)
+## e2e-stock: upstream's own components over Tetrapod, on simulated and on real nodes, and the chart there (the first run builds them: minutes)
 e2e-stock: dev
-	./tools/prepare.sh
+	./tools/prepare.sh containers
 	./tools/stock.sh >/dev/null
 	PYTHONPATH=services:tests $(BIN)/python -m cluster build
-	$(call run_tests,tests/e2e/stock -m stock)
+	$(call run_tests,tests/e2e/stock tests/e2e/hosted -m stock)
 
 ## cluster: two nodes on this machine over Tetrapod, as root (FORM=four: four services over etcd; PROXY=tetrapod: our proxy; docs/how-to/cluster.md)
 cluster: dev
 	PYTHONPATH=services:tests $(BIN)/python -m cluster up --form $(FORM) --proxy $(PROXY)
+
+## cluster-load: copy images of Docker to its nodes (IMAGES="a:1 b:1")
+cluster-load: dev
+	PYTHONPATH=services:tests $(BIN)/python -m cluster load $(IMAGES)
 
 ## cluster-down: end it, and check that nothing is left of it
 cluster-down: dev

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds what `make cluster` and `make conformance` run beside Tetrapod and the components of tools/stock.sh, from the modules pinned
 # below tools/cluster, once, and prints their directory.
-#   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, agnhost
+#   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, a
+#                                 provisioner of volumes, agnhost
 #   tools/cluster.sh conformance  builds the conformance suite too, and what it runs: kubectl, ginkgo, a registry, programs of images
 #   tools/cluster.sh --where      only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
@@ -54,6 +55,7 @@ if [ "${1:-}" != --where ]; then
         build cni "github.com/containernetworking/plugins/plugins/$name" -ldflags '-s -w'
     done
     build coredns . -ldflags '-s -w'
+    build storage github.com/rancher/local-path-provisioner -ldflags '-s -w'
 fi
 if [ "${1:-}" = conformance ]; then
     build registry . -ldflags '-s -w'

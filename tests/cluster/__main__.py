@@ -1,4 +1,4 @@
-"""`make cluster` and `make cluster-down`: start a cluster of two nodes over Tetrapod, and end it."""
+"""`make cluster`, `make cluster-load` and `make cluster-down`: a cluster of two nodes over Tetrapod."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import time
 from cluster.commands import CommandError
 from cluster.images import BasicImages
 from cluster.lifecycle import ClusterError, build, down, is_up, up
+from cluster.loading import load
 from cluster.settings import FORMS, PROXIES, Paths
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cluster", description=__doc__)
-    parser.add_argument("command", choices=("build", "up", "down"))
+    parser.add_argument("command", choices=("build", "up", "load", "down"))
+    parser.add_argument("images", nargs="*", help="of `load`: images of Docker, which are copied to the nodes")
     parser.add_argument(
         "--form", choices=FORMS, default="one", help="one process over SQLite, or four services over etcd"
     )
@@ -39,6 +41,8 @@ def main() -> None:
             build(paths)
         elif arguments.command == "up":
             _up(paths, arguments.form, arguments.proxy)
+        elif arguments.command == "load":
+            load(paths, arguments.images)
         else:
             down(paths)
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:

@@ -16,7 +16,8 @@ SUITE: Final = "registry.k8s.io/e2e-test-images"
 AGNHOST: Final = f"{SUITE}/agnhost:2.66.1"
 BUSYBOX: Final = f"{SUITE}/busybox:1.37.0-2"
 COREDNS: Final = "registry.k8s.io/coredns/coredns:v1.15.0"
-_PROGRAMS: Final = ("agnhost", "coredns", "pause")
+PROVISIONER: Final = "docker.io/rancher/local-path-provisioner:v0.0.30"
+_PROGRAMS: Final = ("agnhost", "coredns", "pause", "local-path-provisioner")
 
 
 class BasicImages:
@@ -44,6 +45,7 @@ class BasicImages:
         return [
             Image((PAUSE,), (self._pause,), {"Entrypoint": ["/pause"], "User": "65535:65535"}),
             Image((COREDNS,), (self._coredns,), {"Entrypoint": ["/coredns"]}),
+            Image((PROVISIONER,), (self._provisioner,), {"Entrypoint": ["/local-path-provisioner"]}),
             Image((BUSYBOX,), (self.busybox,), {"Cmd": ["sh"]}),
             Image((AGNHOST,), (self.debian, self.agnhost), {"Entrypoint": ["/agnhost"], "Cmd": ["pause"]}),
         ]
@@ -53,6 +55,9 @@ class BasicImages:
 
     def _coredns(self, layer: Layer) -> None:
         layer.file("coredns", self.programs / "coredns")
+
+    def _provisioner(self, layer: Layer) -> None:
+        layer.file("local-path-provisioner", self.programs / "local-path-provisioner")
 
     def agnhost(self, layer: Layer) -> None:
         """Fill the layer with upstream's program of many commands, and the files that some of them read."""

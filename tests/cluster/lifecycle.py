@@ -6,7 +6,7 @@ import shutil
 import signal
 from typing import Final
 
-from cluster import control_groups, dns, leftovers, network, nodes
+from cluster import addons, control_groups, leftovers, network, nodes
 from cluster.api_server import api_server
 from cluster.commands import run, succeeds
 from cluster.components import start_components
@@ -77,9 +77,9 @@ def up(paths: Paths, form: str, images: ImageSet, proxy: str = "stock") -> Https
     if images.in_registry:
         with step("Registry"):
             start_registry(paths, processes, store)
-    with step("Controller manager, scheduler, and CoreDNS' objects"):
+    with step("Controller manager, scheduler, and objects of add-ons"):
         start_components(paths, processes, credentials)
-        dns.deploy(client)
+        addons.deploy(client)
     with step(f"Nodes ({', '.join(node.name for node in NODES)})"):
         for node in NODES:
             paths.node(node).mkdir()
@@ -87,7 +87,7 @@ def up(paths: Paths, form: str, images: ImageSet, proxy: str = "stock") -> Https
         nodes.start_nodes(paths, processes, credentials, client, proxy)
         nodes.wait_until_ready(client)
     with step("CoreDNS"):
-        dns.wait_until_available(client)
+        addons.wait_for_dns(client)
     return client
 
 

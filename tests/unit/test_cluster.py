@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from cluster import dns, node_files
+from cluster import addons, node_files
 from cluster.archives import Image, Layer, write_archive, write_images
 from cluster.image_store import digest
 from cluster.nodes import plan_of, ready
@@ -139,11 +139,18 @@ def test_a_node_is_ready_by_its_condition_only() -> None:
 
 
 def test_objects_of_coredns_have_the_address_that_kubelets_give_to_pods() -> None:
-    objects = {obj["kind"]: obj for obj in dns.objects()}
+    objects = {obj["kind"]: obj for obj in addons.objects() if obj["metadata"].get("namespace") == "kube-system"}
     kubelet = node_files.kubelet(NODES[0])
     assert kubelet["clusterDNS"] == [objects["Service"]["spec"]["clusterIP"]]
     (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["image"].startswith("registry.k8s.io/coredns/coredns:")
+
+
+def test_objects_of_add_ons_have_paths_of_their_collections() -> None:
+    paths = {addons.path(obj) for obj in addons.objects()}
+    assert "/api/v1/namespaces" in paths
+    assert "/apis/storage.k8s.io/v1/storageclasses" in paths
+    assert "/apis/apps/v1/namespaces/local-path-storage/deployments" in paths
 
 
 def test_a_record_of_a_process_with_another_start_time_counts_as_ended(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from cluster import network
 from cluster.control_groups import hierarchies
 from cluster.images import AGNHOST
 from cluster.leftovers import KERNEL
-from cluster.settings import FORMS, HOST_INTERFACE, NODES, ROOT, Paths
+from cluster.settings import FORMS, HOST_INTERFACE, NODES, Paths
+from support.cluster import cluster_command
 from support.kubectl import Kubectl
-from support.server import SERVICES, free_port
+from support.server import free_port
 from support.waiting import until
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]
@@ -75,13 +75,6 @@ class Cluster:
         return self.kubectl.run("exec", pod, "--", "curl", "--silent", "--show-error", "--max-time", "5", url)
 
 
-def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command behind `make cluster` and `make cluster-down`."""
-    environment = {**os.environ, "PYTHONPATH": f"{SERVICES}:{ROOT / 'tests'}"}
-    argv = [sys.executable, "-m", "cluster", name, *arguments]
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600, check=False)
-
-
 def machine() -> dict[str, Any]:
     """Return the state of the machine that a cluster changes while it runs."""
 
@@ -111,7 +104,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if not (Paths.default().programs / "debian.tar").exists():
         pytest.skip("the programs of nodes are not built; make e2e-stock builds them")
     before = machine()
-    started = command("up", "--form", request.param)
+    started = cluster_command("up", "--form", request.param)
     try:
         assert started.returncode == 0, started.stdout + started.stderr
         kubectl = Kubectl(tmp_path_factory.mktemp("home"), Paths.default().kubeconfig)
@@ -119,7 +112,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         kubectl("rollout", "status", "deployment/web", "--timeout=60s")
         yield Cluster(kubectl, started.stdout)
     finally:
-        ended = command("down")
+        ended = cluster_command("down")
         assert ended.returncode == 0, ended.stdout + ended.stderr
     until(machine, lambda after: after == before, timeout=10, description=f"the state before: {before}")
 
@@ -192,7 +185,7 @@ def test_connections_to_other_networks_are_rejected_at_once(cluster: Cluster) ->
 
 
 def test_starting_it_again_names_its_kubeconfig(cluster: Cluster) -> None:
-    again = command("up")
+    again = cluster_command("up")
     assert again.returncode == 0, again.stderr
     assert "The cluster is up (FORM=" in again.stdout
     export = f"export KUBECONFIG={Paths.default().kubeconfig}"

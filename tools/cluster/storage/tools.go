@@ -1,0 +1,5 @@
+//go:build tools
+
+package storage
+
+import _ "github.com/rancher/local-path-provisioner"
