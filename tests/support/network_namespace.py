@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from cluster.commands import run
 from support.waiting import until
 
 T = TypeVar("T")
@@ -47,8 +46,8 @@ class Namespace:
         return self._thread.submit(function).result()
 
     def run(self, *argv: str) -> str:
-        """Run a command in the namespace, and return its output."""
-        return self.within(lambda: run(*argv))
+        """Run a command in the namespace, check that it succeeds, and return its output."""
+        return self.within(lambda: _run(argv))
 
     def ip(self, *commands: str) -> None:
         """Run commands of ip in the namespace."""
@@ -70,4 +69,10 @@ class Namespace:
 
 def ip(*commands: str) -> None:
     """Run commands of ip in the namespace of this process."""
-    run("ip", "-batch", "-", stdin="\n".join([*commands, ""]))
+    _run(["ip", "-batch", "-"], "\n".join([*commands, ""]))
+
+
+def _run(argv: Sequence[str], stdin: str = "") -> str:
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, (argv, stdin, done.stdout, done.stderr)
+    return done.stdout
