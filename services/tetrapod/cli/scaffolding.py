@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tetrapod.cli.create_crd import crd
+
 if TYPE_CHECKING:
     from tetrapod.scaffold.project import KindEntry
 
@@ -105,3 +107,6 @@ def api(group: str, version: str, kind: str, plural: str, cluster_scoped: bool, 
         return create_api(directory, _entry(in_group, version, kind, plural, cluster_scoped=cluster_scoped))
 
     _report(write, directory)
+
+
+create.add_command(crd)

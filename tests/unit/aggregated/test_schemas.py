@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Literal
 
 import pytest
@@ -73,3 +74,28 @@ def test_a_structural_json_schema_is_unchanged() -> None:
 def test_schemas_that_are_not_structural_are_rejected(given: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         structural_schema(given)
+
+
+class Choice(BaseModel):
+    plain: Literal["a", "b"]
+    none: Literal["a", "b", None] = None
+    mixed: Literal["a", 1]
+    unique: set[int] = set()
+    time: timedelta
+    own: Literal["a"] | None = Field(default=None, json_schema_extra={"x-kubernetes-validations": [{"rule": "own"}]})
+
+
+def test_enums_that_permit_null_become_rules_where_rules_are_evaluated() -> None:
+    rule = {"rule": 'self in ["a", "b"]', "message": 'must be one of "a", "b"'}
+    properties = structural_schema(Choice, rules=True)["properties"]
+    assert properties["plain"] == {"type": "string", "enum": ["a", "b"]}
+    assert properties["none"] == {"type": "string", "nullable": True, "x-kubernetes-validations": [rule]}
+    assert [each["rule"] for each in properties["own"]["x-kubernetes-validations"]] == ['self in ["a"]', "own"]
+    assert structural_schema(Choice)["properties"]["none"] == {"type": "string", "nullable": True, "enum": ["a", "b"]}
+
+
+def test_values_of_two_types_sets_and_formats_of_pydantic_are_converted() -> None:
+    properties = structural_schema(Choice)["properties"]
+    assert properties["mixed"] == {"x-kubernetes-int-or-string": True, "enum": ["a", 1]}
+    assert properties["unique"]["x-kubernetes-list-type"] == "set"
+    assert properties["time"] == {"type": "string"}
