@@ -22,7 +22,7 @@ def kubeconfig_options(note: str = "") -> Callable[[_Command], _Command]:
         command = click.option(
             "--context", default="", help="The context of the kubeconfig; the current one by default."
         )(command)
-        text = "The kubeconfig; the first file of $KUBECONFIG or ~/.kube/config by default."
+        text = "The kubeconfig; the files of $KUBECONFIG or ~/.kube/config by default."
         return click.option("--kubeconfig", default="", help=f"{text} {note}".rstrip())(command)
 
     return decorate
@@ -32,19 +32,21 @@ def server_of(kubeconfig: str, context: str) -> Target:
     """Return the server of a kubeconfig. A credential plugin of its user is run.
 
     Args:
-        kubeconfig: the file; "" for the first of $KUBECONFIG, or ~/.kube/config.
+        kubeconfig: the file; "" for all of $KUBECONFIG together, or ~/.kube/config.
         context: the context; "" for the current one.
 
     Raises:
         click.ClickException: the file is unusable, or the plugin returned no credentials.
     """
     from tetrapod.cli.exec_plugin import exec_credentials
-    from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+    from tetrapod.cli.kubeconfig_files import merge_kubeconfigs
+    from tetrapod.generic.webhook.kubeconfig import Kubeconfig, read_kubeconfig
 
-    file = (
-        kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path("~/.kube/config").expanduser())
-    )
+    files = [file for file in os.environ.get("KUBECONFIG", "").split(os.pathsep) if file]
     try:
-        return read_kubeconfig(file, context, exec_credentials)
+        if kubeconfig:
+            return read_kubeconfig(kubeconfig, context, exec_credentials)
+        merged = merge_kubeconfigs(files or [str(Path("~/.kube/config").expanduser())])
+        return Kubeconfig(merged, Path(), context).target(exec_credentials)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None

@@ -217,6 +217,7 @@ def test_rates_follow_the_traffic_of_a_user(console: Console, server: Server) ->
     assert process["error"] is None and process["memory"] > 1e7 and process["url"] == server.url
 
 
+@pytest.mark.long
 def test_the_metrics_of_four_services_are_added_up(tmp_path: Path) -> None:
     with running_services(tmp_path) as services, running_console(services.kubeconfig, *metrics(services)) as console:
         data = state_where(console, "traffic", lambda state: state["data"]["verbs"])["data"]

@@ -71,7 +71,7 @@ def read_kubeconfig(path: str, context: str = "", plugin: Plugin | None = None) 
         ValueError: the file cannot be read or is incomplete.
         OSError: inline certificates cannot be written to a temporary file, or a plugin failed.
     """
-    return _Kubeconfig(read_config(path), Path(path).parent, context).target(plugin)
+    return Kubeconfig(read_config(path), Path(path).parent, context).target(plugin)
 
 
 def read_config(path: str) -> Object:
@@ -100,7 +100,9 @@ def read_config(path: str) -> Object:
     return config
 
 
-class _Kubeconfig:
+class Kubeconfig:
+    """The cluster and the user of a context, in a Config whose paths are relative to a directory."""
+
     def __init__(self, config: Object, directory: Path, context_name: str) -> None:
         self._directory = directory
         current = context_name or config.get("current-context") or ""

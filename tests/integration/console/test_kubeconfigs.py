@@ -1,4 +1,4 @@
-"""Kubeconfigs with credential plugins, as `tetrapod trace` and `tetrapod console` read them."""
+"""Kubeconfigs as `tetrapod trace` and `tetrapod console` read them: credential plugins, and several files."""
 
 from __future__ import annotations
 
@@ -150,3 +150,36 @@ def test_a_plugin_without_credentials_is_an_error_in_plain_words(
     plugin(tmp_path, script)
     code, output = traced(kubeconfig(tmp_path, server, **fields))
     assert code == 1 and output.startswith("Error: ") and message in output
+
+
+def test_the_files_of_the_variable_are_merged(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    (second / "ca.crt").write_bytes(server.ca.read_bytes())
+    plugin(second, credential(token="admin-token"))
+    wrong = {"cluster": {"server": "https://127.0.0.1:1"}}
+    right = {"cluster": {"server": server.url, "certificate-authority": "ca.crt"}}
+    user = {"exec": {"apiVersion": VERSION, "command": "./bin/plugin", "interactiveMode": "Never"}}
+    contexts = [{"name": name, "context": {"cluster": name, "user": "u"}} for name in ("a", "b")]
+    head = {"apiVersion": "v1", "kind": "Config"}
+    (first / "config").write_text(json.dumps({**head, "clusters": [{"name": "a", **wrong}], "contexts": contexts[:1]}))
+    clusters = [{"name": "a", **right}, {"name": "b", **right}]
+    rest = {"users": [{"name": "u", "user": user}], "contexts": contexts, "current-context": "b"}
+    (second / "config").write_text(json.dumps({**head, "clusters": clusters, **rest}))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/missing:{first}/config:{second}/config")
+    monkeypatch.chdir(tmp_path)
+    assert run_command("trace", "GET", "/version").returncode == 0
+    # The first cluster with a name counts.
+    ended = run_command("trace", "GET", "/version", "--context", "a")
+    assert ended.returncode == 1 and "https://127.0.0.1:1 cannot be asked" in ended.stderr
+
+
+def test_missing_files_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/missing")
+    ended = run_command("trace", "GET", "/version")
+    assert (ended.returncode, ended.stderr) == (1, f"Error: stat {tmp_path}/missing: no such file or directory\n")
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ended = run_command("trace", "GET", "/version")
+    assert ended.returncode == 1 and f"stat {tmp_path}/.kube/config: no such file" in ended.stderr
