@@ -72,10 +72,12 @@ def register(kubectl: Kubectl, group: str, port: int, ca: bytes) -> None:
     kubectl("wait", "--for=condition=Available", f"apiservice/v1.{group}", "--timeout=60s")
 
 
-def check(server: Server, port: int, group_version: str) -> dict[str, str]:
+def check(server: Server, port: int, group_version: str, ca: Path) -> dict[str, str]:
     """Return the outcome of each check of `tetrapod check-apiserver`."""
     url, data = f"https://localhost:{port}", f"--data-dir={server.data_dir}"
-    done = run_command("check-apiserver", url, group_version, data, "--output=json", timeout=90)
+    service = f"--service=default/{group_version.partition('.')[0]}"
+    trust = (f"--certificate-authority={ca}", service)
+    done = run_command("check-apiserver", url, group_version, data, *trust, "--output=json", timeout=90)
     return {each["check"]: f"{each['outcome']} {each['detail']}".strip() for each in json.loads(done.stdout)}
 
 
@@ -127,7 +129,7 @@ def test_identity_headers_without_the_front_proxys_certificate_are_ignored(mount
 
 
 def test_the_mounted_api_meets_the_requirements(mounted: tuple[int, Path], server: Server) -> None:
-    outcomes = check(server, mounted[0], "shop.example.com/v1")
+    outcomes = check(server, mounted[0], "shop.example.com/v1", mounted[1])
     assert {name: outcome for name, outcome in outcomes.items() if outcome != "pass"} == {}
 
 
@@ -135,12 +137,13 @@ def test_the_mounted_api_meets_the_requirements(mounted: tuple[int, Path], serve
 
 
 @pytest.fixture(scope="module")
-def plain(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def plain(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
     directory, port = tmp_path_factory.mktemp("plain"), free_port()
     authority = Authority.create("todo-ca")
     certificate, key = authority.issue_server("todo", ["localhost", "todo.default.svc"])
     (directory / "tls.crt").write_bytes(certificate)
     (directory / "tls.key").write_bytes(key)
+    (directory / "ca.crt").write_bytes(authority.certificate_pem)
     config = kubectl.json("get", "configmap", "-n", "kube-system", "extension-apiserver-authentication")
     (directory / "front-proxy-ca.crt").write_text(config["data"]["requestheader-client-ca-file"])
     kubectl("create", "serviceaccount", "todo")
@@ -156,13 +159,13 @@ def plain(server: Server, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFac
     }
     with program(directory, [*arguments, "--ssl-cert-reqs=2"], **variables):
         register(kubectl, "todo.example.com", port, authority.certificate_pem)
-        yield port
+        yield port, directory / "ca.crt"
 
 
 TODO = {"apiVersion": "todo.example.com/v1", "kind": "Todo", "metadata": {"name": "a"}, "spec": {"task": "Write"}}
 
 
-def test_kubectl_uses_an_api_in_plain_fastapi(plain: int, kubectl: Kubectl) -> None:
+def test_kubectl_uses_an_api_in_plain_fastapi(plain: tuple[int, Path], kubectl: Kubectl) -> None:
     assert "todos" in kubectl("api-resources", "--api-group=todo.example.com")
     assert kubectl("create", "-f", "-", stdin=json.dumps(TODO)) == "todo.todo.example.com/a created\n"
     assert re.search(r"^a +Write +false +\S+$", kubectl("get", "todos", "--no-headers"), re.MULTILINE)
@@ -175,7 +178,9 @@ def test_kubectl_uses_an_api_in_plain_fastapi(plain: int, kubectl: Kubectl) -> N
     assert kubectl("get", "todos", "-o", "name") == ""
 
 
-def test_a_watch_of_plain_fastapi_receives_events_as_they_happen(plain: int, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_a_watch_of_plain_fastapi_receives_events_as_they_happen(
+    plain: tuple[int, Path], kubectl: Kubectl, tmp_path: Path
+) -> None:
     log = tmp_path / "watch"
     with log.open("wb") as out:
         command = [*kubectl.command(), "get", "todos", "--watch", "--output-watch-events", "--no-headers"]
@@ -190,16 +195,20 @@ def test_a_watch_of_plain_fastapi_receives_events_as_they_happen(plain: int, kub
         end(process)
 
 
-def test_plain_fastapi_meets_the_requirements(plain: int, server: Server) -> None:
+def test_plain_fastapi_meets_the_requirements(plain: tuple[int, Path], server: Server) -> None:
     assert {
-        name: outcome for name, outcome in check(server, plain, "todo.example.com/v1").items() if outcome != "pass"
+        name: outcome
+        for name, outcome in check(server, plain[0], "todo.example.com/v1", plain[1]).items()
+        if outcome != "pass"
     } == {"aggregated discovery": "skip not supported: the aggregator falls back to unaggregated discovery"}
 
 
-def test_plain_fastapi_accepts_no_connection_without_the_front_proxys_certificate(plain: int, server: Server) -> None:
+def test_plain_fastapi_accepts_no_connection_without_the_front_proxys_certificate(
+    plain: tuple[int, Path], server: Server
+) -> None:
     with pytest.raises(httpx.TransportError):
-        httpx.get(f"https://localhost:{plain}/readyz", verify=False)
+        httpx.get(f"https://localhost:{plain[0]}/readyz", verify=False)
     context = ssl._create_unverified_context()
     context.load_cert_chain(*Pki(server.data_dir / "pki").front_proxy_client)
     with httpx.Client(verify=context) as client:
-        assert client.get(f"https://localhost:{plain}/readyz").json() == "ok"
+        assert client.get(f"https://localhost:{plain[0]}/readyz").json() == "ok"

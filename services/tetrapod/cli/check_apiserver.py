@@ -32,6 +32,9 @@ _MARKS = {"pass": "ok  ", "fail": "FAIL", "skip": "skip"}
     type=click.Path(path_type=Path),
     help="The CA of the server certificate. Default: any certificate is accepted.",
 )
+@click.option(
+    "--service", metavar="NAMESPACE/NAME", help="The Service of the APIService, whose name the certificate must have."
+)
 @click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def check_apiserver(
     url: str,
@@ -40,6 +43,7 @@ def check_apiserver(
     proxy_client_cert_file: Path | None,
     proxy_client_key_file: Path | None,
     certificate_authority: Path | None,
+    service: str | None,
     output: str,
 ) -> None:
     """Check the aggregated API server at URL (https://HOST:PORT).
@@ -60,9 +64,16 @@ def check_apiserver(
         raise click.UsageError(f"want GROUP/VERSION, got {group_version}")
     if not url.startswith("https://"):
         raise click.UsageError(f"want https://HOST:PORT, got {url}: the aggregator connects to servers by TLS only")
+    namespace, _, name = (service or "").partition("/")
+    if service and not (namespace and name):
+        raise click.UsageError(f"want NAMESPACE/NAME, got {service}")
     certificate, key = Pki(data_dir / "pki").front_proxy_client
     client = CheckClient(
-        url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority
+        url,
+        proxy_client_cert_file or certificate,
+        proxy_client_key_file or key,
+        certificate_authority,
+        f"{name}.{namespace}.svc" if service else "",
     )
     for file in (client.certificate, client.key):
         if not file.is_file():

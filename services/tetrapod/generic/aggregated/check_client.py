@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import closing
@@ -63,6 +64,7 @@ class CheckClient:
         certificate: the file with the front proxy's client certificate, which the server must trust.
         key: the file with the key of that certificate.
         ca: the file with the CA of the server certificate; None accepts any certificate.
+        server_name: the name that the certificate must have for the aggregator; "" if it is not known.
         timeout: the timeout of each request in seconds.
     """
 
@@ -70,6 +72,7 @@ class CheckClient:
     certificate: Path
     key: Path
     ca: Path | None = None
+    server_name: str = ""
     timeout: float = 10.0
 
     def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> CheckResponse:
@@ -92,6 +95,22 @@ class CheckClient:
             OSError, http.client.HTTPException: the server sent no valid response within the timeout.
         """
         return self._send(path, dict(headers), trusted=False)
+
+    def verify_certificate(self) -> None:
+        """Connect as the aggregator does: the certificate must be signed by `ca` and be valid for `server_name`.
+
+        Raises:
+            ssl.SSLError: it is not.
+            OSError: the server cannot be reached.
+        """
+        context = self._context(trusted=True)
+        context.check_hostname = True
+        address = urlsplit(self.url)
+        with (
+            socket.create_connection((address.hostname or "", address.port or 443), self.timeout) as connection,
+            context.wrap_socket(connection, server_hostname=self.server_name),
+        ):
+            pass
 
     def _send(
         self,

@@ -132,6 +132,23 @@ def _status(answer: CheckResponse, reason: str) -> None:
         )
 
 
+@_check(
+    "certificate",
+    "the aggregator verifies it by the caBundle of the APIService, for the name SERVICE.NAMESPACE.svc",
+)
+def certificate(subject: Subject) -> None:
+    """Raise Failed unless the serving certificate is valid for the CA and the name that the aggregator expects.
+
+    Raise Skipped if either is unknown.
+    """
+    if subject.client.ca is None or not subject.client.server_name:
+        raise Skipped("set --certificate-authority and --service")
+    try:
+        subject.client.verify_certificate()
+    except ssl.SSLError as error:
+        raise Failed(str(error)) from None
+
+
 @_check("ready", "the aggregator and probes request /readyz")
 def ready(subject: Subject) -> None:
     """Raise Failed unless /readyz returns 200."""
