@@ -9,6 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import Any
 
 import pytest
 
+from support import kube_apiserver
 from support.https_client import MERGE, HttpsClient
 from support.network_namespace import Namespace
 from support.server import Server, command, environment, free_port, wait_ready
+from support.stock import binaries
 from support.waiting import until
+from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 
 pytestmark = [
     pytest.mark.stock,  # its preparation installs iptables
@@ -38,7 +42,7 @@ class Site:
     """The namespace, and what runs in it."""
 
     namespace: Namespace
-    server: Server
+    kubeconfig: Path
     client: HttpsClient
     directory: Path
 
@@ -74,8 +78,9 @@ def endpoint_slice(service: str, name: str, protocol: str, port: int) -> dict[st
     }
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+@contextmanager
+def node_namespace() -> Iterator[Namespace]:
+    """Yield a namespace with the address of the node, in which all addresses have a route."""
     with Namespace() as namespace:
         namespace.ip(
             "link set lo up",
@@ -84,6 +89,20 @@ def site(tmp_path: Path) -> Iterator[Site]:
             "link set node up",
             "route add default dev node",
         )
+        yield namespace
+
+
+def site_of(namespace: Namespace, client: HttpsClient, kubeconfig: Path, directory: Path) -> Site:
+    """Return the site of a server that runs, after the Node is created."""
+    site = Site(namespace, kubeconfig, client, directory)
+    site.call("POST", "/api/v1/nodes", {"metadata": {"name": "node1"}})
+    set_address(site, NODE)
+    return site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with node_namespace() as namespace:
         data, port = tmp_path / "data", free_port()
         log = tmp_path / "server.log"
         argv = command("up", f"--data-dir={data}", "--bind-address=127.0.0.1", f"--secure-port={port}")
@@ -92,10 +111,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         server = Server(process, f"https://127.0.0.1:{port}", data, log)
         try:
             namespace.within(lambda: wait_ready(server.url, process, log))
-            site = Site(namespace, server, HttpsClient(server.kubeconfig), tmp_path)
-            site.call("POST", "/api/v1/nodes", {"metadata": {"name": "node1"}})
-            set_address(site, NODE)
-            yield site
+            yield site_of(namespace, HttpsClient(server.kubeconfig), server.kubeconfig, tmp_path)
         finally:
             server.stop()
 
@@ -124,7 +140,7 @@ def proxy(site: Site) -> Iterator[Proxy]:
     content = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
-        "clientConnection": {"kubeconfig": str(site.server.kubeconfig)},
+        "clientConnection": {"kubeconfig": str(site.kubeconfig)},
         "hostnameOverride": "node1",
         "mode": "iptables",
         "iptables": {"syncPeriod": "1s", "minSyncPeriod": "10ms"},
@@ -326,18 +342,24 @@ def test_cleanup_removes_all_rules_but_the_kubelets(site: Site, proxy: Proxy) ->
     )
 
 
-def test_init_only_sets_the_kernels_settings_and_writes_no_rules(site: Site) -> None:
+def test_after_init_only_one_capability_suffices(site: Site) -> None:
     setting = "/proc/sys/net/ipv4/conf/all/route_localnet"
     before = site.namespace.run("cat", setting)
-    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
-    arguments += ["--conntrack-tcp-timeout-established=100s", "--init-only=true"]
+    arguments = [f"--kubeconfig={site.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    arguments += ["--conntrack-tcp-timeout-established=100s"]
     log = site.directory / "init.log"
-    process = site.namespace.start(command("proxy", *arguments), log, environment())
+    process = site.namespace.start(command("proxy", *arguments, "--init-only"), log, environment())
     assert process.wait(60) == 0, log.read_text()
     assert (before, site.namespace.run("cat", setting)) == ("0\n", "1\n")
     established = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established"
     assert site.namespace.run("cat", established) == "100\n"
     assert "KUBE" not in site.rules()
+    site.expose("web", "10.96.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+    limited = ["setpriv", "--bounding-set=-all,+net_admin", "--inh-caps=-all,+net_admin"]
+    process = site.namespace.start([*limited, *command("proxy", *arguments)], log, environment())
+    site.until_rules("default/web -> 10.10.0.5:8001")
+    process.terminate()
+    assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize(
@@ -354,7 +376,7 @@ def test_init_only_sets_the_kernels_settings_and_writes_no_rules(site: Site) -> 
 def test_an_address_in_use_ends_the_proxy_if_that_is_configured(site: Site, port: int, text: str) -> None:
     other = site.namespace.within(lambda: socket.create_server(("127.0.0.1" if port == 10249 else "", port)))
     log = site.directory / "hard.log"
-    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    arguments = [f"--kubeconfig={site.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
     process = site.namespace.start(command("proxy", *arguments, "--bind-address-hard-fail"), log, environment())
     assert process.wait(60) == 1
     assert log.read_text().splitlines()[-1] == f"Error: {text}"
@@ -371,7 +393,7 @@ def notes(site: Site) -> dict[str, str]:
 
 def test_a_start_without_a_mode_is_reported(site: Site) -> None:
     log = site.directory / "default.log"
-    arguments = [f"--kubeconfig={site.server.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
+    arguments = [f"--kubeconfig={site.kubeconfig}", "--hostname-override=node1", "--conntrack-max-per-core=0"]
     process = site.namespace.start(command("proxy", *arguments), log, environment())
     found = until(lambda: notes(site), lambda reasons: "Starting" in reasons, description="the Event of the start")
     assert found["KubeProxyDefaultMode"].startswith("No kube-proxy mode specified: defaulting to 'iptables'.")
@@ -380,11 +402,10 @@ def test_a_start_without_a_mode_is_reported(site: Site) -> None:
 
 
 def test_the_proxy_says_why_it_cannot_start(site: Site) -> None:
-    kubeconfig = site.directory / "kubeconfig"
-    content = site.server.kubeconfig.read_text()
-    kubeconfig.write_text(content.replace(site.server.url, f"https://127.0.0.1:{free_port()}"))
+    file = site.directory / "kubeconfig"
+    file.write_text(site.kubeconfig.read_text().replace(site.client.url, f"https://127.0.0.1:{free_port()}"))
     log = site.directory / "unreachable.log"
-    process = site.namespace.start(command("proxy", f"--kubeconfig={kubeconfig}"), log, environment())
+    process = site.namespace.start(command("proxy", f"--kubeconfig={file}"), log, environment())
     until(log.read_text, lambda text: "Failed to list the node: https://127.0.0.1:" in text, description="the reason")
     process.terminate()
     assert process.wait(20) == 0
@@ -400,3 +421,26 @@ def test_the_proxy_ends_when_its_configuration_changes(site: Site, proxy: Proxy)
     site.until_rules("KUBE-SERVICES")
     proxy.configuration.write_text(proxy.configuration.read_text() + "\n")
     assert proxy.ended() == (1, "Error: content of the proxy server's configuration file was updated")
+
+
+def test_the_proxy_follows_a_kube_apiserver(tmp_path: Path) -> None:
+    with node_namespace() as namespace:
+        server = kube_apiserver.running(binaries()["kube-apiserver"], tmp_path)
+        running = namespace.within(server.__enter__)
+        try:
+            file = tmp_path / "admin.kubeconfig"
+            certificate, key = (path.read_bytes() for path in running.pki.admin)
+            ca = running.ca.read_bytes()
+            write_kubeconfig(file, kubeconfig(running.url, ca=ca, certificate=certificate, key=key, user="admin"))
+            site = site_of(namespace, HttpsClient(file), file, tmp_path)
+            site.expose("web", "10.0.0.80", {"port": 80, "protocol": "TCP"}, [8001])
+            log = tmp_path / "proxy.log"
+            arguments = [f"--kubeconfig={file}", "--hostname-override=node1"]
+            process = namespace.start(command("proxy", *arguments, "--conntrack-max-per-core=0"), log, environment())
+            site.until_rules("default/web -> 10.10.0.5:8001", '"default/kubernetes:https cluster IP"')
+            site.call("PUT", f"{SLICES}/web-8001", endpoint_slice("web", "web-8001", "TCP", 8002))
+            site.until_rules("default/web -> 10.10.0.5:8002")
+            process.terminate()
+            assert process.wait(20) == 0
+        finally:
+            namespace.within(lambda: server.__exit__(None, None, None))
