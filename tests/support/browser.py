@@ -85,13 +85,16 @@ class Tab:
 
 def contrast(page: Page, selector: str) -> float:
     """Return the contrast of the text of an element and the page, by WCAG's formula."""
-    colors: list[str] = page.locator(selector).first.evaluate(
-        """element => [getComputedStyle(element).color, getComputedStyle(document.body).backgroundColor].map(color => {
+    # The element is found and read in one step, because a live page replaces its elements.
+    colors: list[str] = page.evaluate(
+        """selector => [document.querySelector(selector), document.body].map((element, index) => {
+            const style = getComputedStyle(element);
             const context = new OffscreenCanvas(1, 1).getContext("2d");
-            context.fillStyle = color;
+            context.fillStyle = index ? style.backgroundColor : style.color;
             context.fillRect(0, 0, 1, 1);
             return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(" ");
-        })"""
+        })""",
+        selector,
     )
 
     def luminance(color: str) -> float:
