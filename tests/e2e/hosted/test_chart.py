@@ -185,7 +185,7 @@ def test_members_of_etcd_have_volumes_of_their_own(hosted: Hosted) -> None:
 
 def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> None:
     if not hosted.cluster.enforces_policies:
-        pytest.skip("the network of this cluster enforces no NetworkPolicies")
+        pytest.skip("not applicable: the network of this cluster enforces no NetworkPolicies")
     script = "import urllib.request as u; u.urlopen('{}', timeout=5)"
     for service, said in (("rel-tetrapod:443", "CERTIFICATE_VERIFY_FAILED"), ("rel-tetrapod-auth:6443", "timed out")):
         command = ["python", "-c", script.format(f"https://{service.replace(':', '.hosted.svc:')}/readyz")]
