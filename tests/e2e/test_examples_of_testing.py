@@ -59,13 +59,25 @@ def test_envtest_uses_tetrapod_as_its_control_plane(suite: Path, assets: Path) -
     assert re.search(r"^envtest: stopped in \d+ ms$", done.stdout, re.MULTILINE)
 
 
-def test_a_pytest_suite_of_an_operator() -> None:
-    pytest.importorskip("kubernetes")
+def run_suite(name: str, timeout: float = 100) -> str:
+    """Run the pytest suite of an example, which must pass, and return its output."""
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "tetrapod.testing.plugin", "-p", "no:cacheprovider"]
     environment_ = {**os.environ, "PYTHONPATH": str(SERVICES), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    directory = EXAMPLES / "operator-python"
     done = subprocess.run(
-        argv, cwd=directory, env=environment_, capture_output=True, text=True, check=False, timeout=100
+        argv, cwd=EXAMPLES / name, env=environment_, capture_output=True, text=True, check=False, timeout=timeout
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "6 passed" in done.stdout
+    return done.stdout
+
+
+def test_a_pytest_suite_of_an_operator() -> None:
+    pytest.importorskip("kubernetes")
+    assert "6 passed" in run_suite("operator-python")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_the_sample_controller_with_kopf_and_with_the_plain_client() -> None:
+    pytest.importorskip("kubernetes")
+    pytest.importorskip("kopf")
+    assert "10 passed" in run_suite("sample-controller", timeout=280)
