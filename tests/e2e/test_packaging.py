@@ -1,4 +1,4 @@
-"""The wheel in empty environments: with the lowest and the highest versions of what it needs, and run by uvx."""
+"""The wheel in empty environments: with the lowest and highest versions of what it needs, and run by uvx and pipx."""
 
 from __future__ import annotations
 
@@ -72,4 +72,11 @@ def test_wheel_serves_with_any_version_of_what_it_needs(
 def test_uvx_runs_the_wheel(wheel: Path, tmp_path: Path, manifests: Path) -> None:
     uvx = [*UV, "tool", "run", "--isolated", "--python", sys.executable, "--from", str(wheel), "tetrapod"]
     with up(uvx, tmp_path) as kubectl:
+        walk(kubectl, manifests)
+
+
+def test_pipx_runs_the_wheel(wheel: Path, tmp_path: Path, manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPX_HOME", str(tmp_path / "pipx"))
+    pipx = [sys.executable, "-m", "pipx", "run", "--python", sys.executable, "--spec", str(wheel), "tetrapod"]
+    with up(pipx, tmp_path) as kubectl:
         walk(kubectl, manifests)
