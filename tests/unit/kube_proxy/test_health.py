@@ -193,7 +193,7 @@ async def test_servers_of_both_families_share_a_port() -> None:
         ("/proxyMode", lambda body: body == "iptables"),
         ("/configz", lambda body: json.loads(body)["kubeproxy.config.k8s.io"]["kind"] == "KubeProxyConfiguration"),
         ("/metrics", lambda body: "kubeproxy_sync_proxy_rules_service_changes_total" in body),
-        ("/metrics", lambda body: "apiserver_" not in body),
+        ("/metrics", lambda body: "\n# HELP apiserver_" not in body),
         ("/flagz", lambda body: body.startswith("\nkube-proxy flagz\n") and body.endswith("config=x\n")),
         ("/statusz", lambda body: "Paths: /configz /flagz /healthz /metrics /proxyMode /statusz\n" in body),
     ],
