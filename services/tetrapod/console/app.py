@@ -43,8 +43,11 @@ class EventStream(StreamingResponse):
 
 async def _events(feed: Feed) -> AsyncGenerator[bytes, None]:
     async with aclosing(feed.subscribe()) as states:
-        async for state in states:
-            yield b"event: %s\ndata: %s\n\n" % (state.panel.encode(), orjson.dumps(state.document))
+        async for news in states:
+            # One write for all: asyncio warns of several to a connection that was just lost.
+            yield b"".join(
+                b"event: %s\ndata: %s\n\n" % (state.panel.encode(), orjson.dumps(state.document)) for state in news
+            )
 
 
 def application(reads: Reads, feed: Feed) -> FastAPI:

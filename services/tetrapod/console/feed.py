@@ -46,8 +46,8 @@ class Feed:
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = False
 
-    async def subscribe(self) -> AsyncGenerator[State, None]:
-        """Yield the latest state of each panel, and then each new one, until the feed is closed.
+    async def subscribe(self) -> AsyncGenerator[list[State], None]:
+        """Yield the latest states of all panels, and then each time the new ones, until the feed is closed.
 
         A subscriber that is slow misses states, but never the latest one.
         """
@@ -62,8 +62,7 @@ class Feed:
                         await self._changed.wait()
                     news = sorted((s for s in self._states.values() if s.number > seen), key=lambda s: s.number)
                     seen = self._number
-                for state in news:
-                    yield state
+                yield news
         finally:
             self._subscribers -= 1
             if not self._subscribers:
