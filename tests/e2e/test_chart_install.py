@@ -78,7 +78,7 @@ def test_the_server_accepts_every_object(kubectl: Kubectl, values: Path | None) 
 
 def test_the_server_accepts_the_manifests_of_the_external_api_server(kubectl: Kubectl) -> None:
     said = kubectl(
-        "create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "kind/library.yaml")
+        "create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "hosted/library.yaml")
     )
     assert said.count("created (server dry run)") == 2
 
