@@ -181,7 +181,8 @@ class Judge:
             waited = time.monotonic() - began
             if waited > SECONDS:
                 self._fail(rules, wanted)
-            if mark_again and all(received.values()) and time.monotonic() - marked > MARK_SECONDS:
+            # Not only when all have received everything: a stale chain can be an unwanted mark.
+            if mark_again and time.monotonic() - marked > MARK_SECONDS:
                 wanted, marked = self._world.mark(), time.monotonic()
             if waited > patience and received[TETRAPOD] and not received[STOCK]:
                 self._world.repeat_zone()
