@@ -5,14 +5,15 @@
 With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and
 kube-apiserver alone, with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the
 cost of a change; `--beside-python PYTHON` next to the same tree, or that of `--beside`, under another interpreter. With
-`--instructions`, valgrind counts the instructions of each work instead, in one process; that works on a busy machine
-too.
+`--profile`, py-spy shows what the time is spent on. With `--instructions`, valgrind counts the instructions of each
+work instead, in one process; that works on a busy machine too.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
+import datetime
 import os
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench import asgi, h2load, instructions, plots, wrk
+from bench import asgi, h2load, instructions, plots, profiles, wrk
 from bench.instructions import PODS, Counted
 from bench.measuring import Measured, Measuring, Plan
 from bench.pairs import measure
@@ -30,6 +31,7 @@ from bench.targets import Colocated, Embedded, Four, Program, Real, Target
 from bench.works import QUANTITIES, WORKS
 from support.server import SERVICES
 from tetrapod.generic.certificates.pki import write_pki
+from upstream.workspace import commit
 
 OUT = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 
@@ -53,6 +55,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--instructions", action="store_true", help="count instructions with valgrind, also --beside; prints"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help=f"sample what the CPU time is spent on, and write {profiles.OUT.name}"
     )
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
@@ -98,6 +103,9 @@ def main() -> int:
     if not arguments.instructions and not wrk.available():
         print("bench needs wrk: apt-get install wrk", file=sys.stderr)
         return 2
+    if arguments.profile and not profiles.available():
+        print("bench needs py-spy: pip install py-spy", file=sys.stderr)
+        return 2
     if arguments.h2load and not h2load.available():
         print("bench needs h2load: apt-get install nghttp2-client", file=sys.stderr)
         return 2
@@ -132,6 +140,9 @@ def main() -> int:
                 for form in _forms(arguments):
                     measure(form(Path(fresh())), form(Path(fresh()), other), plan, servers, pki.ca, directory)
                 return 0
+            if arguments.profile:
+                _profile([form(Path(fresh())) for form in _forms(arguments)], plan, servers, pki.ca, directory)
+                return 0
             real = bool(os.environ.get("KUBE_APISERVER"))
             for form in [*_forms(arguments), *([Real] if real and arguments.real else ())]:
                 target = form(Path(fresh()))
@@ -142,6 +153,17 @@ def main() -> int:
     _publish(render(results, plan), plan, arguments)
     print(f"{time.monotonic() - begun:.0f} s; above the goal: {_above(results)}", file=sys.stderr)
     return 0
+
+
+def _profile(
+    targets: list[Target], plan: Plan, servers: tuple[asgi.Asgi, asgi.Asgi], ca: Path, directory: Path
+) -> None:
+    found = {target.title: profiles.measure(target, plan, servers, ca, directory) for target in targets}
+    text = profiles.page(found, datetime.date.today().isoformat(), commit(("docs/reference/profiles.md",)))
+    if plan.only:
+        print(text)
+    else:
+        profiles.OUT.write_text(text)
 
 
 def _publish(text: str, plan: Plan, arguments: argparse.Namespace) -> None:
