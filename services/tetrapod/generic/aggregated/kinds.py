@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
-from tetrapod.generic.aggregated.schemas import structural_schema
-from tetrapod.generic.aggregated.versions import Converter, Version
+from tetrapod.generic.aggregated.versions import CompiledSchema, Converter, Version
 from tetrapod.generic.openapi.custom import CustomKind
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
@@ -18,7 +16,6 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
 from tetrapod.machinery.schema import defaulting
-from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.validation import validate
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import Column, TableConvertor
@@ -132,7 +129,7 @@ class _KindStatusStrategy(StatusStrategy):
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(CompiledSchema):
     """A kind that the server serves.
 
     Attributes:
@@ -182,16 +179,6 @@ class Kind:
     def resource(self) -> str:
         """The name of the resource in paths: `plural`, or the kind in lower case with an "s"."""
         return self.plural or f"{self.kind.lower()}s"
-
-    @cached_property
-    def structure(self) -> dict[str, Any]:
-        """The structural schema of the whole object as a dictionary, as OpenAPI shows it."""
-        return structural_schema(self.schema)
-
-    @cached_property
-    def node(self) -> SchemaNode:
-        """The compiled schema, which decodes, defaults, prunes and validates objects."""
-        return build(self.structure)
 
     @property
     def converter(self) -> Converter:

@@ -28,8 +28,24 @@ _TYPE_META: Final = ("kind", "apiVersion")
 Convert = Callable[[Object], Object]
 
 
+class CompiledSchema:
+    """The forms of a `schema`, which subclasses have as a field. Each is made when it is first used."""
+
+    schema: Any
+
+    @cached_property
+    def structure(self) -> dict[str, Any]:
+        """The structural schema of the whole object as a dictionary, as OpenAPI shows it."""
+        return structural_schema(self.schema)
+
+    @cached_property
+    def node(self) -> SchemaNode:
+        """The compiled schema, which decodes, defaults, prunes and validates objects."""
+        return build(self.structure)
+
+
 @dataclass(frozen=True)
-class Version:
+class Version(CompiledSchema):
     """A further version of a kind, besides the one that its `api_version` names and in which objects are stored.
 
     The conversions get a copy, which they may modify, and need not set `apiVersion`. Converting an object back must
@@ -53,16 +69,6 @@ class Version:
     to_storage: Convert
     from_storage: Convert
     deprecated: str = ""
-
-    @cached_property
-    def structure(self) -> dict[str, Any]:
-        """The structural schema of the whole object as a dictionary, as OpenAPI shows it."""
-        return structural_schema(self.schema)
-
-    @cached_property
-    def node(self) -> SchemaNode:
-        """The compiled schema, which decodes, defaults, prunes and validates objects."""
-        return build(self.structure)
 
     @property
     def has_status(self) -> bool:
