@@ -31,13 +31,13 @@ from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
+from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.proxy import BackendPool, ClientTLS
 from tetrapod.generic.proxy.resolver import Resolver
 from tetrapod.generic.proxy.tls import client_context
-from tetrapod.generic.server.routes import not_found
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
 

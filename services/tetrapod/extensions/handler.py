@@ -16,9 +16,10 @@ from tetrapod.extensions.custom.serving import Serving
 from tetrapod.extensions.discovery import CustomDiscovery
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.server.routes import not_found, unknown_path_response
+from tetrapod.generic.server.routes import unknown_path_response
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.machinery.failure import result_of

@@ -12,12 +12,12 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.error_responses import JSON, NOSNIFF, not_found
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.machinery.gvk import Object
 from tetrapod.proxy import metrics
 from tetrapod.proxy.families import Family
-from tetrapod.proxy.http_server import JSON_HEADERS, not_found
 
 _TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
 """The taint that the cluster autoscaler puts on a node before it deletes it."""
@@ -111,7 +111,7 @@ class HealthHandler:
 def _response(report: Object, healthy: bool, counter: Counter) -> Response:
     status = 200 if healthy else 503
     counter.add((str(status),))
-    return Response(status, list(JSON_HEADERS), orjson.dumps(report))
+    return Response(status, [JSON, NOSNIFF], orjson.dumps(report))
 
 
 def _rfc3339(timestamp: float) -> str:

@@ -1,22 +1,12 @@
-"""The HTTP servers of the proxy: their addresses, and answers that several have."""
+"""The HTTP servers of the proxy: their addresses."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import Final
 
-from tetrapod.generic.http.request import Handler, Response
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.proxy.interfaces import has_ipv6
-
-_NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
-JSON_HEADERS: Final = ((b"content-type", b"application/json"), _NO_SNIFF)
-TEXT_HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), _NO_SNIFF)
-
-
-def not_found() -> Response:
-    """Return the answer of Go's servers for an unknown path."""
-    return Response(404, list(TEXT_HEADERS), b"404 page not found\n")
 
 
 async def serve(address: str, handler: Handler) -> HttpServer:

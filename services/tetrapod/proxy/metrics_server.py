@@ -10,13 +10,13 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.error_responses import JSON, NOSNIFF, TEXT, not_found
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.debugging import profiles, zpages
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.observability.process_metrics import scraped
 from tetrapod.proxy.configuration import Configuration
 from tetrapod.proxy.configuration_file import to_object
-from tetrapod.proxy.http_server import JSON_HEADERS, TEXT_HEADERS, not_found
 
 _COMPONENT: Final = "kube-proxy"
 _PATHS: Final = ("/configz", "/flagz", "/healthz", "/metrics", "/proxyMode", "/statusz")
@@ -42,13 +42,13 @@ class MetricsHandler:
     async def __call__(self, request: Request) -> Response:
         """Answer a request."""
         if request.path in ("/healthz", "/healthz/ping"):
-            return Response(200, list(TEXT_HEADERS), b"ok")
+            return Response(200, [TEXT, NOSNIFF], b"ok")
         if request.path == "/proxyMode":
-            return Response(200, list(TEXT_HEADERS), self._configuration.mode.encode())
+            return Response(200, [TEXT, NOSNIFF], self._configuration.mode.encode())
         if request.path in self._pages:
             return await self._pages[request.path](request)
         if request.path == "/configz":
-            return Response(200, list(JSON_HEADERS), self._settings())
+            return Response(200, [JSON, NOSNIFF], self._settings())
         if request.path == "/metrics":
             metrics, collectors = await scraped()
             return await metrics_response(

@@ -11,13 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tetrapod.generic.http.error_responses import JSON, NOSNIFF
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.proxy.families import Family
 from tetrapod.proxy.health import ProxyHealth
-from tetrapod.proxy.http_server import JSON_HEADERS, listen_error
+from tetrapod.proxy.http_server import listen_error
 from tetrapod.proxy.service_ports import ServiceName
 
 log = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ class ServiceHealth:
     def _handler(self, check: _Check) -> Handler:
         async def answer(_: Request) -> Response:
             healthy = self._health.healthy
-            headers = [*JSON_HEADERS, (b"x-load-balancing-endpoint-weight", str(check.endpoints).encode())]
+            headers = [JSON, NOSNIFF, (b"x-load-balancing-endpoint-weight", str(check.endpoints).encode())]
             status = 200 if check.endpoints and healthy else 503
             return Response(status, headers, _body(check, healthy).encode())
 

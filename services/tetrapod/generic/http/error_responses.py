@@ -54,6 +54,11 @@ def text_response(status: int, text: bytes) -> Response:
     return Response(status, [NO_CACHE, TEXT, NOSNIFF], text)
 
 
+def not_found() -> Response:
+    """Return the plain-text 404 of Go's servers, for a path that is not served."""
+    return Response(404, [TEXT, NOSNIFF], b"404 page not found\n")
+
+
 def panic_response() -> Response:
     """Return the plain-text 500 for a request whose handler raised an unexpected exception."""
     return text_response(500, PANIC_TEXT)

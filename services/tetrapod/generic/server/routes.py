@@ -13,8 +13,9 @@ import orjson
 
 from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import version_info
+from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
-from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.server.health import Health
@@ -81,17 +82,6 @@ def get_only(handler: Handler) -> Handler:
         return await handler(request)
 
     return guarded
-
-
-NOT_FOUND_HEADERS: HeaderList = [
-    (b"content-type", b"text/plain; charset=utf-8"),
-    (b"x-content-type-options", b"nosniff"),
-]
-
-
-def not_found() -> Response:
-    """Return a new plain-text 404, the response for a path that is not served."""
-    return Response(404, list(NOT_FOUND_HEADERS), b"404 page not found\n")
 
 
 def unknown_path_response(lifecycle: Lifecycle) -> Response:
