@@ -6,12 +6,10 @@ Upstream: k8s.io/client-go/plugin/pkg/client/auth/exec/exec.go
 
 from __future__ import annotations
 
-import atexit
 import base64
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.certificates.temporary import temporary_file
 from tetrapod.generic.webhook.client_config import Credentials
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -64,7 +63,8 @@ class ExecPlugin:
             PluginError: it returned none.
         """
         status = self._run()
-        certificate, key = (_file(status.get(name)) for name in ("clientCertificateData", "clientKeyData"))
+        pair = (status.get(name) or "" for name in ("clientCertificateData", "clientKeyData"))
+        certificate, key = (temporary_file(pem.encode()) if pem else "" for pem in pair)
         self._keep(status)
         return Credentials(certificate, key, tokens=self if status.get("token") else None)
 
@@ -172,14 +172,3 @@ def _status(output: bytes, version: str) -> Object:
     except ValueError as error:
         raise PluginError(f"decoding stdout: {error}") from None
     return status
-
-
-def _file(text: str | None) -> str:
-    """Return the path of a temporary file with a certificate or key; "" for none. It is deleted at exit."""
-    if not text:
-        return ""
-    descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
-    atexit.register(Path(path).unlink, missing_ok=True)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    return path

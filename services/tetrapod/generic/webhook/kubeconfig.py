@@ -7,14 +7,12 @@ LoadKubeconfig
 
 from __future__ import annotations
 
-import atexit
 import base64
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tetrapod.generic.certificates.temporary import temporary_file
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.configuration.loading import check, not_registered
 from tetrapod.generic.configuration.schemas import base64_bytes, boolean, kind, list_of, raw, string, struct
@@ -249,8 +247,7 @@ def _data(entry: Object, name: str, directory: Path) -> bytes:
 def _file(user: Object, name: str, directory: Path) -> str:
     """Return the path of a file with the data of a field of `user`; "" if the user has no such data.
 
-    Inline data (the field `NAME-data`, in base64) is written to a temporary file, because ssl loads certificates from
-    files only. It is deleted at exit.
+    Inline data (the field `NAME-data`, in base64) is written to a temporary file.
 
     Args:
         user: the content of a user of the kubeconfig.
@@ -263,11 +260,7 @@ def _file(user: Object, name: str, directory: Path) -> str:
     """
     if not user.get(f"{name}-data"):
         return str(directory / user[name]) if user.get(name) else ""
-    descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
-    atexit.register(Path(path).unlink, missing_ok=True)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(_data(user, name, directory))
-    return path
+    return temporary_file(_data(user, name, directory))
 
 
 def _named(config: Object, kind: str, name: str, key: str) -> Object | None:
