@@ -42,14 +42,13 @@ def connect(pool: BackendPool, kubeconfig: str, server: str) -> Client:
     if not kubeconfig:
         return http_client(pool, server, None if server.startswith("http://") else ClientTLS(), _USER_AGENT)
     target = read_kubeconfig(kubeconfig)
-    headers = dict(target.credentials.headers)
     return http_client(
         pool,
         server or target.url,
         target.endpoint.tls or ClientTLS(),
         _USER_AGENT,
         token_file=target.credentials.token_file,
-        token=headers.get(b"authorization", b"").decode().removeprefix("Bearer "),
+        token=target.credentials.bearer_token,
     )
 
 

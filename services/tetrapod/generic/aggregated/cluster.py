@@ -42,13 +42,8 @@ class Cluster:
             ValueError: the file cannot be read, or is incomplete.
         """
         target = read_kubeconfig(path)
-        authorization = dict(target.credentials.headers).get(b"authorization", b"").decode()
-        return cls(
-            target.url,
-            target.endpoint.tls or ClientTLS(),
-            target.credentials.token_file,
-            authorization.removeprefix("Bearer "),
-        )
+        credentials = target.credentials
+        return cls(target.url, target.endpoint.tls or ClientTLS(), credentials.token_file, credentials.bearer_token)
 
     @classmethod
     def in_cluster(cls) -> Self:

@@ -141,6 +141,11 @@ class Credentials:
     token_file: str = ""
     tokens: Tokens | None = None
 
+    @property
+    def bearer_token(self) -> str:
+        """The bearer token in `headers`; "" for none."""
+        return dict(self.headers).get(b"authorization", b"").decode().removeprefix("Bearer ")
+
     def auth_headers(self) -> HeaderList:
         """Return a new list of the headers with credentials, with the token of this moment.
 
