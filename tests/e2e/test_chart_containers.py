@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from e2e.test_kubectl import rows
-from support.compose import ETCD, IMAGE, REDIS, build_images, docker
+from support.compose import ETCD, IMAGE, REDIS, build_images, docker, image_values
 from support.helm import CHART, helm, settings
 from support.hooks import running_jobs_and_pods, write_account_directory
-from support.kubectl import Kubectl, wait_established
+from support.kubectl import Kubectl, create_widget
 from support.pods import Pods
 from support.server import Server, free_port, running
 from support.waiting import until
@@ -33,15 +33,10 @@ HOST = "rel-tetrapod.hosted.svc"
 REPLICAS = ("aggregator-0", "core-0", "core-1", "extensions-0", "auth-0")
 
 
-def image(name: str) -> dict[str, str]:
-    repository, tag = name.split(":")
-    return {"registry": "", "repository": repository, "tag": tag}
-
-
 VALUES = settings(
-    image=image(IMAGE),
-    etcd__image=image(ETCD),
-    redis__image=image(REDIS),
+    image=image_values(IMAGE),
+    etcd__image=image_values(ETCD),
+    redis__image=image_values(REDIS),
     aggregator__service__port=6443,  # without kube-proxy nothing maps this port
     defaults__shutdownDelayDuration="1s",
 )
@@ -133,13 +128,7 @@ def kubectl(release: Release) -> Kubectl:
 def test_kubectl_commands_work_through_the_aggregator(release: Release, kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
-    kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    wait_established(kubectl, "widgets.e2e.example.com")
-    widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(
-        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
-        description="the custom resource",
-    )
+    create_widget(kubectl, manifests / "crd.yaml")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     kubectl("create", "serviceaccount", "robot")
     robot = release.kubectl(kubectl("create", "token", "robot").strip())

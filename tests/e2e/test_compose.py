@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from e2e.test_kubectl import rows
-from support.compose import FOUR, IMAGE, LIBRARY, ROOT, Compose, build_images, docker
-from support.kubectl import Kubectl, wait_established
+from support.compose import FOUR, IMAGE, LIBRARY, Compose, build_images, docker
+from support.kubectl import Kubectl, create_widget
+from support.library import LIBRARY_EXAMPLE, register_library
 from support.waiting import until
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
-
-LIBRARY_DIR = ROOT / "deploy/examples/library"
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +87,7 @@ def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("scale", "deploy/web", "--replicas=4")
     kubectl("apply", "--server-side", "--force-conflicts", "-f", str(manifests / "web.yaml"))
     assert kubectl.json("get", "deploy", "web")["spec"]["replicas"] == 2
-    kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    wait_established(kubectl, "widgets.e2e.example.com")
-    widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(
-        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
-        description="the custom resource",
-    )
+    create_widget(kubectl, manifests / "crd.yaml")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     until(lambda: kubectl.run("explain", "widget.spec.size").returncode == 0, description="the schema")
     assert "Number of desired pods" in kubectl("explain", "deployment.spec.replicas")
@@ -158,17 +150,17 @@ def test_the_data_survives_a_restart_of_etcd(compose: Compose, kubectl: Kubectl)
 
 
 def test_an_external_api_server_is_aggregated(compose: Compose, kubectl: Kubectl) -> None:
-    register(kubectl, "credentials", str(compose.credentials))
+    register_library(kubectl, "credentials", str(compose.credentials))
     compose("up", "--detach", "--no-build", "--no-deps", "library")
     compose.wait_healthy("library")
     ca = compose.copy("library", "/data/pki/ca.crt", compose.directory / "library-ca.crt")
-    register(kubectl, "apiservice", str(ca))
+    register_library(kubectl, "apiservice", str(ca))
     until(
         lambda: "books" in kubectl("api-resources", "--api-group=library.example.com", "-o", "name"),
         description="discovery",
     )
     admin = replace(kubectl, namespace="library")
-    admin("apply", "-f", str(LIBRARY_DIR / "manifests/40-books.yaml"))
+    admin("apply", "-f", str(LIBRARY_EXAMPLE / "manifests/40-books.yaml"))
     assert rows(admin("get", "books"))[1][:4] == ["moby-dick", "Moby-Dick", "Herman Melville", "2"]
     until(lambda: admin.run("explain", "book.spec.title").returncode == 0, description="the schema")
     jane = ("--as=jane", "--as-group=system:authenticated")
@@ -222,15 +214,3 @@ def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
     )
     kubectl("create", "configmap", "replicated")
     assert kubectl("get", "widgets")
-
-
-def register(kubectl: Kubectl, *args: str) -> None:
-    done = subprocess.run(
-        [LIBRARY_DIR / "register.sh", *args],
-        env=kubectl.env(),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 from ssl import _create_unverified_context
 from typing import Any
 
-from support.etcd import etcd_36
+from support.etcd import etcd_36, path_from
 from support.server import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -30,12 +30,13 @@ _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY"
 @functools.cache
 def docker_environment() -> dict[str, str]:
     """Return the environment in which `docker` has Compose and BuildKit."""
-    configuration = _printed(ROOT / "tools/compose.sh")
-    return {**os.environ, "DOCKER_CONFIG": configuration}
+    return {**os.environ, "DOCKER_CONFIG": path_from("compose.sh")}
 
 
-def _printed(*command: str | Path) -> str:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+def image_values(name: str) -> dict[str, str]:
+    """Return the values of the chart for an image of this machine."""
+    repository, tag = name.split(":")
+    return {"registry": "", "repository": repository, "tag": tag}
 
 
 def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
@@ -72,7 +73,7 @@ def build_images() -> None:
 
 def build_stores() -> None:
     """Build the images of etcd and redis."""
-    etcdctl = Path(_printed(ROOT / "tools/etcd.sh", "etcdctl"))
+    etcdctl = Path(path_from("etcd.sh", "etcdctl"))
     assert etcdctl.parent == Path(etcd_36()).parent
     docker("build", "-q", *_BASE, "-f", str(_IMAGES / "etcd.Dockerfile"), "-t", ETCD, str(etcdctl.parent))
     docker("build", "-q", "--network=host", *_BASE, "-f", str(_IMAGES / "redis.Dockerfile"), "-t", REDIS, str(_IMAGES))
@@ -80,7 +81,7 @@ def build_stores() -> None:
 
 def prometheus_programs() -> Path:
     """Return the directory of prometheus and promtool. The first call on a machine builds them, which takes minutes."""
-    return Path(_printed(ROOT / "tools/prometheus.sh"))
+    return Path(path_from("prometheus.sh"))
 
 
 def build_prometheus() -> None:

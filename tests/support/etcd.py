@@ -26,7 +26,13 @@ ROOT = Path(__file__).parents[2]
 @cache
 def etcd_36() -> str:
     """Return the path of the etcd 3.6 binary. The first call on a machine builds it, which takes minutes."""
-    return subprocess.run([str(ROOT / "tools/etcd.sh")], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return path_from("etcd.sh")
+
+
+def path_from(tool: str, *arguments: str) -> str:
+    """Return the path that a script of `tools` prints, which builds what is missing there."""
+    command = [str(ROOT / "tools" / tool), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def etcd_of_the_system() -> str | None:

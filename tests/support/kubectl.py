@@ -98,3 +98,14 @@ def wait_established(kubectl: Callable[..., str], definition: str, timeout: floa
         timeout=timeout,
         description=definition,
     )
+
+
+def create_widget(kubectl: Kubectl, definition: Path) -> None:
+    """Create the definition of `widgets.e2e.example.com`, and a custom resource of it as soon as it is served."""
+    kubectl("apply", "-f", str(definition))
+    wait_established(kubectl, "widgets.e2e.example.com")
+    widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
+    until(
+        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
+        description="the custom resource",
+    )

@@ -21,23 +21,18 @@ import pytest
 
 from e2e.hosted.hosts import Host, kind_cluster, two_nodes
 from e2e.test_kubectl import rows
-from support.compose import ETCD, IMAGE, LIBRARY, REDIS, ROOT, build_images
+from support.compose import ETCD, IMAGE, LIBRARY, REDIS, build_images, image_values
 from support.helm import CHART, helm, settings
 from support.https_client import HttpsClient
-from support.kubectl import Kubectl, wait_established
+from support.kubectl import Kubectl, create_widget
+from support.library import LIBRARY_EXAMPLE, register_library
 from support.server import free_port, wait_ready
 from support.waiting import until
 
 pytestmark = pytest.mark.timeout(1800)
 
-REGISTER: Final = ROOT / "deploy/examples/library/register.sh"
 NODE_PORT: Final = 30443
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
-
-
-def image(name: str) -> dict[str, str]:
-    repository, tag = name.split(":")
-    return {"registry": "", "repository": repository, "tag": tag}
 
 
 @dataclass(frozen=True)
@@ -87,10 +82,10 @@ def hosted(cluster: Host) -> Hosted:
     addresses = host.json("get", "nodes")["items"][0]["status"]["addresses"]
     address = next(one["address"] for one in addresses if one["type"] == "InternalIP")
     values = settings(
-        image=image(IMAGE),
-        etcd__image=image(ETCD),
+        image=image_values(IMAGE),
+        etcd__image=image_values(ETCD),
         etcd__replicaCount=3,
-        redis__image=image(REDIS),
+        redis__image=image_values(REDIS),
         aggregator__hosts=[address],
         aggregator__service__type="NodePort",
         aggregator__service__nodePort=NODE_PORT,
@@ -154,13 +149,7 @@ def test_kubectl_works_through_the_port_of_a_node(hosted: Hosted, manifests: Pat
     kubectl.exists("serviceaccount/default")
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
-    kubectl("apply", "-f", str(manifests / "crd.yaml"))
-    wait_established(kubectl, "widgets.e2e.example.com")
-    widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(
-        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
-        description="the custom resource",
-    )
+    create_widget(kubectl, manifests / "crd.yaml")
     kubectl("delete", "namespace", "tour", "--timeout=60s")
 
 
@@ -208,27 +197,20 @@ def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> Non
 
 def test_an_external_api_server_is_aggregated(hosted: Hosted) -> None:
     credentials = hosted.host.home / "credentials"
-    register(hosted, "credentials", str(credentials))
+    register_library(hosted.kubectl, "credentials", str(credentials))
     hosted.host("create", "secret", "generic", "library", f"--from-file={credentials}")
     hosted.host("apply", "-f", str(Path(__file__).parent / "library.yaml"))
     hosted.host("rollout", "status", "deployment/library", "--timeout=120s", timeout=150)
     ca = hosted.host.home / "library-ca.crt"
     ca.write_text(hosted.host("exec", "deployment/library", "--", "cat", "/data/pki/ca.crt"))
-    register(hosted, "apiservice", str(ca))
+    register_library(hosted.kubectl, "apiservice", str(ca))
     until(
         lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"),
         timeout=60,
         description="discovery",
     )
-    hosted.kubectl("apply", "-f", str(REGISTER.parent / "manifests/40-books.yaml"))
+    hosted.kubectl("apply", "-f", str(LIBRARY_EXAMPLE / "manifests/40-books.yaml"))
     assert "moby-dick" in hosted.kubectl("get", "books", "--namespace=library", "-o", "name")
-
-
-def register(hosted: Hosted, *args: str) -> None:
-    done = subprocess.run(
-        [REGISTER, *args], env=hosted.kubectl.env(), capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_request_fails_during_an_upgrade_and_a_rollback(hosted: Hosted) -> None:
