@@ -115,7 +115,7 @@ class CustomResource:
 
         Raises:
             ValueError: a model has no structural schema (`Kind` of `tetrapod.generic.aggregated` has the same rules),
-                or the storage version is none of the versions.
+                or the storage version is not among the versions.
         """
         stored = self.storage_version or self.versions[0].name
         if stored not in [version.name for version in self.versions]:

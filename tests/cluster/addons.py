@@ -1,4 +1,4 @@
-"""What the cluster runs as pods: CoreDNS, and a provisioner of volumes, which are directories of the nodes."""
+"""The pods of the cluster itself: CoreDNS, and a provisioner of volumes, which are directories of the nodes."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ BROKEN_WEBHOOK: Final = {
 
 @dataclass(frozen=True)
 class Installation:
-    """What the commands of the page have started, from a directory of its own."""
+    """The containers that the commands of the page have started, from a directory of its own."""
 
     directory: Path
     environment: Mapping[str, str]

@@ -25,7 +25,7 @@ VERBS = ["create", "delete", "get", "list", "watch"]
 
 
 class Spec(BaseModel):
-    """What is to be done."""
+    """The desired state of the object."""
 
     task: str = Field(min_length=1, description="What is to be done.")
     done: bool = False

@@ -21,7 +21,7 @@ _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "t
 def merge_kubeconfigs(files: Sequence[str]) -> Object:
     """Return one Config with the content of all files that exist, and absolute paths.
 
-    Of several entries with one name, and of several current contexts, the first counts.
+    If several files have an entry of the same name, or a current context, that of the first file counts.
 
     Raises:
         ValueError: a file cannot be read or decoded, or none exists.

@@ -1,4 +1,4 @@
-"""Reads all panels again and again while somebody looks at them, and hands each new state to all who look."""
+"""Reads all panels repeatedly while browsers show them, and sends each new state to all of these browsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use the console: a browser on this machine that was opened with the printed address.
+"""The checks that let only a browser on this machine use the console, opened with the printed address.
 
 The console holds the credentials of a kubeconfig. Other users of the machine, other web sites in the same browser, and
 names that resolve to this machine (DNS rebinding) must not reach it:

@@ -14,7 +14,7 @@ from tetrapod.console.reads import ReadError, Reads, error_message
 from tetrapod.console.traffic import Sample, Traffic
 
 Panel = Callable[[], Awaitable[Any]]
-"""Reads the state of a panel. Raises ReadError if there is none."""
+"""Reads the state of a panel. Raises ReadError if the server does not provide it."""
 
 LIMIT: Final = 500
 """The number of objects of a list that are read."""

@@ -56,7 +56,7 @@ class Reads:
         self._pool = BackendPool()
 
     async def fetch(self, path: str, server: str = "", accept: str = "application/json") -> Answer:
-        """Send a GET and return the response, whatever its status is.
+        """Send a GET and return the response, with any status.
 
         Args:
             path: path and query.

@@ -1,4 +1,4 @@
-"""What the steps of a trace are: their kinds, and the purpose of each filter.
+"""The kinds of the steps of a trace, and the purpose of each filter.
 
 The names of steps are those of the spans (`generic/filters/chain.py`, and `traced` and `start` in other modules).
 """

@@ -1,4 +1,4 @@
-"""The page about the path of a chosen request: its waterfall, or why there is none."""
+"""The page about the path of a chosen request: its waterfall, or the reason why it cannot be shown."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def page_of_answer(path: str, answer: Answer) -> str:
 
 
 def page_of_error(path: str, message: str) -> str:
-    """Return the page that says why there is no waterfall."""
+    """Return the page that says why the waterfall cannot be shown."""
     return document(f"GET {path}", f"<p class=error role=alert>{escape(message)}</p>")
