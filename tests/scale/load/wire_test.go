@@ -1,0 +1,54 @@
+package main
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestFieldsOfAnEncodedPodAreFound(t *testing.T) {
+	now := metav1.Now()
+	encoded := encode("v1", "Pod", &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web", Namespace: "team", UID: "u", ResourceVersion: "42", DeletionTimestamp: &now, Generation: 3,
+			Annotations: map[string]string{"a": "b", "k8s.io/initial-events-end": "true"},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c"}}},
+	})
+	object, ok := unwrap(encoded)
+	if !ok {
+		t.Fatal("no envelope")
+	}
+	m := metaOf(object)
+	if string(m.name) != "web" || string(m.namespace) != "team" || string(m.uid) != "u" || !m.deleting || !m.initialEventsEnd {
+		t.Errorf("%+v", m)
+	}
+	if versionOf(encoded) != "42" || nodeOf(object) != "node-1" {
+		t.Errorf("version %s, node %s", versionOf(encoded), nodeOf(object))
+	}
+}
+
+func TestAbsentFieldsAreEmpty(t *testing.T) {
+	object, _ := unwrap(encode("v1", "Pod", &corev1.Pod{}))
+	if m := metaOf(object); len(m.name) > 0 || m.deleting || m.initialEventsEnd || nodeOf(object) != "" {
+		t.Errorf("%+v", m)
+	}
+	if _, ok := unwrap([]byte(`{"kind":"Pod"}`)); ok {
+		t.Error("JSON is no envelope")
+	}
+}
+
+func TestContinueTokenOfAList(t *testing.T) {
+	list := corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "next"}, Items: []corev1.Pod{{}, {}}}
+	if version, next := listOf(encode("v1", "PodList", &list)); version != "7" || next != "next" {
+		t.Errorf("%s %s", version, next)
+	}
+}
+
+func TestTruncatedMessagesEndTheSearch(t *testing.T) {
+	object, _ := unwrap(encode("v1", "Pod", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "42"}}))
+	for length := range object {
+		metaOf(object[:length])
+	}
+}
