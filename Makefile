@@ -22,7 +22,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest screenshots e2e e2e-kind e2e-stock \
-	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short docs clean generate
+	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -178,6 +178,12 @@ conformance-short: dev
 ## upstream: upstream's integration suites over Tetrapod, and docs/reference/upstream-suites.md (ARGS='--only auth,client': some; hours for all)
 upstream: dev
 	PYTHONPATH=services:tests $(BIN)/python -m upstream $(ARGS)
+
+## neighbours: controllers and API servers of other projects over Tetrapod, each with a task of its own (the first run builds them: half an hour)
+neighbours: dev
+	./tools/prepare.sh
+	./tools/stock.sh >/dev/null
+	$(PYTEST) tests/neighbours
 
 ## upstream-short: three packages of them, which must not fail where they have not before (the first run builds them: minutes)
 upstream-short: dev

@@ -7,6 +7,7 @@ directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/$1"
 source=$2
 shift 2
 name=${source%@*}
+case ${name##*/} in v[0-9]*) name=${name%/*} ;; esac  # go leaves out the suffix of a major version, too
 name=${name##*/}
 if [ ! -x "$directory/$name" ]; then
     mkdir -p "$directory"

@@ -28,14 +28,16 @@ class Nodes:
 
     Args:
         ask: a client that only this object uses, because it is called in another thread.
+        kubelet_port: the port of a kubelet on 127.0.0.1 that the nodes name in their statuses; 0 for none.
 
     Attributes:
         silent: the names of nodes that post nothing, as if they had failed.
     """
 
-    def __init__(self, ask: Ask, names: list[str]) -> None:
+    def __init__(self, ask: Ask, names: list[str], kubelet_port: int = 0) -> None:
         self._ask = ask
         self.names = names
+        self._kubelet_port = kubelet_port
         self.silent: set[str] = set()
         self._addresses = itertools.count(1)
         self._stop = threading.Event()
@@ -69,10 +71,9 @@ class Nodes:
     def _post_statuses(self) -> None:
         for name in self.names:
             if name not in self.silent:
+                status = _node_status(name, self._kubelet_port)
                 self._expect(
-                    self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": _node_status(name)}, _STRATEGIC),
-                    200,
-                    404,
+                    self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, _STRATEGIC), 200, 404
                 )
                 self._renew_lease(name)
 
@@ -139,21 +140,23 @@ def _condition(kind: str, status: str) -> dict[str, str]:
     }
 
 
-def _node_status(name: str) -> Any:
+def _node_status(name: str, kubelet_port: int) -> Any:
     resources = {"cpu": "8", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     kinds = (("Ready", "True"), ("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"))
+    address = "127.0.0.1" if kubelet_port else "192.0.2.1"
     return {
         "capacity": resources,
         "allocatable": resources,
-        "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": name}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
+        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
         "conditions": [{**_condition(kind, status), "lastHeartbeatTime": now()} for kind, status in kinds],
         "nodeInfo": {"kubeletVersion": "v1.37.1", "operatingSystem": "linux", "architecture": "amd64"},
     }
 
 
 @contextmanager
-def nodes(ask: Ask, *names: str) -> Iterator[Nodes]:
-    simulated = Nodes(ask, list(names))
+def nodes(ask: Ask, *names: str, kubelet_port: int = 0) -> Iterator[Nodes]:
+    simulated = Nodes(ask, list(names), kubelet_port)
     simulated.start()
     try:
         yield simulated

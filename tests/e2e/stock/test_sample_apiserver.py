@@ -6,7 +6,6 @@ It is discovered, trusts the identity headers, and requests authorization from T
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from e2e.stock.conftest import Cluster, Space, condition, must
+from support.endpoints import endpoint_slice, own_address
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment
 from support.stock import sample_apiserver
@@ -30,21 +30,11 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
-def an_address() -> str:
-    """Return an address of this machine that is not loopback, since Endpoints may not contain loopback addresses."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # connecting a UDP socket sends nothing
-        except OSError:
-            pytest.skip("not applicable: this machine has no address but loopback")
-        return str(probe.getsockname()[0])
-
-
 @pytest.fixture(scope="module")
 def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Its own address."""
     directory: Path = tmp_path_factory.mktemp("sample")
-    address = an_address()
+    address = own_address()
     etcd = Etcd(etcd_36(), directory / "etcd")
     etcd.start()
     try:
@@ -59,12 +49,7 @@ def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def register(client: Client, address: str, port: int) -> None:
     service = {"metadata": {"name": "sample"}, "spec": {"ports": [{"port": 443, "targetPort": port}]}}
     must(client("POST", "/api/v1/namespaces/default/services", service), 201)
-    endpoints = {
-        "metadata": {"name": "sample-1", "labels": {"kubernetes.io/service-name": "sample"}},
-        "addressType": "IPv4",
-        "ports": [{"name": "", "port": port, "protocol": "TCP"}],
-        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-    }
+    endpoints = endpoint_slice("sample", port, address)
     must(client("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoints), 201)
     spec = {
         "group": "wardle.example.com",
