@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from tetrapod.generic.filters.fair_scheduling import with_fair_scheduling
+from tetrapod.generic.filters.fair_scheduling import kind_of_user, with_fair_scheduling
 from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 from tetrapod.machinery.requestinfo import RequestInfo
@@ -20,7 +20,8 @@ class Served:
     def __init__(self) -> None:
         self.now = 0.0
         self.order: list[str] = []
-        self.serve = with_fair_scheduling(self._handle, FairScheduler(clock=lambda: self.now))
+        scheduler = FairScheduler(clock=lambda: self.now, group_of=kind_of_user)
+        self.serve = with_fair_scheduling(self._handle, scheduler)
 
     async def _handle(self, request: Request) -> Response:
         self.now += 0.001
@@ -52,6 +53,29 @@ async def test_the_last_user_is_not_served_last(verb: str) -> None:
     await asyncio.gather(*flood, last)
     assert served.order.index("quiet") < 15
     assert len(served.order) == 101
+
+
+async def test_many_kubelets_do_not_starve_the_controller_manager() -> None:
+    served = Served()
+    kubelets = [served.ask(f"system:node:{number}") for number in range(100)]
+    manager = [served.ask("system:kube-controller-manager") for _ in range(30)]
+    await asyncio.gather(*kubelets, *manager)
+    assert served.order[30:70].count("system:kube-controller-manager") >= 15
+
+
+@pytest.mark.parametrize(
+    ("user", "kind"),
+    [
+        (b"system:node:a", "system:node"),
+        (b"system:serviceaccount:default:a", "system:serviceaccount"),
+        (b"system:kube-scheduler", "system:kube-scheduler"),
+        (b"oidc:a", ""),
+        (b"\xff", ""),
+        (b"", ""),
+    ],
+)
+def test_kinds_of_users(user: bytes, kind: str) -> None:
+    assert kind_of_user(user) == kind
 
 
 async def test_parts_of_a_long_response_are_scheduled_fairly() -> None:

@@ -22,7 +22,7 @@ class Served:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.scheduler = FairScheduler(clock=lambda: self.now)
+        self.scheduler = FairScheduler(clock=lambda: self.now, group_of=lambda flow: str(flow).partition("/")[0])
         self.order: list[str] = []
 
     async def request(self, flow: str, cost: float = 0.0001) -> None:
@@ -74,6 +74,27 @@ async def test_flows_that_wait_take_turns() -> None:
     await asyncio.gather(*tasks)
     last = served.order[40:100]
     assert abs(last.count("one") - last.count("two")) <= 10
+
+
+async def test_groups_take_turns_however_many_flows_they_have() -> None:
+    """The controller manager must keep up with the work that five hundred kubelets make."""
+    served = Served()
+    nodes = [f"nodes/{number}" for number in range(60)]
+    tasks = [asyncio.create_task(served.request(flow)) for flow in (*nodes, *["controllers/manager"] * 60)]
+    await asyncio.gather(*tasks)
+    last = served.order[40:80]
+    assert abs(last.count("controllers/manager") - 20) <= 5
+
+
+async def test_flows_of_a_group_take_turns() -> None:
+    served = Served()
+    flows = [*["a/one"] * 40, *["a/two"] * 40, *["b/three"] * 80]
+    tasks = [asyncio.create_task(served.request(flow)) for flow in flows]
+    await asyncio.gather(*tasks)
+    last = served.order[60:120]
+    assert [abs(last.count(flow) - share) <= 5 for flow, share in (("a/one", 15), ("a/two", 15), ("b/three", 30))] == [
+        True
+    ] * 3
 
 
 async def test_a_client_that_disconnects_while_waiting_uses_no_step() -> None:

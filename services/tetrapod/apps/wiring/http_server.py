@@ -11,7 +11,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.egress.selector import CONTROL_PLANE, NO_EGRESS, EgressSelector
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
-from tetrapod.generic.filters.fair_scheduling import is_of_service
+from tetrapod.generic.filters.fair_scheduling import is_of_service, kind_of_user
 from tetrapod.generic.filters.storage_versions import Barrier
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.request import Handler
@@ -81,7 +81,11 @@ def build_http_server(
         audit=config.audit,
         tracing=build_tracing(options, lifecycle, config.service, config.egress),
         notify_aggregator=bool(config.service),
-        scheduler=FairScheduler(FairScheduling(enabled=options.tetrapod.fair_scheduling), is_background=is_of_service),
+        scheduler=FairScheduler(
+            FairScheduling(enabled=options.tetrapod.fair_scheduling),
+            is_background=is_of_service,
+            group_of=kind_of_user,
+        ),
         cors_allowed_origins=options.generic.cors_allowed_origins,
         goaway_chance=_goaway_chance(options),
         strict_transport_security=options.generic.strict_transport_security_directives,

@@ -41,6 +41,15 @@ def is_of_service(flow: Any) -> bool:
     return is_service(flow.decode("latin-1"))
 
 
+def kind_of_user(flow: Any) -> str:
+    """Return the group of a flow of `with_fair_scheduling`, such as system:node for all kubelets.
+
+    Priority levels tell the same kinds of users apart: the aggregator knows those, and a service behind it does not.
+    """
+    first, _, rest = flow.decode("latin-1").partition(":")
+    return f"{first}:{rest.partition(':')[0]}" if first == "system" else ""
+
+
 def scheduled_stream(
     run: Callable[[StreamWriter], Awaitable[None]], scheduler: FairScheduler, flow: Hashable
 ) -> Callable[[StreamWriter], Awaitable[None]]:

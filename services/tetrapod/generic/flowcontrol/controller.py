@@ -107,7 +107,7 @@ class FlowControl:
         self.limit = limit
         self.levels: dict[str, Level] = {}
         self.watches = Watches()
-        self.scheduler = FairScheduler(scheduling, is_background=_is_of_service)
+        self.scheduler = FairScheduler(scheduling, is_background=_is_of_service, group_of=_level_of)
         self.limiter = FlowLimiter(self.scheduler.shared, self.scheduler.cpu_scarce, scheduling)
         self.weight_of = forwarded_weight if forwards else local_weight
         self.stats: Stats = stats or _unknown
@@ -327,6 +327,12 @@ class FlowControl:
 def _is_of_service(key: Any) -> bool:
     """Return whether `Flow.key` is that of a service's requests."""
     return is_service(key[1])
+
+
+def _level_of(key: Any) -> str:
+    """Return the priority level of `Flow.key`."""
+    level: str = key[0]
+    return level
 
 
 def _update_series(label: str, former: Collection[str], current: Collection[str]) -> None:

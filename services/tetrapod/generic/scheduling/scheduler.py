@@ -4,9 +4,11 @@ A flow is the key of the requests that are served in turn, such as their user. S
 how many requests execute, but all of them share the time of one thread. An event loop serves them in the order of
 arrival: after a user with a hundred connections everybody would wait for a hundred requests. The scheduler therefore
 starts only as many requests in one step of the loop as fit its time, and serves the flows with waiting requests round
-robin. A flow that has no waiting request and was not served in this step need not wait. A request that has waited for
-something (its write is on disk, a webhook has answered) is scheduled again for the rest of its work. In kube-apiserver
-Go's scheduler shares the CPUs between goroutines.
+robin. Flows belong to groups, such as priority levels, and the groups are served round robin too: a controller manager
+is one flow, and needs more than one turn for every turn of five hundred kubelets. A flow that has no waiting request
+and was not served in this step need not wait. A request that has waited for something (its write is on disk, a webhook
+has answered) is scheduled again for the rest of its work. In kube-apiserver Go's scheduler shares the CPUs between
+goroutines.
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ class FairScheduler:
         clock: Callable[[], float] = time.thread_time,
         now: Callable[[], float] = time.monotonic,
         is_background: Callable[[Hashable], bool] = lambda _: False,
+        group_of: Callable[[Hashable], Hashable] = lambda _: None,
     ) -> None:
         """Create a scheduler for the running loop.
 
@@ -63,14 +66,18 @@ class FairScheduler:
             now: returns the wall time in seconds.
             is_background: returns whether a flow is that of a service. Such flows send a few requests a second, and
                 must not shorten the steps of a lone user. They are served fairly, like all others.
+            group_of: returns the group of a flow. By default all flows are in one group.
         """
         self._config = config
         self._disabled = not config.enabled
         self._is_background = is_background
+        self._group_of = group_of
         self._clock = clock
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None  # until Python 3.12, asking for it is a system call
-        self._waiting: dict[Hashable, _Queue] = {}  # by flow, in the order in which they are served
+        self._waiting: dict[Hashable, _Queue] = {}  # by flow
+        # By group, the flows that wait; both in the order in which they are served.
+        self._turns: dict[Hashable, deque[Hashable]] = {}
         self._served: set[Hashable] = set()  # flows that were served in this step
         self._stepping = False
         self._step_began = 0.0  # by `clock`
@@ -139,6 +146,7 @@ class FairScheduler:
         queue = self._waiting.get(flow)
         if queue is None:
             queue = self._waiting[flow] = _Queue()
+            self._turns.setdefault(self._group_of(flow), deque()).append(flow)
         (queue.started if started else queue.new).append(permission)
         return permission
 
@@ -181,19 +189,25 @@ class FairScheduler:
     def _step(self) -> None:
         """End one step of the loop and begin the next, in which a limited number of waiting requests run.
 
-        `_adapt` sets that number. The flows are served round robin, one request at a time, until it is reached or none
-        waits. It is called once in each step while there are requests.
+        `_adapt` sets that number. The groups, and the flows of each, are served round robin, one request at a time,
+        until it is reached or none waits. It is called once in each step while there are requests.
         """
         cpu = self._clock()
         self._adapt(cpu - self._step_began)
         self._starts = 0
         self._served.clear()
         while self._waiting and self._starts < self._most:
-            flow = next(iter(self._waiting))
-            queue = self._waiting.pop(flow)
+            group = next(iter(self._turns))
+            flows = self._turns.pop(group)
+            flow = flows.popleft()
+            queue = self._waiting[flow]
             permission = queue.next()
             if queue:
-                self._waiting[flow] = queue
+                flows.append(flow)
+            else:
+                del self._waiting[flow]
+            if flows:
+                self._turns[group] = flows
             if not permission.done():  # otherwise the request was cancelled
                 permission.set_result(None)
                 self._served.add(flow)
