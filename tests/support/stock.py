@@ -82,6 +82,13 @@ def controller_manager(directory: Path, kubeconfig: Path, *flags: str) -> Iterat
 
 
 @contextmanager
+def scheduler(directory: Path, kubeconfig: Path) -> Iterator[Component]:
+    """Run upstream's scheduler."""
+    with _running(binaries()[NAMES[1]], directory, kubeconfig) as component:
+        yield component
+
+
+@contextmanager
 def sample_apiserver(directory: Path, kubeconfig: Path, etcd: str) -> Iterator[tuple[Component, int]]:
     """Run upstream's example of an aggregated API server, which trusts only the front proxy.
 
