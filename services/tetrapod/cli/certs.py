@@ -6,16 +6,15 @@ It writes them to directories, and with --secrets also to Secrets of the cluster
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from tetrapod.cli.parameter_types import Duration
+from tetrapod.generic.client.service_account import MOUNT
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.pki import Pki
-
-SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def _list(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
@@ -66,7 +65,7 @@ def _list(context: click.Context, parameter: click.Parameter, value: str) -> lis
 @click.option(
     "--service-account",
     type=click.Path(path_type=Path),
-    default=SERVICE_ACCOUNT,
+    default=MOUNT,
     show_default=True,
     help="The service account directory of the pod, for --secrets.",
 )

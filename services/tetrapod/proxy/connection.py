@@ -6,18 +6,17 @@ Upstream: cmd/kube-proxy/app/server.go, createClient; k8s.io/client-go/rest, InC
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Final
 
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.service_account import MOUNT
 from tetrapod.generic.configuration.version import KUBERNETES
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
-_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _USER_AGENT: Final = f"kube-proxy/{KUBERNETES} (tetrapod)"
 _NO_CLUSTER: Final = (
     "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
@@ -56,6 +55,6 @@ def _of_pod(pool: BackendPool) -> Client:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError(_NO_CLUSTER)
-    tls = ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text())
+    tls = ClientTLS(ca_data=(MOUNT / "ca.crt").read_text())
     url = f"https://{join_host_port(host, port)}"
-    return http_client(pool, url, tls, _USER_AGENT, token_file=str(_ACCOUNT / "token"))
+    return http_client(pool, url, tls, _USER_AGENT, token_file=str(MOUNT / "token"))

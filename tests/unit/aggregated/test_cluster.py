@@ -30,7 +30,7 @@ def test_a_kubeconfig_is_read_under_both_names(tmp_path: Path) -> None:
 
 def test_a_service_account_is_read_under_both_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ca.crt").write_text("CA")
-    monkeypatch.setattr(cluster_module, "_ACCOUNT", tmp_path)
+    monkeypatch.setattr(cluster_module, "MOUNT", tmp_path)
     cluster = Cluster.in_cluster()
     assert (cluster.url, cluster.token_file) == ("https://kubernetes.default.svc", str(tmp_path / "token"))
     with pytest.warns(DeprecationWarning, match=r"use Cluster\.in_cluster"):

@@ -16,6 +16,7 @@ from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mou
 from tetrapod.core.admission.pod_plugin import name_error, object_of, spec_of
 from tetrapod.core.v1.service_accounts import ENFORCE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.client.service_account import MOUNT
 from tetrapod.generic.registry.generated_names import random_suffix
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.scheduling.offload import offloaded
@@ -24,7 +25,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 DEFAULT: Final = "default"
-MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+MOUNT_PATH: Final = str(MOUNT)
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
 _TOKEN_SECONDS: Final = 3607

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.service_account import MOUNT
 from tetrapod.generic.proxy import BackendPool, ClientTLS
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
-
-_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,8 @@ class Cluster:
         """
         return cls(
             "https://kubernetes.default.svc",
-            ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text()),
-            str(_ACCOUNT / "token"),
+            ClientTLS(ca_data=(MOUNT / "ca.crt").read_text()),
+            str(MOUNT / "token"),
         )
 
     @classmethod
