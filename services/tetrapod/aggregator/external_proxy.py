@@ -20,6 +20,7 @@ from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.authentication.requestheader import REMOTE_UID_GATE
 from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import (
@@ -132,7 +133,7 @@ def _error_response(code: int, text: str) -> Response:
     """Return an error response with the headers and the body that Go's http.Error writes."""
     return Response(
         code,
-        [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")],
+        [TEXT_TYPE, NOSNIFF],
         f"{text}\n".encode(),
     )
 

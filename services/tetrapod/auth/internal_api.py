@@ -20,6 +20,7 @@ from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.rules import RuleSet
+from tetrapod.generic.http.headers import JSON_TYPE
 from tetrapod.generic.http.peers import CORE, RULES_PATH, SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.registry.context import Context
@@ -101,7 +102,7 @@ def _json(respond: _Respond) -> Handler:
             body = await respond(orjson.loads(await request.body.read(_BODY_LIMIT)))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise bad_request(f"not a question that can be understood: {error}") from error
-        return Response(200, [(b"content-type", b"application/json")], orjson.dumps(body))
+        return Response(200, [JSON_TYPE], orjson.dumps(body))
 
     return handler
 

@@ -12,7 +12,8 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.http.error_responses import JSON, NOSNIFF, not_found
+from tetrapod.generic.http.error_responses import not_found
+from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.machinery.gvk import Object
@@ -111,7 +112,7 @@ class HealthHandler:
 def _response(report: Object, healthy: bool, counter: Counter) -> Response:
     status = 200 if healthy else 503
     counter.add((str(status),))
-    return Response(status, [JSON, NOSNIFF], orjson.dumps(report))
+    return Response(status, [JSON_TYPE, NOSNIFF], orjson.dumps(report))
 
 
 def _rfc3339(timestamp: float) -> str:

@@ -10,7 +10,8 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.http.error_responses import JSON, NOSNIFF, TEXT, not_found
+from tetrapod.generic.http.error_responses import not_found
+from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.debugging import profiles, zpages
 from tetrapod.generic.observability.exposition import metrics_response
@@ -42,13 +43,13 @@ class MetricsHandler:
     async def __call__(self, request: Request) -> Response:
         """Answer a request."""
         if request.path in ("/healthz", "/healthz/ping"):
-            return Response(200, [TEXT, NOSNIFF], b"ok")
+            return Response(200, [TEXT_TYPE, NOSNIFF], b"ok")
         if request.path == "/proxyMode":
-            return Response(200, [TEXT, NOSNIFF], self._configuration.mode.encode())
+            return Response(200, [TEXT_TYPE, NOSNIFF], self._configuration.mode.encode())
         if request.path in self._pages:
             return await self._pages[request.path](request)
         if request.path == "/configz":
-            return Response(200, [JSON, NOSNIFF], self._settings())
+            return Response(200, [JSON_TYPE, NOSNIFF], self._settings())
         if request.path == "/metrics":
             metrics, collectors = await scraped()
             return await metrics_response(

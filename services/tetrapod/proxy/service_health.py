@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tetrapod.generic.http.error_responses import JSON, NOSNIFF
+from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.machinery.golang.ip_addresses import join_host_port
@@ -110,7 +110,7 @@ class ServiceHealth:
     def _handler(self, check: _Check) -> Handler:
         async def answer(_: Request) -> Response:
             healthy = self._health.healthy
-            headers = [JSON, NOSNIFF, (b"x-load-balancing-endpoint-weight", str(check.endpoints).encode())]
+            headers = [JSON_TYPE, NOSNIFF, (b"x-load-balancing-endpoint-weight", str(check.endpoints).encode())]
             status = 200 if check.endpoints and healthy else 503
             return Response(status, headers, _body(check, healthy).encode())
 

@@ -13,6 +13,7 @@ from typing import Final
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.metrics import plugin_error
 from tetrapod.generic.dialing import Dialer
+from tetrapod.generic.http.headers import JSON_TYPE
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
@@ -30,7 +31,7 @@ _ANSWER_LIMIT: Final = 1 << 20
 _HEADERS: Final[HeaderList] = [
     (b"user-agent", b"kube-apiserver"),
     (b"accept", b"application/json, */*"),
-    (b"content-type", b"application/json"),
+    JSON_TYPE,
 ]
 
 

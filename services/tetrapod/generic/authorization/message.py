@@ -8,6 +8,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 from __future__ import annotations
 
 from tetrapod.generic.authorization.interface import Attributes
+from tetrapod.generic.http.headers import NOSNIFF
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import StatusError, forbidden
@@ -44,7 +45,7 @@ def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
     authorization filter sends.
     """
     error = forbidden_status(attributes, reason)
-    error.headers.append((b"x-content-type-options", b"nosniff"))
+    error.headers.append(NOSNIFF)
     return error
 
 

@@ -5,6 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/cachecontrol.go
 
 from __future__ import annotations
 
+from tetrapod.generic.http.headers import NO_CACHE
 from tetrapod.generic.http.request import Handler, Request, Response
 
 
@@ -16,7 +17,7 @@ def with_cache_control(handler: Handler) -> Handler:
         for name, _ in response.headers:
             if name == b"cache-control":
                 return response
-        response.headers.append((b"cache-control", b"no-cache, private"))
+        response.headers.append(NO_CACHE)
         return response
 
     return cache_control

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.request import (
     MIN_WATCH_SECONDS,
     AnswerBroken,
@@ -38,7 +39,7 @@ _OVERDUE: Final = (
 
 
 def _timeout_response() -> Response:
-    return Response(504, [(b"content-type", b"text/plain; charset=utf-8")], _OVERDUE)
+    return Response(504, [TEXT_TYPE], _OVERDUE)
 
 
 def with_request_deadline(

@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.peers import NOT_PROCESSED
 from tetrapod.generic.http.request import Handler, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.requestinfo import is_long_running
@@ -147,11 +148,11 @@ def _is_exempt(request: Request) -> bool:
 
 
 def _rejection(draining: Draining) -> Response:
-    headers: HeaderList = [(b"connection", b"close"), (b"x-content-type-options", b"nosniff")]
+    headers: HeaderList = [(b"connection", b"close"), NOSNIFF]
     if draining.notify_aggregator:
         headers.append((NOT_PROCESSED, b"1"))
     if draining.send_retry_after:
-        headers += [(b"retry-after", b"5"), (b"content-type", b"text/plain; charset=utf-8")]
+        headers += [(b"retry-after", b"5"), TEXT_TYPE]
         return Response(429, headers, _TOO_MANY)
-    headers += [(b"retry-after", b"1"), (b"content-type", b"application/json")]
+    headers += [(b"retry-after", b"1"), JSON_TYPE]
     return Response(503, headers, _UNAVAILABLE)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.http.request import ClientGone, Handler, Request, Response
 from tetrapod.machinery.depth import is_depth_error
@@ -58,7 +59,7 @@ def with_status_errors(handler: Handler) -> Handler:
             )
             return Response(
                 500,
-                [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")],
+                [TEXT_TYPE, NOSNIFF],
                 text.encode(),
             )
 

@@ -24,6 +24,7 @@ from tetrapod.generic.filters.filter_metrics import (
     count_rejected_impersonation,
 )
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
+from tetrapod.generic.http.headers import NOSNIFF
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.failure import Failure
@@ -113,7 +114,7 @@ def _named_user(request: Request) -> UserInfo | None:
 
 def _without_name(uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> StatusError:
     error = bad_request(f"requested {_go_syntax(uid, groups, extra)} without impersonating a user name")
-    error.headers.append((b"x-content-type-options", b"nosniff"))
+    error.headers.append(NOSNIFF)
     return error
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.machinery.golang.quoting import go_quote
 
-_HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff"))
+_HEADERS: Final = (TEXT_TYPE, NOSNIFF)
 _BODY: Final = b"Too many requests, please try again later.\n"
 
 
@@ -32,8 +33,7 @@ def too_many_requests(seconds: int) -> Response:
     Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests.
     """
     headers: HeaderList = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"x-content-type-options", b"nosniff"),
+        *_HEADERS,
         (b"retry-after", str(seconds).encode()),
     ]
     return Response(429, headers, _BODY)

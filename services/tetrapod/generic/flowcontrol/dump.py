@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.queueset import Ticket
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.request import Handler, Request, Response
 
 PREFIX: Final = "/debug/api_priority_and_fairness/"
@@ -141,4 +142,4 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Response:
     lines = [[*(cell + "," for cell in row[:-1]), row[-1]] for row in (header, *rows)]
     widths = [max(_LEAST_WIDTH, *(len(line[i]) + 1 for line in lines)) for i in range(len(header) - 1)]
     text = "".join("".join(c.ljust(w) for c, w in zip(line, widths, strict=False)) + line[-1] + "\n" for line in lines)
-    return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], text.encode())
+    return Response(200, [TEXT_TYPE], text.encode())

@@ -11,22 +11,18 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.headers import JSON_TYPE, NO_CACHE, NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Response
 from tetrapod.generic.http.response_head import STATUS_LINES
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
-
-NO_CACHE: Final = (b"cache-control", b"no-cache, private")
-JSON: Final = (b"content-type", b"application/json")
-TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
-NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
 PANIC_TEXT: Final = b"This request caused apiserver to panic. Look in the logs for details.\n"
 
 
 def status_response(error: StatusError) -> Response:
     """Return a JSON response with the Status of `error`, for errors that no filter has converted."""
-    headers: HeaderList = [NO_CACHE, JSON, *error.headers]
+    headers: HeaderList = [NO_CACHE, JSON_TYPE, *error.headers]
     if error.retry_after and not any(name == b"retry-after" for name, _ in error.headers):
         headers.append((b"retry-after", str(error.retry_after).encode()))
     return Response(error.code, headers, encode_status(error.to_status()))
@@ -51,12 +47,12 @@ def encode_status(status: Object) -> bytes:
 
 def text_response(status: int, text: bytes) -> Response:
     """Return a plain-text response without caching, as Go's http.Error writes it."""
-    return Response(status, [NO_CACHE, TEXT, NOSNIFF], text)
+    return Response(status, [NO_CACHE, TEXT_TYPE, NOSNIFF], text)
 
 
 def not_found() -> Response:
     """Return the plain-text 404 of Go's servers, for a path that is not served."""
-    return Response(404, [TEXT, NOSNIFF], b"404 page not found\n")
+    return Response(404, [TEXT_TYPE, NOSNIFF], b"404 page not found\n")
 
 
 def panic_response() -> Response:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.openapi.document_chunks import join_to_chunks
 from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
@@ -154,7 +155,7 @@ def _content_range(start: int, length: int, size: int) -> bytes:
 
 
 def _unsatisfiable(text: str, size: int | None) -> Response:
-    headers: HeaderList = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+    headers: HeaderList = [TEXT_TYPE, NOSNIFF]
     if size is not None:
         headers.append((b"content-range", f"bytes */{size}".encode()))
     return Response(416, headers, f"{text}\n".encode())

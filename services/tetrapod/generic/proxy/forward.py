@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.peers import RESPONSE_HEADERS
 from tetrapod.generic.http.request import (
     AnswerBroken,
@@ -155,9 +156,9 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
 
 def _error_response(connection: Exchange, code: int, text: str) -> Response:
     connection.close()
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    headers = [TEXT_TYPE]
     if code == 503:
-        headers.append((b"x-content-type-options", b"nosniff"))  # as Go's http.Error does
+        headers.append(NOSNIFF)  # as Go's http.Error does
     return Response(code, headers, text.encode())
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.generic.http.websocket import (
     BINARY,
@@ -102,7 +103,7 @@ async def translate(
         head = handshake_response(request.headers, PROTOCOL)
     except WebSocketError as error:
         _TRANSLATIONS.add(("400",))
-        return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
+        return Response(400, [TEXT_TYPE], f"{error}\n".encode())
     sent = [*without_websocket(headers), *((b"x-stream-protocol-version", version) for version in _VERSIONS)]
 
     async def run(client: Hijacked) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.generic.http.websocket import (
     BINARY,
@@ -83,7 +84,7 @@ async def tunnel(
     except WebSocketError as error:
         connection.close()
         _TUNNELS.add(("400",))
-        return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
+        return Response(400, [TEXT_TYPE], f"{error}\n".encode())
 
     _TUNNELS.add(("101",))
 

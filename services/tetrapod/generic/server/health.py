@@ -12,14 +12,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.metrics.collectors import HEALTHCHECK, HEALTHCHECKS_TOTAL
 
 log = logging.getLogger(__name__)
 
-_TEXT: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
-_PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain; charset=utf-8")]
+_TEXT: Final[HeaderList] = [TEXT_TYPE, NOSNIFF]
+_PLAIN: Final[HeaderList] = [TEXT_TYPE]
 
 
 _ORDER: Final = (

@@ -14,6 +14,7 @@ import orjson
 from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.error_responses import not_found
+from tetrapod.generic.http.headers import JSON_TYPE, TEXT_TYPE
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
@@ -118,7 +119,7 @@ async def version(request: Request) -> Response:
     check_route_accept(request, ("application/json",))
     return Response(
         200,
-        [(b"content-type", b"application/json")],
+        [JSON_TYPE],
         orjson.dumps(version_info(*effective_version()[:2]), option=orjson.OPT_INDENT_2),
     )
 
@@ -153,4 +154,4 @@ def metrics_reset() -> Response:
 
     Upstream: component-base/metrics/http.go, HandlerWithReset
     """
-    return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], b"metrics reset\n")
+    return Response(200, [TEXT_TYPE], b"metrics reset\n")

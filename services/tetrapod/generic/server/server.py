@@ -21,6 +21,7 @@ from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySour
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.endpoints.stored_defaults import DefaultsOfKind
+from tetrapod.generic.http.headers import JSON_TYPE
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.debugging import profiles, verbosity, zpages
@@ -221,7 +222,7 @@ class GenericAPIServer:
     async def _index(self, request: Request) -> Response:
         """Serve `/`: the sorted list of paths as JSON."""
         body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
-        return Response(200, [(b"content-type", b"application/json")], body)
+        return Response(200, [JSON_TYPE], body)
 
     def paths(self) -> set[str]:
         """Return the paths that `/` lists: routes, health checks, groups and versions.

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from tetrapod.generic.dialing import Dialer
+from tetrapod.generic.http.headers import JSON_TYPE
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.endpoint import Endpoint
@@ -37,7 +38,7 @@ _CERTIFICATES: Final = CertificateFailures("apiserver_webhooks")
 _HEADERS: Final[HeaderList] = [
     (b"user-agent", b"kube-apiserver-admission"),
     (b"accept", b"application/json, */*"),
-    (b"content-type", b"application/json"),
+    JSON_TYPE,
 ]
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.headers import JSON_TYPE
 from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.exchange import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
@@ -29,7 +30,7 @@ _TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while aw
 _HEADERS: Final[HeaderList] = [
     (b"user-agent", b"kube-apiserver"),
     (b"accept", b"application/json, */*"),
-    (b"content-type", b"application/json"),
+    JSON_TYPE,
 ]
 
 

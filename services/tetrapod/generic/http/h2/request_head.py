@@ -15,6 +15,7 @@ from typing import Final
 
 from tetrapod.generic.http.error_responses import status_response
 from tetrapod.generic.http.h2.response_headers import CONNECTION_SPECIFIC
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.http.request_target import escape_beyond_ascii, parse_target, valid_host
@@ -185,4 +186,4 @@ def _set_target(head: RequestHead, path: bytes) -> None:
 
 def _bad_request(detail: str) -> Response:
     body = f"400 Bad Request: {detail}".removesuffix(": ").encode()
-    return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], body)
+    return Response(400, [TEXT_TYPE], body)

@@ -25,13 +25,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.debugging import sampling, symbols
 from tetrapod.generic.observability.debugging.symbols import live_objects
 from tetrapod.machinery import status
 
 PREFIX: Final = "/debug/pprof/"
-_NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 _HTML: Final[HeaderList] = [(b"content-type", b"text/html; charset=utf-8")]
 _MOST: Final = 100
 _LONGEST: Final = 50.0
@@ -69,7 +69,7 @@ async def handle(request: Request) -> Response:
         lines = "".join(f"<li><a href='{key}?debug=1'>{key}</a>: {text}</li>\n" for key, (text, _) in PROFILES.items())
         return Response(
             200,
-            [*_HTML, _NOSNIFF],
+            [*_HTML, NOSNIFF],
             f"<html>\n<head>\n<title>{PREFIX}</title>\n</head>\n<ul>\n{lines}</ul>\n</html>\n".encode(),
         )
     if name == "symbol":
@@ -77,17 +77,17 @@ async def handle(request: Request) -> Response:
     if name not in PROFILES:
         return Response(
             404,
-            [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF],
+            [TEXT_TYPE, (b"x-go-pprof", b"1"), NOSNIFF],
             b"Unknown profile\n",
         )
     query = request.query().values
     debug = query.get("debug", "0")
     body = await PROFILES[name][1](_Parameters(_seconds(query.get("seconds", "")), debug == "2"))
     if debug not in ("", "0"):
-        return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)
+        return Response(200, [TEXT_TYPE, NOSNIFF], body)
     disposition = f'attachment; filename="{name}"'.encode()
     return Response(
-        200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), _NOSNIFF], body
+        200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), NOSNIFF], body
     )
 
 

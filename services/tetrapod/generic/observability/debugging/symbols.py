@@ -11,6 +11,7 @@ import gc
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Final
 
+from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.request import Request, Response
 
 _BODY_LIMIT: Final = 64 * 1024
@@ -29,7 +30,7 @@ async def handle(request: Request) -> Response:
     wanted = [parsed for word in text.split("+")[:_MOST] if (parsed := _address(word))]
     names = await asyncio.to_thread(_names, frozenset(wanted)) if wanted else {}
     lines = ["num_symbols: 1\n", *(f"{address:#x} {names[address]}\n" for address in wanted if address in names)]
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+    headers = [TEXT_TYPE, NOSNIFF]
     return Response(200, headers, "".join(lines).encode())
 
 

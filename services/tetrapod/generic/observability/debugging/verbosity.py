@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.http.headers import NOSNIFF
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.logs import set_verbosity
 from tetrapod.machinery.golang.integers import parse_uint
@@ -16,7 +17,7 @@ _INDEX: Final = (
     b"<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n<tr>v<br>\n"
     b"</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
 )
-_PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain"), (b"x-content-type-options", b"nosniff")]
+_PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain"), NOSNIFF]
 _LIMIT: Final = 1 << 20
 _LARGEST: Final = 2**31 - 1
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
+from tetrapod.generic.http.headers import TEXT_TYPE
 from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
@@ -65,7 +66,7 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
         return write_status(request, error, _OFFER)
     if not version:
         heading = _HEADING.format(component=component, page=kind.lower())
-        return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
+        return Response(200, [TEXT_TYPE], (heading + text()).encode())
     request.state[PAGE] = GROUP, version, kind.lower()
     if version != _VERSIONS[0]:
         request.warnings.append(

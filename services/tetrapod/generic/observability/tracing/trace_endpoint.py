@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF, TEXT_TYPE
 from tetrapod.generic.http.peers import TRACE_SPANS
 from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.observability.tracing import peer_traces
@@ -31,8 +32,8 @@ _FORMS: Final = {"1": JSON, "json": JSON, "text": TEXT}
 _PATTERN: Final = re.compile(r"(?:^|&)trace=(1|json|text)(?=&|$)")
 _parameter = _PATTERN.search
 _DISCARD_SECONDS: Final = 30.0
-_JSON_HEADERS: Final = [(b"content-type", b"application/json")]
-_TEXT_HEADERS: Final = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+_JSON_HEADERS: Final = [JSON_TYPE]
+_TEXT_HEADERS: Final = [TEXT_TYPE, NOSNIFF]
 _KEPT: Final = frozenset({b"audit-id", b"warning"})
 
 
