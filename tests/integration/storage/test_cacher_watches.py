@@ -3,14 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from integration.storage.objects import PODS, Events, create, image, labelled, pod, reached, setting, watching
-from tetrapod.generic.storage.backend import Backend
+from tetrapod.generic.storage.backend import Backend, BackendWatch, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.cacher import watching as watching_module
 from tetrapod.generic.storage.interface import ListQuery, StorageConfig, TooLargeResourceVersion, WatchEvent, WatchQuery
+from tetrapod.generic.storage.wrappers import ForwardingBackend
+
+
+class Bursts(ForwardingBackend):
+    """A backend whose watches wait for `burst` events, and return each in a batch of its own, as etcd does."""
+
+    def __init__(self, inner: Backend, burst: int) -> None:
+        super().__init__(inner)
+        self.burst = burst
+        self.get, self.range, self.put_if, self.delete_if = inner.get, inner.range, inner.put_if, inner.delete_if
+
+    @asynccontextmanager
+    async def watch(self, *span: Any, **how: Any) -> AsyncIterator[BackendWatch]:
+        async with self._inner.watch(*span, **how) as watch:
+            yield _BurstWatch(watch, self.burst)
+
+    async def close(self) -> None:
+        """The fixture closes the inner backend."""
+
+
+class _BurstWatch:
+    def __init__(self, inner: BackendWatch, burst: int) -> None:
+        self._inner, self._burst = inner, burst
+        self._queue: deque[WatchBatch] = deque()
+        self.request_progress = inner.request_progress
+
+    def __aiter__(self) -> _BurstWatch:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        while len(self._queue) < self._burst:
+            batch = await self._inner.__anext__()
+            self._queue.extend(WatchBatch([event], event.revision) for event in batch.events)
+        return self._queue.popleft()
+
+    def next_if_ready(self) -> WatchBatch | None:
+        return self._queue.popleft() if self._queue else None
+
+    @property
+    def progress(self) -> int:
+        return self._queue[0].revision - 1 if self._queue else self._inner.progress
 
 
 async def latest(pods: Cacher) -> str:
@@ -344,6 +389,25 @@ async def test_a_sink_gets_initial_events_queued_ones_and_then_each_as_it_happen
     assert seen == ["a/1", "a/2", "a/3", "a/4"]
     watch.close()
     await asyncio.wait_for(watch.ended(), 10)
+
+
+async def test_events_that_arrive_together_are_passed_to_a_sink_together(backend: Backend, root: str) -> None:
+    pods = Cacher(Bursts(backend, 3), PODS, root=root)
+    await pods.ready()
+    watch = await pods.watch(WatchQuery(resource_version="0"))
+    batches: list[list[str]] = []
+    arrived = asyncio.Event()
+
+    def sink(events: Sequence[WatchEvent]) -> None:
+        batches.append([event.entry.key for event in events if event.entry is not None])
+        arrived.set()
+
+    watch.subscribe(sink)
+    last = await create(pods, "a/1", "a/2", "a/3")
+    await asyncio.wait_for(arrived.wait(), 10)
+    assert batches == [["a/1", "a/2", "a/3"]]
+    assert pods.revision >= last.revision
+    await pods.close()
 
 
 async def test_watches_share_one_entry_so_that_frames_are_made_once(pods: Cacher) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from tetrapod.generic.storage.backend import (
     Compacted,
     FutureRevision,
     KeyValue,
+    WatchBatch,
     prefix_end,
 )
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -245,36 +247,32 @@ class Reflector:
             self._stream = stream
             try:
                 async for batch in stream:
-                    self._pending_events.extend(batch.events)
-                    while self._needs_slicing():
+                    revision = self._receive(batch, stream)
+                    while len(self._pending_events) > self._most_at_once():
                         self._cache.apply(self._next_slice())
                         await asyncio.sleep(0)  # a read may apply the rest in between (`_catch_up`)
-                    if self._pending_events or not batch.events:
-                        self._apply_pending(batch.revision, stream)
+                    self._apply_pending(revision, stream)
             finally:
                 if not self._pending_events:
                     self._cache.advance(stream.progress)
                 self._pending_events.clear()
                 self._stream = None
 
-    def _needs_slicing(self) -> bool:
-        """Return whether the pending events must be applied in slices, with other work of the event loop in between.
+    def _most_at_once(self) -> int:
+        """Return how many events are applied before other work of the event loop.
 
-        That is so if there are more than `FairScheduling.events`, and at most `FairScheduling.few_watchers` watches are
-        open. With more watches, the slices would delay the events too much.
+        It is `FairScheduling.events` while at most `FairScheduling.few_watchers` watches are open. With more watches,
+        slices would delay the events too much, and the number is unlimited.
         """
         scheduling = self._scheduling
-        return (
-            scheduling.enabled
-            and len(self._pending_events) > scheduling.events
-            and len(self._cache.fanout) <= scheduling.few_watchers
-        )
+        few = scheduling.enabled and len(self._cache.fanout) <= scheduling.few_watchers
+        return scheduling.events if few else sys.maxsize
 
     def _next_slice(self) -> list[BackendEvent]:
         """Remove the first `scheduling.events` pending events, and return them.
 
         The slice is longer if more events have the revision of its last one. At least `scheduling.events` must be
-        pending (see `_needs_slicing`).
+        pending (see `_most_at_once`).
         """
         pending = self._pending_events
         events = [pending.popleft() for _ in range(self._scheduling.events)]
@@ -282,9 +280,29 @@ class Reflector:
             events.append(pending.popleft())
         return events
 
+    def _receive(self, batch: WatchBatch, stream: BackendWatch) -> int:
+        """Append a batch to the pending events, and further ones that have arrived, as far as no slicing is needed.
+
+        etcd sends the events of concurrent writes one by one. Applied together, they take one write to each watcher.
+
+        Returns:
+            The revision of the last batch.
+        """
+        following: WatchBatch | None = batch
+        while following is not None:
+            batch = following
+            if batch.events:
+                self._pending_events.extend(batch.events)
+            else:
+                self._cache.apply(())  # counts the progress notification
+            following = stream.next_if_ready() if len(self._pending_events) < self._most_at_once() else None
+        return batch.revision
+
     def _apply_pending(self, revision: int, stream: BackendWatch) -> None:
-        self._cache.apply(list(self._pending_events))
-        self._pending_events.clear()
+        """Apply the pending events, if any. The cache has then reached `revision`, and the progress of the stream."""
+        if self._pending_events:
+            self._cache.apply(list(self._pending_events))
+            self._pending_events.clear()
         self._cache.advance(max(revision, stream.progress))
 
     def _catch_up(self) -> None:
@@ -298,8 +316,7 @@ class Reflector:
         if self._pending_events:
             self._apply_pending(self._pending_events[-1].revision, stream)
         while (batch := stream.next_if_ready()) is not None:
-            self._pending_events.extend(batch.events)
-            self._apply_pending(batch.revision, stream)
+            self._apply_pending(self._receive(batch, stream), stream)
 
     def _report(self, error: Exception) -> None:
         """Log why the cache could not be filled or followed, and fail the reads that wait for it to be filled."""
