@@ -6,7 +6,6 @@ default to UNSET; the results are plain dictionaries.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -18,16 +17,9 @@ STATUS = frozenset({"ERROR", "BOOKMARK"})
 """Types of events whose object is not of the watched resource."""
 
 
-class _Type(msgspec.Struct):
-    type: str
-
-
 class _ListMeta(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
-
-
-_decode_type = msgspec.json.Decoder(_Type).decode
 
 
 @lru_cache(maxsize=64)
@@ -70,9 +62,11 @@ def decode_event(only: type[msgspec.Struct], line: bytes) -> Object:
         ValueError: the line is not JSON.
     """
     event: Object
-    if _decode_type(line).type not in STATUS:
-        with suppress(msgspec.ValidationError):
-            event = msgspec.to_builtins(_event_decoder(only).decode(line))
-            return event
-    event = msgspec.json.decode(line)
+    try:
+        event = msgspec.to_builtins(_event_decoder(only).decode(line))
+        complete = event["type"] in STATUS
+    except msgspec.ValidationError:
+        complete = True
+    if complete:
+        event = msgspec.json.decode(line)
     return event
