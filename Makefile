@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
-# The form of Tetrapod in `make cluster` and `make conformance`: one process over SQLite, or four services over etcd.
+# The form of Tetrapod in `make cluster`, `make conformance` and `make neighbours`: one process over SQLite, or four services over etcd.
 FORM ?= one
 # The proxy on the nodes: kube-proxy (stock), or `tetrapod proxy` (tetrapod).
 PROXY ?= stock
@@ -179,11 +179,11 @@ conformance-short: dev
 upstream: dev
 	PYTHONPATH=services:tests $(BIN)/python -m upstream $(ARGS)
 
-## neighbours: controllers and API servers of other projects over Tetrapod, each with a task of its own (the first run builds them: half an hour)
+## neighbours: controllers and API servers of other projects over Tetrapod, each with a task of its own (FORM=four: over four services; the first run builds them: half an hour)
 neighbours: dev
 	./tools/prepare.sh
 	./tools/stock.sh >/dev/null
-	$(PYTEST) tests/neighbours
+	FORM=$(FORM) $(PYTEST) tests/neighbours
 
 ## upstream-short: three packages of them, which must not fail where they have not before (the first run builds them: minutes)
 upstream-short: dev
