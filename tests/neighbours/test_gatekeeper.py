@@ -51,6 +51,7 @@ def demo(site: Site) -> Iterator[Path]:
         f"--exempt-namespace={NAMESPACE}",
         "--audit-interval=1",
         f"--api-cache-dir={cache}",
+        "--default-wait-for-vapb-generation=0",
         "--shutdown-delay=0",
     )
     environment = {"POD_NAME": POD, "POD_NAMESPACE": NAMESPACE}
@@ -114,3 +115,30 @@ def test_a_mutator_adds_a_label(site: Site, demo: Path) -> None:
 def test_a_bad_template_is_rejected(site: Site, demo: Path) -> None:
     stderr = site.kubectl.fails("create", "-f", str(demo / "bad/bad_template.yaml"))
     assert 'admission webhook "validation.gatekeeper.sh" denied the request' in stderr
+
+
+def test_a_template_in_cel_becomes_a_policy_of_the_server(site: Site, demo: Path) -> None:
+    """Gatekeeper writes a ValidatingAdmissionPolicy and its binding, whose parameter is the constraint."""
+    policies = demo.parent / "k8s-validating-admission-policy"
+    site.kubectl("delete", "-f", str(demo / "templates/k8srequiredlabels_template.yaml"))
+    until(
+        lambda: site.kubectl.run("get", "crd", "k8srequiredlabels.constraints.gatekeeper.sh").returncode,
+        lambda code: code == 1,
+        description="the end of the constraint's kind",
+    )
+    site.kubectl("apply", "-f", str(policies / "k8srequiredlabels_template_usevap.yaml"))
+    constraint = str(policies / "owner_must_be_provided.yaml")
+    until(lambda: site.kubectl.run("apply", "-f", constraint).returncode == 0, description="the constraint's kind")
+    rejected = until(
+        lambda: site.kubectl.run("create", "namespace", "no-owner", "--dry-run=server").stderr,
+        lambda stderr: "ValidatingAdmissionPolicy" in stderr,
+        timeout=120,
+        description="a rejection by the policy",
+    )
+    assert (
+        "ValidatingAdmissionPolicy 'gatekeeper-k8srequiredlabels' with binding "
+        "'gatekeeper-k8srequiredlabels-all-must-have-owner' denied request: missing required label, requires all of: owner"
+    ) in rejected
+    metadata = {"name": "owned", "labels": {"owner": "me.agilebank.demo"}}
+    owned = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    site.kubectl("create", "--dry-run=server", "-f", "-", stdin=owned)
