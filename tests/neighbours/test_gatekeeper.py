@@ -137,7 +137,8 @@ def test_a_template_in_cel_becomes_a_policy_of_the_server(site: Site, demo: Path
     )
     assert (
         "ValidatingAdmissionPolicy 'gatekeeper-k8srequiredlabels' with binding "
-        "'gatekeeper-k8srequiredlabels-all-must-have-owner' denied request: missing required label, requires all of: owner"
+        "'gatekeeper-k8srequiredlabels-all-must-have-owner' denied request: "
+        "missing required label, requires all of: owner"
     ) in rejected
     metadata = {"name": "owned", "labels": {"owner": "me.agilebank.demo"}}
     owned = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
