@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class _ProxyCommand(FlagCommand):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, declared=list(declared_flags(ProxyFlags())), **kwargs)
+        super().__init__(*args, declared=lambda: list(declared_flags(ProxyFlags())), **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f"-{arg}" if arg.startswith("-v=") else arg for arg in args])
