@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.etcd import path_from
-from support.server import running
+from support.server import running, start
 
 SOURCE = Path(__file__).parents[2] / "scale/load"
 TOKEN = "admin-0123456789"
@@ -46,11 +46,15 @@ def test_unit_tests_of_the_program_pass() -> None:
     _go("go", "test", "-p", "2", ".")
 
 
+def _command(server: str, out: Path, command: str, *flags: str) -> list[str]:
+    argv = [path_from("scale_load.sh"), command, "--server", server, "--insecure-skip-tls-verify", "--token", TOKEN]
+    return [*argv, "--out", str(out), *flags]
+
+
 def _load(server: str, directory: Path, command: str, *flags: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Run a command of the program, and return its events and its result."""
     out = directory / "result.json"
-    argv = [path_from("scale_load.sh"), command, "--server", server, "--insecure-skip-tls-verify", "--token", TOKEN]
-    argv += ["--out", str(out), *flags]
+    argv = _command(server, out, command, *flags)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()], json.loads(out.read_text())
@@ -115,3 +119,56 @@ def test_cluster_load_has_every_kind_of_request_and_no_errors(tmp_path: Path) ->
         assert watches["synced"] == watches["opened"], component
         assert watches["failed"] == watches["gone"] == watches["relists"] == 0, (component, watches)
     assert sum(row["count"] for row in result["flood"]) > 0
+
+
+def _tokens(directory: Path) -> str:
+    tokens = directory / "tokens.csv"
+    tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+    return f"--token-auth-file={tokens}"
+
+
+def test_objects_watches_and_drain(tmp_path: Path) -> None:
+    with running(tmp_path / "data", _tokens(tmp_path)) as server:
+        for kind in ("configmaps", "pods", "widgets", "customresourcedefinitions"):
+            flags = ["--count", "60", "--kind", kind, "--namespaces", "2"]
+            events, result = _load(server.url, tmp_path, "objects", *flags)
+            assert [event["event"] for event in events] == ["begin", "end"]
+            assert result["objects"]["count"] == 60
+            assert result["steady"]["failures"] == 0, result
+        flags = ["--count", "50", "--matching", "20", "--hold", "3s", "--rate", "5", "--streams", "20"]
+        events, result = _load(server.url, tmp_path, "watches", *flags)
+        assert [event["event"] for event in events] == ["open", "begin", "end"]
+        assert events[0]["count"] == 50
+        writes = next(row["count"] for row in result["requests"] if row["verb"] == "PATCH")
+        assert result["delivery"]["from_sent"]["count"] == 20 * writes > 0
+        assert result["steady"]["undelivered"] == result["watches"]["watchers"]["failed"] == 0
+        _load(server.url, tmp_path, "drain", "--namespace", "objects-0", "--collection", "configmaps")
+        events, result = _load(server.url, tmp_path, "drain", "--namespace", "objects-0")
+        assert [event["event"] for event in events] == ["begin", "answered", "end"]
+        assert result["steady"]["failures"] == 0, result
+
+
+def test_informers_of_a_storm_watch_again_after_a_restart(tmp_path: Path) -> None:
+    flags = [_tokens(tmp_path)]
+    server = start(tmp_path / "data", *flags)
+    port = int(server.url.rpartition(":")[2])
+    out = tmp_path / "storm.json"
+    argv = _command(server.url, out, "storm", "--watchers", "40", "--streams", "20", "--relist", "--probe-rate", "0")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as storm:
+        try:
+            assert storm.stdout is not None
+            assert json.loads(storm.stdout.readline()) | {"seconds": 0} == {
+                "event": "watching",
+                "count": 40,
+                "seconds": 0,
+            }
+            server.stop()
+            server = start(tmp_path / "data", *flags, port=port)
+            assert [json.loads(line)["event"] for line in storm.stdout] == ["lost", "recovered"]
+            assert storm.wait() == 0
+        finally:
+            storm.kill()
+            server.stop()
+    (round_,) = json.loads(out.read_text())["rounds"]
+    assert round_["relists"] >= 40
+    assert sum(row["count"] for row in round_["requests"] if row["verb"] == "WATCHLIST") >= 40

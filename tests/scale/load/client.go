@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ type target struct {
 	server    string
 	authority string
 	insecure  bool
+	gzip      bool
 	token     string
 	tokenFile string
 	timeout   time.Duration
@@ -41,6 +43,8 @@ func (t *target) flags(set *flag.FlagSet) {
 	set.StringVar(&t.token, "token", "", "bearer token of a user in system:masters")
 	set.StringVar(&t.tokenFile, "node-tokens", "",
 		"file with lines `token,user`; users without a line are impersonated by the administrator")
+	set.BoolVar(&t.gzip, "gzip", true,
+		"accept gzip as client-go does, which costs 50 kB of memory for each watch; controller manager and scheduler never do")
 	set.DurationVar(&t.timeout, "timeout", time.Minute, "timeout of each request")
 }
 
@@ -87,21 +91,31 @@ type client struct {
 	header  http.Header
 	timeout time.Duration
 	record  *recorder
+	apart   atomic.Pointer[recorder] // gets the requests too, if it is set
+}
+
+// note records a request.
+func (c *client) note(r *request, scheduled time.Time, latency time.Duration, failure string) {
+	c.record.request(r, scheduled, latency, failure)
+	if apart := c.apart.Load(); apart != nil {
+		apart.request(r, scheduled, latency, failure)
+	}
 }
 
 // administrator returns a client with the token of the flags.
 func (t *target) administrator(agent string) *client {
 	header := http.Header{"Authorization": {"Bearer " + t.token}, "User-Agent": {agent}}
 	transport := &http.Transport{
-		TLSClientConfig:   t.tls.Clone(),
-		ForceAttemptHTTP2: true,
+		TLSClientConfig:    t.tls.Clone(),
+		ForceAttemptHTTP2:  true,
+		DisableCompression: !t.gzip,
 		// One connection is enough for the streams that the server allows; the transport opens a second one beyond.
 		MaxIdleConnsPerHost: 4,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 30 * time.Second,
 		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 	}
-	return &client{t.server, &http.Client{Transport: transport}, header, t.timeout, t.record}
+	return &client{server: t.server, http: &http.Client{Transport: transport}, header: header, timeout: t.timeout, record: t.record}
 }
 
 // user returns a client of one user: with the user's token if the file has it, else impersonated by the administrator.
@@ -118,8 +132,10 @@ func (t *target) user(agent, name string, groups ...string) *client {
 	return made
 }
 
-func (c *client) close() {
-	c.http.CloseIdleConnections()
+// plain makes the client ask for answers without compression.
+func (c *client) plain() *client {
+	c.http.Transport.(*http.Transport).DisableCompression = true
+	return c
 }
 
 // statusError is an answer with a status of 400 or above.
@@ -210,7 +226,7 @@ func (c *client) do(ctx context.Context, r *request, scheduled time.Time) ([]byt
 	if ctx.Err() == context.Canceled {
 		return nil, ctx.Err()
 	}
-	c.record.request(r, scheduled, time.Since(scheduled), failureOf(err))
+	c.note(r, scheduled, time.Since(scheduled), failureOf(err))
 	return body, err
 }
 

@@ -125,10 +125,10 @@ func runCluster(ctx context.Context, set *flag.FlagSet, arguments []string) erro
 		c.watches[group] = &watchCounters{}
 	}
 	c.admin = c.target.administrator("load-administrator")
-	c.controllers = c.target.user("kube-controller-manager/v1.37.1", "system:kube-controller-manager")
-	c.replicas = c.target.user("kube-controller-manager/v1.37.1", "system:serviceaccount:kube-system:replicaset-controller")
-	c.slices = c.target.user("kube-controller-manager/v1.37.1", "system:serviceaccount:kube-system:endpointslice-controller")
-	c.scheduler = c.target.user("kube-scheduler/v1.37.1", "system:kube-scheduler")
+	c.controllers = c.target.user("kube-controller-manager/v1.37.1", "system:kube-controller-manager").plain()
+	c.replicas = c.target.user("kube-controller-manager/v1.37.1", "system:serviceaccount:kube-system:replicaset-controller").plain()
+	c.slices = c.target.user("kube-controller-manager/v1.37.1", "system:serviceaccount:kube-system:endpointslice-controller").plain()
+	c.scheduler = c.target.user("kube-scheduler/v1.37.1", "system:kube-scheduler").plain()
 	c.operator = c.target.administrator("load-operator")
 
 	result := newResult("cluster", set)

@@ -208,11 +208,11 @@ type leader struct {
 
 func (c *cluster) fillLeaders(ctx context.Context) error {
 	c.leaders = []*leader{{client: c.controllers, name: "kube-controller-manager"}, {client: c.scheduler, name: "kube-scheduler"}}
-	if _, err := c.create(ctx, c.admin, namespaces, "", namespaceObject("kube-system"), ""); err != nil {
+	if _, err := create(ctx, c.admin, namespaces, "", namespaceObject("kube-system"), ""); err != nil {
 		return err
 	}
 	for _, one := range c.leaders {
-		answer, err := c.create(ctx, c.admin, leases, "kube-system", leaseObject("kube-system", one.name, "", 15), "")
+		answer, err := create(ctx, c.admin, leases, "kube-system", leaseObject("kube-system", one.name, "", 15), "")
 		if err != nil {
 			return err
 		}

@@ -8,19 +8,6 @@ import (
 	"time"
 )
 
-// create sends a POST. An object that exists already is no error.
-func (c *cluster) create(ctx context.Context, by *client, to resource, namespace string, body []byte, contentType string) ([]byte, error) {
-	ask := &request{verb: "POST", resource: to, namespace: namespace, body: body, contentType: contentType}
-	answer, err := by.call(ctx, ask, time.Now())
-	if hasCode(err, 409) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("POST %s: %w", ask.path(), err)
-	}
-	return answer, nil
-}
-
 // fill creates the objects of the cluster.
 func (c *cluster) fill(ctx context.Context) error {
 	count := c.nodes * c.podsPerNode
@@ -30,8 +17,10 @@ func (c *cluster) fill(ctx context.Context) error {
 	for number := range c.nodes {
 		c.kubelets = append(c.kubelets, newKubelet(c, number))
 	}
-	if err := c.fillDefinition(ctx); err != nil {
-		return err
+	if c.customResources > 0 {
+		if err := createDefinition(ctx, c.admin); err != nil {
+			return err
+		}
 	}
 	steps := []func(context.Context) error{c.fillNamespaces, c.fillNodes, c.fillApps, c.fillWidgets, c.fillLeaders, c.fillFlood}
 	for _, step := range steps {
@@ -51,7 +40,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	}
 	return limit(ctx, len(c.apps), c.fillConcurrency, 0, func(number int) error {
 		a := c.apps[number]
-		answer, err := c.create(ctx, c.slices, endpointSlices, a.namespace, a.endpointSlice(), "")
+		answer, err := create(ctx, c.slices, endpointSlices, a.namespace, a.endpointSlice(), "")
 		a.sliceVersion = versionOf(answer)
 		return err
 	})
@@ -59,30 +48,21 @@ func (c *cluster) fill(ctx context.Context) error {
 
 func (c *cluster) fillNamespaces(ctx context.Context) error {
 	perNamespace := podsPerNamespace / podsPerService
-	if _, err := c.create(ctx, c.admin, namespaces, "", namespaceObject(nodeLeases), ""); err != nil {
+	if _, err := create(ctx, c.admin, namespaces, "", namespaceObject(nodeLeases), ""); err != nil {
 		return err
 	}
 	return limit(ctx, (len(c.apps)+perNamespace-1)/perNamespace, c.fillConcurrency, 0, func(number int) error {
-		name := c.apps[number*perNamespace].namespace
-		if _, err := c.create(ctx, c.admin, namespaces, "", namespaceObject(name), ""); err != nil {
-			return err
-		}
-		// Otherwise controllers create these, and they may not run.
-		if _, err := c.create(ctx, c.admin, serviceAccounts, name, serviceAccountObject(name), ""); err != nil {
-			return err
-		}
-		_, err := c.create(ctx, c.admin, configMaps, name, rootCertificatesObject(name), "")
-		return err
+		return createNamespace(ctx, c.admin, c.apps[number*perNamespace].namespace)
 	})
 }
 
 func (c *cluster) fillNodes(ctx context.Context) error {
 	return limit(ctx, c.nodes, c.fillConcurrency, 0, func(number int) error {
 		k := c.kubelets[number]
-		if _, err := c.create(ctx, k.client, nodes, "", nodeObject(k.name, number), ""); err != nil {
+		if _, err := create(ctx, k.client, nodes, "", nodeObject(k.name, number), ""); err != nil {
 			return err
 		}
-		answer, err := c.create(ctx, k.client, leases, nodeLeases, leaseObject(nodeLeases, k.name, "", 40), "")
+		answer, err := create(ctx, k.client, leases, nodeLeases, leaseObject(nodeLeases, k.name, "", 40), "")
 		k.leaseVersion = versionOf(answer)
 		return err
 	})
@@ -96,36 +76,17 @@ func (c *cluster) fillApps(ctx context.Context) error {
 			body []byte
 		}{{services, a.service()}, {configMaps, a.configMap()}, {secrets, a.secret()}, {deployments, a.deployment()}}
 		for _, object := range objects {
-			if _, err := c.create(ctx, c.admin, object.to, a.namespace, object.body, ""); err != nil {
+			if _, err := create(ctx, c.admin, object.to, a.namespace, object.body, ""); err != nil {
 				return err
 			}
 		}
-		answer, err := c.create(ctx, c.admin, replicaSets, a.namespace, a.replicaSet(), "")
+		answer, err := create(ctx, c.admin, replicaSets, a.namespace, a.replicaSet(), "")
 		if object, ok := unwrap(answer); ok {
 			a.replicaSetUID = string(metaOf(object).uid)
 			a.replicaSetVersion = string(metaOf(object).resourceVersion)
 		}
 		return err
 	})
-}
-
-func (c *cluster) fillDefinition(ctx context.Context) error {
-	if c.customResources == 0 {
-		return nil
-	}
-	if _, err := c.create(ctx, c.admin, definitions, "", []byte(definition), jsonType); err != nil {
-		return err
-	}
-	ask := &request{verb: "LIST", resource: widgets, accept: jsonType}
-	for deadline := time.Now().Add(time.Minute); ; {
-		_, err := c.admin.call(ctx, ask, time.Now())
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		if !sleep(ctx, 100*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
 }
 
 func (c *cluster) widget(number int) (namespace, name string) {
@@ -135,7 +96,7 @@ func (c *cluster) widget(number int) (namespace, name string) {
 func (c *cluster) fillWidgets(ctx context.Context) error {
 	return limit(ctx, c.customResources, c.fillConcurrency, 0, func(number int) error {
 		namespace, name := c.widget(number)
-		_, err := c.create(ctx, c.operator, widgets, namespace, widgetObject(namespace, name), jsonType)
+		_, err := create(ctx, c.operator, widgets, namespace, widgetObject(namespace, name), jsonType)
 		return err
 	})
 }
@@ -146,7 +107,7 @@ func (c *cluster) fillPod(ctx context.Context, a *app) error {
 	p.bound.Store(true)
 	p.started.Store(true)
 	p.ready.Store(true)
-	answer, err := c.create(ctx, c.replicas, pods, p.namespace, podObject(p), "")
+	answer, err := create(ctx, c.replicas, pods, p.namespace, podObject(p), "")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (c *cluster) fillFlood(ctx context.Context) error {
 		`"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},`+
 		`"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%q}]}`, c.floodUser)
 	to := resource{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", false}
-	_, err := c.create(ctx, c.admin, to, "", []byte(binding), jsonType)
+	_, err := create(ctx, c.admin, to, "", []byte(binding), jsonType)
 	return err
 }
 

@@ -128,7 +128,7 @@ func (k *kubelet) sawPod(kind string, object []byte, arrived time.Time) {
 	}
 	k.cluster.deliveries.saw(string(about.resourceVersion), byKubelet, arrived)
 	if about.deleting && p.finished.CompareAndSwap(false, true) {
-		k.cluster.pacer.start(func() { k.finishPod(p, arrived) })
+		k.cluster.pacer.start(func() { k.finishPod(p) })
 	}
 }
 
@@ -192,7 +192,7 @@ func (k *kubelet) patchStatus(ctx context.Context, p *pod, stage int, then func(
 }
 
 // finishPod ends a pod that is being deleted.
-func (k *kubelet) finishPod(p *pod, _ time.Time) {
+func (k *kubelet) finishPod(p *pod) {
 	ctx := k.cluster.whole
 	k.patchStatus(ctx, p, terminated, nil)
 	final := &request{verb: "DELETE", resource: pods, namespace: p.namespace, name: p.name, body: deleteOptions(0, p.uid)}

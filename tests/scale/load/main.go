@@ -13,11 +13,15 @@ import (
 
 var commands = map[string]func(context.Context, *flag.FlagSet, []string) error{
 	"cluster": runCluster,
+	"watches": runWatches,
+	"storm":   runStorm,
+	"objects": runObjects,
+	"drain":   runDrain,
 }
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: load cluster [flags]; load COMMAND --help lists the flags")
+		fmt.Fprintln(os.Stderr, "usage: load cluster|watches|storm|objects|drain [flags]; load COMMAND --help lists the flags")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

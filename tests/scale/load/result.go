@@ -26,6 +26,8 @@ type result struct {
 	Delivery    map[string]summary     `json:"delivery,omitempty"`
 	PodStartup  *summary               `json:"pod_startup,omitempty"`
 	Flood       []row                  `json:"flood,omitempty"`
+	Rounds      []roundResult          `json:"rounds,omitempty"`
+	Objects     *objectsResult         `json:"objects,omitempty"`
 	Generator   generatorResult        `json:"generator"`
 }
 

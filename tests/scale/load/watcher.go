@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // watchCounters count what the watches of the program do. All phases count.
@@ -41,39 +42,63 @@ type watcher struct {
 	counters  *watchCounters
 	// seen is called for each object that is added, modified or deleted. The slices belong to the watcher.
 	seen func(kind string, object []byte, arrived time.Time)
+	// seenVersion is called for each such object too, in JSON as well.
+	seenVersion func(version string, arrived time.Time)
 	// opened is called once, when the first initial objects are complete.
 	opened func()
 
-	version string
-	isOpen  bool
+	// relist makes every loss of the stream one of the version too, as 410 does.
+	relist bool
+	// watching counts the watchers whose stream is open and complete. It may be nil.
+	watching *atomic.Int64
+
+	version  string // of the next watch; empty: the initial objects are needed
+	known    string // the last version that was seen, which initial objects must not be older than
+	isOpen   bool
+	counted  bool
+	received int  // events and bookmarks
+	initial  bool // the initial objects are arriving, whose versions have no order
 }
 
 var errGone = errors.New("resource version is gone")
 
 // follow watches until the context ends.
+// Upstream: staging/src/k8s.io/client-go/tools/cache/reflector.go, ListAndWatchWithContext, watch, isWatchErrorRetriable.
 func (w *watcher) follow(ctx context.Context) {
-	wait := 100 * time.Millisecond
+	const first = 800 * time.Millisecond
+	wait := first
 	for ctx.Err() == nil {
-		begun := time.Now()
+		begun, events := time.Now(), w.received
 		err := w.once(ctx)
+		w.settle(false)
+		if w.relist {
+			w.version = ""
+		}
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, errGone) || hasCode(err, 410) {
+		lasted := time.Since(begun)
+		if err == nil && (lasted > time.Second || w.received > events) {
+			continue // the server ended the watch, which begins again at once
+		}
+		var status *statusError
+		switch {
+		case errors.Is(err, errGone) || hasCode(err, 410):
 			w.counters.gone.Add(1)
+			if w.version == "" {
+				w.known = ""
+			}
 			w.version = ""
-			continue
+		case err != nil:
+			w.counters.failed.Add(1)
+			w.counters.lastFailure.Store(fmt.Sprintf("%s %s: %v", w.resource.plural, w.name, err))
+			if errors.As(err, &status) && status.code != 429 && status.code != 500 {
+				w.version = "" // client-go begins with the initial objects again
+			}
 		}
-		if err == nil {
-			continue // the server ended the watch after its timeout
+		if lasted > 2*time.Minute {
+			wait = first
 		}
-		w.counters.failed.Add(1)
-		w.counters.lastFailure.Store(fmt.Sprintf("%s %s: %v", w.resource.plural, w.name, err))
-		if time.Since(begun) > time.Minute {
-			wait = 100 * time.Millisecond
-		}
-		// Upstream: client-go/tools/cache/reflector.go, a backoff from 0.8 s to 30 s. The first wait is shorter here, since
-		// a kubelet asks for an object of a pod before the node authorizer has seen the pod.
 		if !sleep(ctx, wait+time.Duration(rand.Int64N(int64(wait)))) {
 			return
 		}
@@ -81,11 +106,24 @@ func (w *watcher) follow(ctx context.Context) {
 	}
 }
 
+// settle counts whether the watcher has all objects and an open stream.
+func (w *watcher) settle(complete bool) {
+	if w.watching == nil || w.counted == complete {
+		return
+	}
+	w.counted = complete
+	if complete {
+		w.watching.Add(1)
+	} else {
+		w.watching.Add(-1)
+	}
+}
+
 // once opens a watch, and reads it until it ends.
 func (w *watcher) once(ctx context.Context) error {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}}
 	query.Set("timeoutSeconds", strconv.Itoa(300+rand.IntN(300)))
-	w.select_(query)
+	w.narrow(query)
 	verb := "WATCH"
 	switch {
 	case w.version != "":
@@ -99,17 +137,21 @@ func (w *watcher) once(ctx context.Context) error {
 		verb = "WATCHLIST"
 		query.Set("sendInitialEvents", "true")
 		query.Set("resourceVersionMatch", "NotOlderThan")
+		if w.known != "" {
+			query.Set("resourceVersion", w.known)
+		}
 		if w.isOpen {
 			w.counters.relists.Add(1)
 		}
 	}
 	ask := &request{verb: verb, resource: w.resource, namespace: w.namespace, name: w.name, query: query, accept: w.accept}
+	w.initial = verb == "WATCHLIST"
 	sent := time.Now()
 	stream, cancel := context.WithCancel(ctx)
 	defer cancel()
 	response, err := w.client.send(stream, ask)
 	if verb == "WATCH" && ctx.Err() == nil {
-		w.client.record.request(ask, sent, time.Since(sent), failureOf(err))
+		w.client.note(ask, sent, time.Since(sent), failureOf(err))
 	}
 	if err != nil {
 		return err
@@ -122,7 +164,7 @@ func (w *watcher) once(ctx context.Context) error {
 		w.sync()
 	}
 	ended := func() {
-		w.client.record.request(ask, sent, time.Since(sent), "")
+		w.client.note(ask, sent, time.Since(sent), "")
 		w.sync()
 	}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), protobuf) {
@@ -130,13 +172,13 @@ func (w *watcher) once(ctx context.Context) error {
 	} else {
 		err = w.lines(response.Body, ended)
 	}
-	if errors.Is(err, io.EOF) {
+	if utilnet.IsProbableEOF(err) {
 		return nil
 	}
 	return err
 }
 
-func (w *watcher) select_(query url.Values) {
+func (w *watcher) narrow(query url.Values) {
 	if w.fields != "" {
 		query.Set("fieldSelector", w.fields)
 	}
@@ -145,7 +187,9 @@ func (w *watcher) select_(query url.Values) {
 	}
 }
 
+// sync notes that the initial objects are complete.
 func (w *watcher) sync() {
+	w.settle(true)
 	if !w.isOpen {
 		w.isOpen = true
 		w.counters.synced.Add(1)
@@ -158,7 +202,10 @@ func (w *watcher) sync() {
 // list asks for the initial objects. Their content is not used.
 func (w *watcher) list(ctx context.Context) error {
 	query := url.Values{"resourceVersion": {"0"}}
-	w.select_(query)
+	if w.known != "" {
+		query.Set("resourceVersion", w.known)
+	}
+	w.narrow(query)
 	if w.isOpen {
 		w.counters.relists.Add(1)
 	}
@@ -221,7 +268,7 @@ func (w *watcher) event(kind string, object []byte, arrived time.Time, ended fun
 		return w.rejected(status)
 	}
 	about := metaOf(object)
-	w.version = string(about.resourceVersion)
+	w.saw(string(about.resourceVersion), about.initialEventsEnd)
 	if kind == "BOOKMARK" {
 		w.counters.bookmarks.Add(1)
 		if about.initialEventsEnd {
@@ -233,7 +280,19 @@ func (w *watcher) event(kind string, object []byte, arrived time.Time, ended fun
 	if w.seen != nil {
 		w.seen(kind, object, arrived)
 	}
+	if w.seenVersion != nil {
+		w.seenVersion(string(about.resourceVersion), arrived)
+	}
 	return nil
+}
+
+// saw notes the version of an event. Those of initial objects do not count, except that of the bookmark after them.
+func (w *watcher) saw(version string, complete bool) {
+	w.received++
+	w.initial = w.initial && !complete
+	if !w.initial {
+		w.version, w.known = version, version
+	}
 }
 
 func (w *watcher) rejected(status metav1.Status) error {
@@ -261,17 +320,21 @@ func (w *watcher) lines(body io.Reader, ended func()) error {
 		if err := decoder.Decode(&event); err != nil {
 			return err
 		}
+		complete := event.Object.Metadata.Annotations[string(endOfInitialEvents)] == "true"
 		switch event.Type {
 		case "ERROR":
 			return w.rejected(metav1.Status{Code: event.Object.Code, Message: event.Object.Message})
 		case "BOOKMARK":
 			w.counters.bookmarks.Add(1)
-			if event.Object.Metadata.Annotations[string(endOfInitialEvents)] == "true" {
+			if complete {
 				ended()
 			}
 		default:
 			w.counters.events.Add(1)
+			if w.seenVersion != nil {
+				w.seenVersion(event.Object.Metadata.ResourceVersion, time.Now())
+			}
 		}
-		w.version = event.Object.Metadata.ResourceVersion
+		w.saw(event.Object.Metadata.ResourceVersion, complete)
 	}
 }

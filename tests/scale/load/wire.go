@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -117,18 +119,16 @@ func metaOf(object []byte) (m meta) {
 	return m
 }
 
-// versionOf returns the resource version of an encoded object.
+// versionOf returns the resource version of an object in protobuf or JSON.
 func versionOf(body []byte) string {
-	object, ok := unwrap(body)
-	if !ok {
+	if object, ok := unwrap(body); ok {
+		return string(metaOf(object).resourceVersion)
+	}
+	object := metav1.PartialObjectMetadata{}
+	if json.Unmarshal(body, &object) != nil {
 		return ""
 	}
-	return string(metaOf(object).resourceVersion)
-}
-
-// nodeOf returns spec.nodeName of a pod.
-func nodeOf(pod []byte) string {
-	return string(field(firstField(pod, 2), 10))
+	return object.ResourceVersion
 }
 
 // listOf returns the resource version and the continue token of an encoded list.
