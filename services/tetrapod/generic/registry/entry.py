@@ -28,13 +28,14 @@ class Unstored:
             called in a worker thread, as `unstored` does.
     """
 
-    __slots__ = ("_object", "key", "raw", "representations", "revision")
+    __slots__ = ("_object", "indexed", "key", "raw", "representations", "revision")
 
     def __init__(self, key: str, obj: Object, revision: int = 0, *, large: bool = False) -> None:
         self.key = key
         self.raw = encode_large(obj) if large else encode_texts(obj)
         self.revision = revision
         self.representations: dict[Any, Any] = {}
+        self.indexed: str | None = None
         self._object = obj
 
     @property

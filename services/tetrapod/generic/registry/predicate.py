@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from sys import intern
 from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -113,9 +114,29 @@ _IN_KEY: Final = ("metadata.name", "metadata.namespace")
 
 def _index(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
     """Return whether an entry has the value of the indexed field that a selector requires, or None without one."""
-    field, fields = definition.strategy.indexed_field, definition.strategy.selectable_fields
+    field = definition.strategy.indexed_field
     value = selector.requires_exact_match(field) if field else None
-    return None if value is None else lambda entry: fields(entry.peek()).get(field, "") == value
+    if value is None:
+        return None
+    indexed = _indexed_value(definition)
+    return lambda entry: indexed(entry) == value
+
+
+def _indexed_value(definition: ResourceDefinition) -> Callable[[Entry], str]:
+    """Return a function that returns an entry's value of the indexed field, which is computed once for each entry.
+
+    The watches of N kubelets compare it with N nodes. To parse every pod for each of them took 70 % of the CPU time in
+    which 100 kubelets opened their watches.
+    """
+    field, fields = definition.strategy.indexed_field, definition.strategy.selectable_fields
+
+    def value(entry: Entry) -> str:
+        known = entry.indexed
+        if known is None:
+            known = entry.indexed = intern(fields(entry.peek()).get(field, ""))
+        return known
+
+    return value
 
 
 def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
@@ -123,13 +144,17 @@ def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Cal
         return None
     conditions = _conditions(selector.requirements)
     cheap = [condition for condition in conditions if condition.field in _IN_KEY]
-    deep = [condition for condition in conditions if condition.field not in _IN_KEY]
-    selectable_fields = definition.strategy.selectable_fields
+    index = definition.strategy.indexed_field
+    by_index = next((condition for condition in conditions if index and condition.field == index), None)
+    deep = [condition for condition in conditions if condition.field not in (*_IN_KEY, index)]
+    selectable_fields, indexed_value = definition.strategy.selectable_fields, _indexed_value(definition)
 
     def matches(entry: Entry) -> bool:
         for condition in cheap:
             if not condition.matches(entry.name if condition.field == "metadata.name" else entry.namespace):
                 return False
+        if by_index is not None and not by_index.matches(indexed_value(entry)):
+            return False
         if not deep:
             return True
         values = selectable_fields(entry.peek())

@@ -38,10 +38,12 @@ class Entry(Protocol):
         labels: metadata.labels; empty if the field is missing. Callers must not change them.
         namespace: metadata.namespace; "" for a cluster-scoped object.
         name: metadata.name.
+        indexed: the value of the field that the strategy of the resource indexes; None before its first use.
     """
 
     key: str
     revision: int
+    indexed: str | None
 
     @property
     def raw(self) -> bytes: ...

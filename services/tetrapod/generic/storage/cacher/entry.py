@@ -96,6 +96,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     lease: int = 0
     _labels: Mapping[str, str] | None = None
     _derived: _Derived | None = None
+    indexed: str | None = None
 
     @classmethod
     def from_served(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
