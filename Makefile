@@ -179,7 +179,7 @@ conformance-short: dev
 upstream: dev
 	PYTHONPATH=services:tests $(BIN)/python -m upstream $(ARGS)
 
-## neighbours: controllers and API servers of other projects over Tetrapod, each with a task of its own (FORM=four: over four services; the first run builds them: half an hour)
+## neighbours: controllers and API servers of other projects over Tetrapod, each with a task of its own (FORM=four: over four services; the first run builds them: up to an hour)
 neighbours: dev
 	./tools/prepare.sh
 	./tools/stock.sh >/dev/null
