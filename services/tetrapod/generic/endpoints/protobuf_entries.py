@@ -1,7 +1,8 @@
 """Entries as protobuf messages.
 
-Each is encoded from the stored object once per version and form (the object itself, or PartialObjectMetadata). It is
-cached in the entry's representations.
+Each is encoded from the stored object once per version and form (the object itself, or PartialObjectMetadata). The
+message of the object in its storage version is kept as long as the entry: informers in Go list everything in protobuf,
+and the entries of such a list do not fit in the cache of representations. Others are cached there.
 
 The cached bytes are an item (machinery/protobuf), which responses, lists and watch events contain.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
@@ -56,6 +57,10 @@ class Messages:
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:
         """Return a stored object as a list item: the object, or its PartialObjectMetadata if that was negotiated."""
+        if self._conversion.identity and not accepted.form and entry.size < LARGE:
+            if entry.message is None:
+                entry.message = self._encode(entry)
+            return entry.message
         key = self._partial_key if accepted.form else self._key
         encoded: bytes | None = entry.representations.get(key)
         if encoded is None:

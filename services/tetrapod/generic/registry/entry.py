@@ -28,7 +28,7 @@ class Unstored:
             called in a worker thread, as `unstored` does.
     """
 
-    __slots__ = ("_object", "indexed", "key", "raw", "representations", "revision")
+    __slots__ = ("_object", "indexed", "key", "message", "raw", "representations", "revision")
 
     def __init__(self, key: str, obj: Object, revision: int = 0, *, large: bool = False) -> None:
         self.key = key
@@ -36,6 +36,7 @@ class Unstored:
         self.revision = revision
         self.representations: dict[Any, Any] = {}
         self.indexed: str | None = None
+        self.message: bytes | None = None
         self._object = obj
 
     @property

@@ -39,11 +39,14 @@ class Entry(Protocol):
         namespace: metadata.namespace; "" for a cluster-scoped object.
         name: metadata.name.
         indexed: the value of the field that the strategy of the resource indexes; None before its first use.
+        message: the object in the storage version as a protobuf message; None before its first use. Unlike the other
+            encodings it is kept as long as the entry: clients in Go list everything in protobuf.
     """
 
     key: str
     revision: int
     indexed: str | None
+    message: bytes | None
 
     @property
     def raw(self) -> bytes: ...

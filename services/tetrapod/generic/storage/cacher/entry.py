@@ -97,6 +97,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     _labels: Mapping[str, str] | None = None
     _derived: _Derived | None = None
     indexed: str | None = None
+    message: bytes | None = None
 
     @classmethod
     def from_served(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
