@@ -41,13 +41,12 @@ def available() -> bool:
 class Counted(Embedded):
     """`tetrapod up` under callgrind, which counts while a work is measured."""
 
+    ready_within = 600.0
+
     def _spawn(self, name: str, argv: list[str]) -> None:
         arguments = argv[argv.index("up") :]
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._counts}"]
         super()._spawn(name, [*valgrind, argv[0], str(_LAUNCHER), *arguments])
-
-    def _wait_ready(self, name: str, port: int, timeout: float = 600) -> None:
-        super()._wait_ready(name, port, timeout)
 
     @property
     def _counts(self) -> Path:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from bench.h2load import STREAMS
 from support import kube_apiserver
 from support.etcd import Etcd, etcd_36
 from support.server import SERVICES, environment, free_port
+from tetrapod.apps.options.options import DATABASE
 from tetrapod.generic.certificates.pki import write_pki
 
 TOKEN = "bench-0123456789abcdef"
@@ -27,6 +29,8 @@ USERS = "bench:users"
 QUIET, FLOODING = "quiet-0123456789abcdef", "flooding-0123456789abcdef"
 """The tokens of two users."""
 _CONTEXT = ssl._create_unverified_context()
+SERVICE_RANGE = "--service-cluster-ip-range=10.0.0.0/16"
+"""Enough addresses for the services of a large cluster."""
 _STREAMS = f"--http2-max-streams-per-connection={STREAMS}"
 
 
@@ -55,6 +59,11 @@ class Target(ABC):
 
     title = ""
     key = ""
+    users: Sequence[str] = ()
+    """Further lines of the token file."""
+    flags: Sequence[str] = ()
+    """Further flags of each process."""
+    ready_within = 60.0
 
     def __init__(self, directory: Path, program: Program = OURS) -> None:
         self.directory = directory
@@ -68,15 +77,19 @@ class Target(ABC):
     def pids(self) -> list[int]:
         return [process.pid for process in self.processes.values()]
 
+    @property
+    def store_pids(self) -> list[int]:
+        """The processes of the store; empty if it is in the server's own."""
+        return []
+
     def fresh(self) -> None:
         """Restart with an empty store."""
         self._number += 1
         self._data = self.directory / f"{self.key}-{self._number}"
         self._data.mkdir(parents=True)
-        (self._data / "tokens.csv").write_text(
-            f'{TOKEN},bench,bench,"system:masters"\n{QUIET},quiet,quiet,"{USERS}"\n'
-            f'{FLOODING},flooding,flooding,"{USERS}"\n'
-        )
+        lines = [f'{TOKEN},bench,bench,"system:masters"', f'{QUIET},quiet,quiet,"{USERS}"']
+        lines += [f'{FLOODING},flooding,flooding,"{USERS}"', *self.users]
+        (self._data / "tokens.csv").write_text("".join(f"{line}\n" for line in lines))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -85,7 +98,7 @@ class Target(ABC):
 
     @abstractmethod
     def start(self) -> float:
-        """Start, wait until ready, and return the seconds until then."""
+        """Start, wait until ready for at most `ready_within` seconds, and return the seconds until then."""
 
     @property
     @abstractmethod
@@ -97,17 +110,17 @@ class Target(ABC):
 
     def _spawn(self, name: str, argv: list[str]) -> None:
         with (self._data / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=self._environment)
+            self.processes[name] = subprocess.Popen([*argv, *self.flags], stdout=log, stderr=log, env=self._environment)
 
-    def _wait_ready(self, name: str, port: int, timeout: float = 60) -> None:
+    def _wait_ready(self, name: str, port: int) -> None:
         """Wait until `/readyz` of one process returns 200."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + self.ready_within
         process = self.processes[name]
         while not _ready(port):
             if process.poll() is not None:
                 raise NotStarted(f"{name} ended with {process.returncode}: {self._last_words(name)}")
             if time.monotonic() > deadline:
-                raise NotStarted(f"{name} was not ready after {timeout:.0f} s: {self._last_words(name)}")
+                raise NotStarted(f"{name} was not ready after {self.ready_within:.0f} s: {self._last_words(name)}")
             time.sleep(0.01)
 
     def _last_words(self, name: str) -> str:
@@ -155,6 +168,10 @@ class Embedded(Target):
     def url(self) -> str:
         return f"https://127.0.0.1:{self._port}"
 
+    @property
+    def database(self) -> Path:
+        return self._data / "data" / DATABASE
+
     def start(self) -> float:
         begun = time.monotonic()
         flags = [
@@ -165,6 +182,7 @@ class Embedded(Target):
             "--secure-port",
             str(self._port),
             _STREAMS,
+            SERVICE_RANGE,
         ]
         self._spawn("tetrapod", self._command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
         self._wait_ready("tetrapod", self._port)
@@ -187,7 +205,11 @@ class OverEtcd(Target):
         self._etcd.start()
 
     @property
-    def _etcd_url(self) -> str:
+    def store_pids(self) -> list[int]:
+        return [] if self._etcd is None else [self._etcd.pid]
+
+    @property
+    def etcd_url(self) -> str:
         if self._etcd is None:
             raise NotStarted("etcd is not there")
         return self._etcd.url
@@ -241,12 +263,14 @@ class Four(OverEtcd):
                 "--secure-port",
                 str(port),
             ]
-            flags += ["--etcd-servers", self._etcd_url]
+            flags += ["--etcd-servers", self.etcd_url]
             for peer in peers[name]:
                 flags += [f"--{peer}-url", urls[peer]]
             flags += self._further(name)
             if name == "aggregator":
                 flags.append(_STREAMS)
+            if name == "core":
+                flags.append(SERVICE_RANGE)
             if name == "auth":
                 flags += ["--token-auth-file", str(self._data / "tokens.csv")]
             self._spawn(name, self._command("serve", name, *flags))
@@ -301,8 +325,8 @@ class Real(OverEtcd):
     def start(self) -> float:
         begun = time.monotonic()
         argv = kube_apiserver.arguments(
-            os.environ["KUBE_APISERVER"], self._etcd_url, self._port, self._data / "pki", self._data
+            os.environ["KUBE_APISERVER"], self.etcd_url, self._port, self._data / "pki", self._data
         )
-        self._spawn("kube-apiserver", [*argv, _STREAMS])
+        self._spawn("kube-apiserver", [*argv, _STREAMS, SERVICE_RANGE])
         self._wait_ready("kube-apiserver", self._port)
         return time.monotonic() - begun

@@ -77,6 +77,11 @@ class Etcd:
         return f"http://{self._network.address(self.name)}:{self._metrics_port}"
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

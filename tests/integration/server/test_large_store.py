@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-import uuid
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support.large_store import FOLDER, fill
 from support.server import Server, free_port, running
 from support.waiting import eventually, until
 from tetrapod.apps.embedded import Embedded
@@ -22,10 +22,9 @@ from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.generic.client import reflector
 from tetrapod.generic.storage import metrics as storage_metrics
 from tetrapod.generic.storage.backend import Backend, Range
-from tetrapod.generic.storage.encoding import encode
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.storage.wrappers import ForwardingBackend
-from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.gvk import GroupVersionResource
 
 COUNT = 20_000
 BYTES_PER_OBJECT = 3_000
@@ -34,36 +33,6 @@ STEP_SECONDS = 0.025
 kept as dictionaries.
 """
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
-FOLDER = "/registry/configmaps/"
-
-
-def config_map(name: str) -> Object:
-    """Return an object of 400 bytes, as kubectl creates it."""
-    fields: dict[str, Any] = {"f:data": {".": {}, "f:a": {}, "f:hello": {}}}
-    manager = {
-        "manager": "kubectl-create",
-        "operation": "Update",
-        "apiVersion": "v1",
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-    }
-    stamp = "2026-11-23T03:21:15Z"
-    metadata = {"name": name, "namespace": "default", "uid": str(uuid.uuid4()), "creationTimestamp": stamp}
-    return {
-        "kind": "ConfigMap",
-        "apiVersion": "v1",
-        "metadata": {**metadata, "managedFields": [{**manager, "time": stamp}]},
-        "data": {"a": "b", "hello": "world" * 4},
-    }
-
-
-async def fill(backend: Backend, count: int) -> None:
-    for start in range(0, count, 1000):
-        names = [f"config-{number:06}" for number in range(start, min(start + 1000, count))]
-        values = [encode(config_map(name), "v1", "ConfigMap") for name in names]
-        await asyncio.gather(
-            *(backend.put_if(f"{FOLDER}default/{name}", value, 0) for name, value in zip(names, values, strict=True))
-        )
 
 
 class HeldLists(ForwardingBackend):
@@ -164,13 +133,13 @@ async def test_server_is_ready_before_a_cache_that_nothing_needs_is_loaded(tmp_p
         await server.start()
         assert await server.client.raw("GET", "/readyz") == (200, b"ok")
         assert not await followers.know_config_maps()
-        found = await server.client.get(CONFIG_MAPS, "default", "config-000007")
+        found = await server.client.get(CONFIG_MAPS, "scale-0", "config-0000007")
         assert found["data"]["a"] == "b"
         with longest_step() as longest:
             held.go.set()
             await eventually(followers.know_config_maps, description="loading")
         assert longest[0] < STEP_SECONDS, f"a step of the event loop took {longest[0]:.3f} s of CPU time"
-        listed = await server.client.list(CONFIG_MAPS, "default")
+        listed = await server.client.list(CONFIG_MAPS, "scale-0")
         assert sum(item["metadata"]["name"].startswith("config-") for item in listed["items"]) == COUNT
 
 
