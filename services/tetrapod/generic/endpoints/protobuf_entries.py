@@ -1,8 +1,8 @@
 """Entries as protobuf messages.
 
 Each is encoded from the stored object once per version and form (the object itself, or PartialObjectMetadata). The
-message of the object in its storage version is kept as long as the entry: informers in Go list everything in protobuf,
-and the entries of such a list do not fit in the cache of representations. Others are cached there.
+message of the object in its storage version is kept as long as the entry. Informers in Go list everything in protobuf,
+and the entries of such a list do not fit in the cache of representations. Other messages are cached there.
 
 The cached bytes are an item (machinery/protobuf), which responses, lists and watch events contain.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
