@@ -21,7 +21,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they fail
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest screenshots e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-kind e2e-stock \
 	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -128,6 +128,11 @@ differential: dev
 bench: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)
+
+## scale: load servers as a cluster of N nodes does, and write docs/reference/scale.md with its plots (ARGS='cluster --nodes 100'; ARGS=--help: all runs; KUBE_APISERVER: beside the real one)
+scale: dev
+	./tools/prepare.sh
+	PYTHONPATH=services:tests $(BIN)/python -m scale $(or $(ARGS),cluster)
 
 ## bench-envtest: what a control plane of envtest costs, as in docs/how-to/testing.md (KUBE_APISERVER and ETCD: stock beside it)
 bench-envtest: dev

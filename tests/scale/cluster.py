@@ -1,0 +1,114 @@
+"""A run: the load of a cluster of N nodes against one server, measured by its clients and by its own metrics."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import ssl
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bench.targets import TOKEN, Target
+from scale import generator, slis
+from scale.forms import node_tokens, with_nodes
+from scale.results import WRITTEN, Latency, Percentiles, Run, Used
+from scale.usage import Sampler
+from upstream.workspace import commit
+
+_OF_WATCHES: Final = frozenset({"WATCH", "WATCHLIST", "CONNECT"})
+_CONTEXT: Final = ssl._create_unverified_context()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a cluster is, and how long it is measured.
+
+    Attributes:
+        churn: pods created a second, and as many deleted.
+        seconds: the length of the measured part.
+    """
+
+    nodes: int
+    pods_per_node: int = 30
+    churn: float = 10.0
+    seconds: float = 300.0
+
+
+def run(key: str, target: Target, size: Size, directory: Path, further: list[str]) -> Run:
+    """Start a server with an empty store, fill it, load it, and return what was measured.
+
+    Args:
+        key: the name of the server in `FORMS`.
+        directory: for the files of the load generator.
+        further: further flags of the load generator.
+
+    Raises:
+        LoadFailed: the load generator gave up.
+        NotStarted: the server did not start.
+    """
+    with_nodes(target, size.nodes)
+    target.fresh()
+    target.start()
+    tokens, out = directory / "node-tokens", directory / "result.json"
+    tokens.write_text("".join(f"{token},{user}\n" for token, user in node_tokens(size.nodes)))
+    flags: list[str | Path] = ["--nodes", str(size.nodes), "--pods-per-node", str(size.pods_per_node)]
+    flags += ["--churn", str(size.churn), "--duration", f"{size.seconds:g}s", "--node-tokens", tokens, "--out", out]
+    with generator.running(target.url, "cluster", [*flags, *further]) as load:
+        load.wait_for("begin")
+        before = slis.read(_metrics(target.url))
+        with Sampler(target.pids) as server, Sampler(target.store_pids or target.pids) as store:
+            load.wait_for("end")
+        after = slis.read(_metrics(target.url))
+        load.finish()
+    result = json.loads(out.read_text())
+    return Run(
+        form=key,
+        nodes=size.nodes,
+        pods=size.nodes * size.pods_per_node,
+        churn=size.churn,
+        seconds=size.seconds,
+        filled=result["fill"]["seconds"],
+        commit=commit(WRITTEN),
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        cores=os.cpu_count() or 1,
+        watches=sum(group["open"] for group in result["watches"].values()),
+        rate=result["steady"]["requests_per_second"],
+        lag_ms=result["steady"]["lag"]["p99_ms"],
+        skipped=result["steady"]["skipped"] + result["steady"]["unfinished"],
+        relists=sum(group["relists"] for group in result["watches"].values()),
+        undelivered=result["steady"]["undelivered"],
+        client=[_client(row) for row in result["requests"] if row["verb"] not in _OF_WATCHES],
+        server=[_server(call, buckets) for call, buckets in sorted(slis.between(before, after).items())],
+        delivery=_percentiles(result["delivery"]["kubelet_from_sent"]),
+        startup=_percentiles(result["pod_startup"]),
+        use=Used(**vars(server.usage())),
+        store=Used(**vars(store.usage())) if target.store_pids else None,
+        load_cpu=result["generator"]["cpu_seconds"] / result["steady"]["seconds"],
+        load_memory=result["generator"]["max_rss_bytes"],
+    )
+
+
+def _metrics(url: str) -> str:
+    request = urllib.request.Request(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request, timeout=60, context=_CONTEXT) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def _client(row: dict[str, Any]) -> Latency:
+    names = ("group", "resource", "subresource", "verb", "scope", "count", "p50_ms", "p99_ms", "max_ms")
+    return Latency(**{name: row[name] for name in names}, failed=sum(row.get("errors", {}).values()))
+
+
+def _server(call: slis.Call, buckets: slis.Buckets) -> Latency:
+    p50, p99 = (slis.percentile(buckets, share) * 1000 for share in (0.5, 0.99))
+    return Latency(**vars(call), count=round(max(buckets.values())), p50_ms=p50, p99_ms=p99)
+
+
+def _percentiles(summary: dict[str, Any]) -> Percentiles | None:
+    if not summary["count"]:
+        return None
+    return Percentiles(**{name: summary[name] for name in ("count", "p50_ms", "p99_ms", "max_ms")})

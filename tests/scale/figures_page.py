@@ -1,0 +1,120 @@
+"""The part of docs/reference/scale.md about runs that are not a cluster's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scale.page import Row, table
+from scale.results import Figures
+
+_MB: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a kind of run is shown.
+
+    Attributes:
+        title: the title of a section, with the size.
+        text: what the run does.
+        rows: the lines of the table.
+    """
+
+    title: str
+    text: str
+    rows: Sequence[Row[Figures]]
+
+
+def sections(results: Sequence[Figures]) -> str:
+    """Return a section for each kind of run and size."""
+    groups = itertools.groupby(results, key=lambda result: (result.run, result.size))
+    return "".join(_section(list(group)) for _, group in groups)
+
+
+def _section(results: Sequence[Figures]) -> str:
+    first = results[0]
+    page = PAGES[first.run]
+    rows = [*page.rows, ("commit, date", lambda result: f"{result.commit}, {result.date}")]
+    return f"## {page.title.format(first.size)}\n\n{page.text}\n\n{table('figure', results, rows)}\n"
+
+
+def _seconds(key: str) -> Callable[[Figures], str]:
+    return lambda result: f"{result.values[key]:,.2f}"
+
+
+def _milliseconds(key: str) -> Callable[[Figures], str]:
+    return lambda result: f"{result.values[key] * 1000:,.1f}"
+
+
+def _megabytes(key: str) -> Callable[[Figures], str]:
+    return lambda result: f"{result.values[key] / _MB:,.0f}"
+
+
+def _count(key: str) -> Callable[[Figures], str]:
+    return lambda result: f"{result.values[key]:,.0f}"
+
+
+def _bytes_of_one(result: Figures) -> str:
+    return f"{(result.values['memory'] - result.values['empty']) / result.size:,.0f}"
+
+
+PAGES: Final[Mapping[str, Page]] = {
+    "store": Page(
+        "A store of {:,} small objects",
+        "The server starts over a store with so many ConfigMaps of 400 bytes, in namespaces of 1,000.",
+        (
+            ("ready (/readyz) after, s", _seconds("ready")),
+            ("a page of 500 after, s", _seconds("page")),
+            ("a list of all from the watch cache after, s", _seconds("cached")),
+            ("the same list later, s", _seconds("listed")),
+            ("its size, MB", _megabytes("listed_bytes")),
+            ("a page of one namespace, ms", _milliseconds("namespace")),
+            ("memory, MB", _megabytes("memory")),
+            ("highest memory, MB", _megabytes("peak")),
+            ("memory with an empty store, MB", _megabytes("empty")),
+            ("memory of one object, bytes", _bytes_of_one),
+        ),
+    ),
+    "watches": Page(
+        "{:,} idle watches",
+        "So many watches of ConfigMaps are open, 100 to an HTTP/2 connection. One object is written each second, which "
+        "100 of them select.",
+        (
+            ("opened in, s", _seconds("opened")),
+            ("delivery of an event, median, ms", _milliseconds("p50")),
+            ("delivery of an event, 99th percentile, ms", _milliseconds("p99")),
+            ("CPU of the server for one write, ms", _milliseconds("cpu")),
+            ("memory, MB", _megabytes("memory")),
+            ("memory without watches, MB", _megabytes("empty")),
+            ("memory of one watch, bytes", _bytes_of_one),
+        ),
+    ),
+    "storm": Page(
+        "{:,} informers after a restart",
+        "So many informers of ConfigMaps lose the server, which is stopped and started again. The store has 2,000 "
+        "objects.",
+        (
+            ("the server was ready after, s", _seconds("ready")),
+            ("all informers watch again after, s", _seconds("recovered")),
+            ("lists", _count("relists")),
+            ("requests with an error (429, 503, refused)", _count("errors")),
+            ("highest memory, MB", _megabytes("peak")),
+        ),
+    ),
+    "deletion": Page(
+        "{:,} objects of a namespace deleted at once",
+        "So many ConfigMaps are deleted by one DELETE of the collection. Meanwhile another user sends a GET every "
+        "10 ms.",
+        (
+            ("answered after, s", _seconds("answered")),
+            ("nothing left after, s", _seconds("seconds")),
+            ("GET of another user, median, ms", _milliseconds("p50")),
+            ("GET of another user, 99th percentile, ms", _milliseconds("p99")),
+            ("highest memory, MB", _megabytes("peak")),
+        ),
+    ),
+}
+"""The kinds of runs by the first part of the names of their files."""
