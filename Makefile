@@ -16,7 +16,8 @@ PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 # RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
 RETRY ?=
 AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
-run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
+# Only failed tests (exit code 1) are: a module that cannot be imported ends the run with another code (tests/conftest.py).
+run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried because they failed once:" && $(AGAIN) $(1); })
 
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -70,6 +70,17 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the run with the code of an interrupted one if a module could not be imported.
+
+    With pytest-xdist the other tests run on, and the code would be that of failed tests, which are run once more.
+    """
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and any(isinstance(one, pytest.CollectReport) for one in reporter.stats.get("error", [])):
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests that passed at their second try, whichever worker ran them."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
