@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import zipfile
 from collections import defaultdict
 from pathlib import Path
@@ -44,7 +45,10 @@ class DescriptionsHook(BuildHookInterface):  # type: ignore[misc, type-arg]
 
 
 def write(definitions: dict[str, Any], target: Path) -> None:
-    """Write a zip with a JSON member for each Go package with facts: name → [description, field → description]."""
+    """Write a zip with a JSON member for each Go package with facts: name → [description, field → description].
+
+    A server that runs from the source tree may read the former file meanwhile, so that it is replaced at once.
+    """
     packages: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, schema in sorted(definitions.items()):
         package, _, short = name.rpartition(".")
@@ -55,7 +59,9 @@ def write(definitions: dict[str, Any], target: Path) -> None:
                 if (text := child.get("description"))
             }
             packages[package][short] = [schema.get("description", ""), fields]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    partial = target.with_suffix(f".{os.getpid()}")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for package, texts in packages.items():
             member = zipfile.ZipInfo(f"{package}.json", (2020, 1, 1, 0, 0, 0))
             archive.writestr(member, json.dumps(texts, separators=(",", ":")), zipfile.ZIP_DEFLATED)
+    partial.replace(target)
