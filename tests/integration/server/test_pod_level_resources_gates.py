@@ -103,11 +103,14 @@ def test_stored_pods_keep_them(disabled: HttpsClient) -> None:
     assert '+ "Resources": null,' in reply.message
 
 
-def test_quotas_charge_the_containers(disabled: HttpsClient) -> None:
+def test_quotas_charge_the_containers(disabled: HttpsClient, request: pytest.FixtureRequest) -> None:
     hard = {"requests.cpu": "10"}
     created(disabled, QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
-    status = {"hard": hard, "used": {"requests.cpu": "0"}}
-    patched(disabled, f"{QUOTAS}/q/status", {"status": status})
+    if request.node.callspec.params["disabled"] == STOCK:  # it runs without its controllers
+        patched(disabled, f"{QUOTAS}/q/status", {"status": {"hard": hard, "used": {"requests.cpu": "0"}}})
+    else:
+        # If the controller counted a new quota while a pod is created, it would miss the pod, as upstream.
+        disabled.until(lambda reply: "used" in reply.body.get("status", {}), "GET", f"{QUOTAS}/q")
     reply = disabled.until(lambda reply: reply.status == 403, "POST", f"{PODS}?dryRun=All", pod("q", resources=TWO))
     assert "must specify requests.cpu for: c" in reply.message
     create(disabled, "charged", {"requests": {"cpu": "1"}}, resources=TWO)
