@@ -20,7 +20,7 @@ from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.authentication.requestheader import REMOTE_UID_GATE
 from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
+from tetrapod.generic.http.error_responses import http_error
 from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import (
@@ -68,7 +68,7 @@ class ExternalProxy:
         try:
             endpoint = self._backends.endpoint(obj)
         except UnusableBundle as error:
-            return _error_response(500, str(error))
+            return http_error(500, str(error))
         except Unresolvable as error:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
@@ -121,21 +121,12 @@ async def forward_request(
             dropped=DROPPED_FOR_BROWSERS,
         )
     except (BackendError, Unsendable) as error:
-        return _error_response(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
+        return http_error(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
 
 
 def unavailable() -> Response:
     """Return the response 503 "service unavailable" as plain text."""
-    return _error_response(503, "service unavailable")
-
-
-def _error_response(code: int, text: str) -> Response:
-    """Return an error response with the headers and the body that Go's http.Error writes."""
-    return Response(
-        code,
-        [TEXT_TYPE, NOSNIFF],
-        f"{text}\n".encode(),
-    )
+    return http_error(503, "service unavailable")
 
 
 @bounded(count=2048, size=1 << 20, largest=2048)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
+from tetrapod.generic.http.error_responses import http_error
 from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.http.request import ClientGone, Handler, Request, Response
 from tetrapod.machinery.depth import is_depth_error
@@ -53,14 +53,9 @@ def with_status_errors(handler: Handler) -> Handler:
             log.exception(
                 "handler failed", extra={"audit-ID": request.audit_id, "method": request.method, "path": request.path}
             )
-            text = (
-                "This request caused apiserver to panic. Look in the logs for details. "
-                f"(audit-ID: {request.audit_id})\n"
-            )
-            return Response(
+            return http_error(
                 500,
-                [TEXT_TYPE, NOSNIFF],
-                text.encode(),
+                f"This request caused apiserver to panic. Look in the logs for details. (audit-ID: {request.audit_id})",
             )
 
     return status_errors

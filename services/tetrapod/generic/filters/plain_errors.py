@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from tetrapod.generic.http.headers import NOSNIFF, TEXT_TYPE
-from tetrapod.generic.http.request import HeaderList, Request, Response
+from tetrapod.generic.http.error_responses import http_error
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.golang.quoting import go_quote
-
-_HEADERS: Final = (TEXT_TYPE, NOSNIFF)
-_BODY: Final = b"Too many requests, please try again later.\n"
 
 
 def internal_error(request: Request, text: str) -> Response:
@@ -18,9 +13,7 @@ def internal_error(request: Request, text: str) -> Response:
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go, InternalError.
     """
     target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
-    return Response(
-        500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode()
-    )
+    return http_error(500, _escaped(f"Internal Server Error: {go_quote(target)}: {text}"))
 
 
 def _escaped(text: str) -> str:
@@ -32,8 +25,6 @@ def too_many_requests(seconds: int) -> Response:
 
     Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests.
     """
-    headers: HeaderList = [
-        *_HEADERS,
-        (b"retry-after", str(seconds).encode()),
-    ]
-    return Response(429, headers, _BODY)
+    response = http_error(429, "Too many requests, please try again later.")
+    response.headers.append((b"retry-after", str(seconds).encode()))
+    return response

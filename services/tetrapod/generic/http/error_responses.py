@@ -46,13 +46,18 @@ def encode_status(status: Object) -> bytes:
 
 
 def text_response(status: int, text: bytes) -> Response:
-    """Return a plain-text response without caching, as Go's http.Error writes it."""
+    """Return a plain-text response that must not be cached."""
     return Response(status, [NO_CACHE, TEXT_TYPE, NOSNIFF], text)
+
+
+def http_error(status: int, text: str) -> Response:
+    """Return a plain-text response with a final newline, as Go's http.Error writes it."""
+    return Response(status, [TEXT_TYPE, NOSNIFF], f"{text}\n".encode())
 
 
 def not_found() -> Response:
     """Return the plain-text 404 of Go's servers, for a path that is not served."""
-    return Response(404, [TEXT_TYPE, NOSNIFF], b"404 page not found\n")
+    return http_error(404, "404 page not found")
 
 
 def panic_response() -> Response:

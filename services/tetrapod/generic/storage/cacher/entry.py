@@ -2,7 +2,7 @@
 
 Only about one entry in ten thousand is ever inspected. Derived data (the parsed object, other representations) is
 therefore kept only for recently used entries. `recently_used` is a process-wide queue of them, which is limited by the
-size of the objects and by time.
+size of the objects and by time. The protobuf message of an entry, once made, is kept as long as the entry.
 
 The bytes are kept in two parts, because the items of a list response omit kind and apiVersion. To cut them off would
 copy each item (measured: 10 of 36 ms for a list of 29 MB).
