@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from support.svg import document, line, step_of, text
+from support.svg import document, legend, line, step_of, text
 
 _WIDTH: Final = 760
 _LEFT: Final = 4
@@ -53,7 +53,9 @@ def bar_plot(title: str, series: Sequence[str], rows: Sequence[Row], reference: 
     scale = _PLOT / (math.ceil(largest / step - 1e-9) * step or 1.0)
     top = 62
     bottom = top + sum(_height(row) for row in rows)
-    parts = [*_grid(step, scale, top, bottom), *_legend(series, reference, rows)]
+    marks = [("goal", "goal")] if any(row.goal is not None for row in rows) else []
+    marks += [("reference", reference[1])] if reference else []
+    parts = [*_grid(step, scale, top, bottom), *legend(series, marks)]
     y = top
     for row in rows:
         parts += _row(row, y, scale, reference[0] if reference else None)
@@ -71,19 +73,6 @@ def _grid(step: float, scale: float, top: int, bottom: int) -> Iterator[str]:
         yield line("grid", x, top - 6, x, bottom)
         anchor = "start" if number == 0 else "middle"
         yield text(x, bottom + 14, f"{number * step:g}", "small", anchor)
-
-
-def _legend(series: Sequence[str], reference: tuple[float, str] | None, rows: Sequence[Row]) -> Iterator[str]:
-    x = float(_LEFT)
-    for number, name in enumerate(series):
-        yield f'<rect class="s{number}" x="{x:.0f}" y="29" width="11" height="11"/>'
-        yield text(x + 16, 39, name)
-        x += 40 + 7 * len(name)
-    lines = [("goal", "goal")] if any(row.goal is not None for row in rows) else []
-    for kind, name in [*lines, *([("reference", reference[1])] if reference else [])]:
-        yield line(kind, x + 5, 28, x + 5, 41)
-        yield text(x + 16, 39, name)
-        x += 40 + 7 * len(name)
 
 
 def _row(row: Row, y: float, scale: float, reference: float | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from support.svg import document, line, step_of, text
+from support.svg import document, legend, line, step_of, text
 
 _WIDTH: Final = 760
 _LEFT, _RIGHT = 56, 740
@@ -21,20 +21,17 @@ class Series:
     points: Sequence[tuple[float, float]]
 
 
-def line_plot(title: str, x_title: str, series: Sequence[Series], goal: float | None = None) -> str:
+def line_plot(title: str, x_title: str, series: Sequence[Series]) -> str:
     """Return the SVG.
 
     Args:
         title: the title, which says what the vertical axis shows.
         x_title: what the horizontal axis shows.
         series: the lines; at most four.
-        goal: a value that is drawn as a line and named "goal"; None for none.
     """
     points = [point for one in series for point in one.points]
-    x_step = step_of(max((x for x, _ in points), default=1.0))
-    y_step = step_of(max([*(y for _, y in points), goal or 0.0], default=1.0))
-    x_lines = _lines(x_step, max((x for x, _ in points), default=1.0))
-    y_lines = _lines(y_step, max([*(y for _, y in points), goal or 0.0], default=1.0))
+    x_lines = _lines(max((x for x, _ in points), default=1.0))
+    y_lines = _lines(max((y for _, y in points), default=1.0))
 
     def place(x: float, y: float) -> tuple[float, float]:
         return _LEFT + (_RIGHT - _LEFT) * x / x_lines[-1], _BOTTOM - (_BOTTOM - _TOP) * y / y_lines[-1]
@@ -47,18 +44,15 @@ def line_plot(title: str, x_title: str, series: Sequence[Series], goal: float | 
         _, at = place(0, y)
         parts += [line("grid", _LEFT, at, _RIGHT, at), text(_LEFT - 6, at + 4, f"{y:,g}", "small", "end")]
     parts.append(text((_LEFT + _RIGHT) / 2, _BOTTOM + 34, x_title, "small", "middle"))
-    if goal is not None:
-        _, at = place(0, goal)
-        parts.append(line("goal", _LEFT, at, _RIGHT, at))
     for number, one in enumerate(series):
-        places = [place(x, y) for x, y in one.points]
-        parts += _polyline(number, places)
-    parts += _legend(series, goal)
+        parts += _polyline(number, [place(x, y) for x, y in one.points])
+    parts += legend([one.name for one in series])
     return document(title, _description(x_title, series), _WIDTH, _BOTTOM + 44, parts)
 
 
-def _lines(step: float, largest: float) -> list[float]:
+def _lines(largest: float) -> list[float]:
     """Return where the lines of a grid are: from 0 until one is at or beyond the largest value."""
+    step = step_of(largest)
     found = [0.0]
     while found[-1] < largest - 1e-9 * step or len(found) < 2:
         found.append(len(found) * step)
@@ -70,17 +64,6 @@ def _polyline(number: int, places: Sequence[tuple[float, float]]) -> Iterator[st
     yield f'<polyline class="l{number}" points="{path}"/>'
     for x, y in places:
         yield f'<circle class="s{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-
-
-def _legend(series: Sequence[Series], goal: float | None) -> Iterator[str]:
-    x = 4.0
-    for number, one in enumerate(series):
-        yield f'<rect class="s{number}" x="{x:.0f}" y="29" width="11" height="11"/>'
-        yield text(x + 16, 39, one.name)
-        x += 40 + 7 * len(one.name)
-    if goal is not None:
-        yield line("goal", x, 34, x + 11, 34)
-        yield text(x + 16, 39, "goal")
 
 
 def _description(x_title: str, series: Sequence[Series]) -> str:

@@ -7,7 +7,7 @@ and its texts are texts, not outlines.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -48,6 +48,24 @@ def step_of(largest: float) -> float:
     """Return the distance of the lines of a grid: 1, 2 or 5 times a power of ten, for four to ten lines."""
     power = 10 ** math.floor(math.log10(largest / 4)) if largest > 0 else 1.0
     return next(factor * power for factor in (1, 2, 5, 10) if largest / (factor * power) <= 8)
+
+
+def legend(series: Sequence[str], marks: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+    """Return the elements of a legend.
+
+    Args:
+        series: the names of the series, whose classes are s0, s1, ….
+        marks: the classes and names of lines.
+    """
+    x = 4.0
+    for number, name in enumerate(series):
+        yield f'<rect class="s{number}" x="{x:.0f}" y="29" width="11" height="11"/>'
+        yield text(x + 16, 39, name)
+        x += 40 + 7 * len(name)
+    for kind, name in marks:
+        yield line(kind, x + 5, 28, x + 5, 41)
+        yield text(x + 16, 39, name)
+        x += 40 + 7 * len(name)
 
 
 def line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
