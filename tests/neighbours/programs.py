@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.etcd import path_from
 from support.goprogram import build_go_program
 from support.kubectl import Kubectl
 from support.server import end
@@ -24,8 +25,7 @@ def installed(package: str, version: str) -> Path:
     """Build a program that `go install` can build, and return its path."""
     _require_go()
     name = re.sub(r"/v\d+$", "", package).rpartition("/")[2]
-    argv = [str(TOOLS / "go_install.sh"), f"{name}-{version}", f"{package}@{version}"]
-    return Path(subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    return Path(path_from("go_install.sh", f"{name}-{version}", f"{package}@{version}"))
 
 
 def built(name: str, package: str = ".") -> Path:
