@@ -58,16 +58,7 @@ func (c *command) measure(ctx context.Context) (end func()) {
 func (c *command) finish(watches *watchCounters) error {
 	c.pacer.wait(c.target.timeout)
 	r := c.result
-	r.Requests = c.record.rows()
-	for _, one := range r.Requests {
-		r.Steady.Requests += one.Count
-		for _, count := range one.Errors {
-			r.Steady.Failures += count
-		}
-	}
-	r.Steady.Rate = float64(r.Steady.Requests) / r.Steady.Seconds
-	r.Steady.Lag = c.record.summaryOf("lag")
-	r.Steady.Unfinished = c.pacer.running.Load()
+	r.sum(c.record, c.pacer)
 	if watches != nil {
 		r.Watches["watchers"] = watchesOf(watches)
 	}

@@ -115,19 +115,25 @@ func watchesOf(counters *watchCounters) watchResult {
 	}
 }
 
+// sum copies the requests of the measured phase, and adds them up.
+func (r *result) sum(record *recorder, pacer *pacer) {
+	r.Requests = record.rows()
+	for _, one := range r.Requests {
+		r.Steady.Requests += one.Count
+	}
+	for _, count := range errorsOf(r.Requests) {
+		r.Steady.Failures += count
+	}
+	r.Steady.Rate = float64(r.Steady.Requests) / r.Steady.Seconds
+	r.Steady.Lag = record.summaryOf("lag")
+	r.Steady.Unfinished = pacer.running.Load()
+}
+
 // complete copies the figures of a cluster's run.
 func (c *cluster) complete(r *result, flood *recorder) {
-	r.Requests = c.record.rows()
+	r.sum(c.record, c.pacer)
 	steady := r.Steady
-	for _, one := range r.Requests {
-		steady.Requests += one.Count
-		for _, count := range one.Errors {
-			steady.Failures += count
-		}
-	}
-	steady.Rate = float64(steady.Requests) / steady.Seconds
-	steady.Lag = c.record.summaryOf("lag")
-	steady.Skipped, steady.Unfinished = c.record.counter("skipped"), c.pacer.running.Load()
+	steady.Skipped = c.record.counter("skipped")
 	steady.PodsCreated, steady.PodsDeleted = c.record.counter("pods_created"), c.record.counter("pods_deleted")
 	steady.PodsLost, steady.Undelivered = c.record.counter("pods_lost"), c.record.counter("undelivered")
 	r.Lists = map[string]summary{}
