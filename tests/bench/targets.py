@@ -29,7 +29,7 @@ USERS = "bench:users"
 QUIET, FLOODING = "quiet-0123456789abcdef", "flooding-0123456789abcdef"
 """The tokens of two users."""
 _CONTEXT = ssl._create_unverified_context()
-SERVICE_RANGE = "--service-cluster-ip-range=10.0.0.0/16"
+_SERVICE_RANGE = "--service-cluster-ip-range=10.0.0.0/16"
 """Enough addresses for the services of a large cluster."""
 _STREAMS = f"--http2-max-streams-per-connection={STREAMS}"
 
@@ -64,6 +64,7 @@ class Target(ABC):
     flags: Sequence[str] = ()
     """Further flags of each process."""
     ready_within = 60.0
+    """Seconds within which `start` must succeed."""
 
     def __init__(self, directory: Path, program: Program = OURS) -> None:
         self.directory = directory
@@ -98,7 +99,7 @@ class Target(ABC):
 
     @abstractmethod
     def start(self) -> float:
-        """Start, wait until ready for at most `ready_within` seconds, and return the seconds until then."""
+        """Start, wait until ready, and return the seconds until then."""
 
     @property
     @abstractmethod
@@ -107,6 +108,15 @@ class Target(ABC):
     def _command(self, *arguments: str) -> list[str]:
         """Return the command line of `tetrapod` with these arguments."""
         return [self._python, "-m", "tetrapod.cli.main", *arguments]
+
+    def _up(self, port: int, *further: str) -> float:
+        """Start `tetrapod up` with further flags, wait until it is ready, and return the seconds until then."""
+        begun = time.monotonic()
+        flags = ["--data-dir", str(self._data / "data"), "--bind-address", "127.0.0.1", "--secure-port", str(port)]
+        flags += [_STREAMS, _SERVICE_RANGE, "--token-auth-file", str(self._data / "tokens.csv"), *further]
+        self._spawn("tetrapod", self._command("up", *flags))
+        self._wait_ready("tetrapod", port)
+        return time.monotonic() - begun
 
     def _spawn(self, name: str, argv: list[str]) -> None:
         with (self._data / f"{name}.log").open("ab") as log:
@@ -173,20 +183,7 @@ class Embedded(Target):
         return self._data / "data" / DATABASE
 
     def start(self) -> float:
-        begun = time.monotonic()
-        flags = [
-            "--data-dir",
-            str(self._data / "data"),
-            "--bind-address",
-            "127.0.0.1",
-            "--secure-port",
-            str(self._port),
-            _STREAMS,
-            SERVICE_RANGE,
-        ]
-        self._spawn("tetrapod", self._command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
-        self._wait_ready("tetrapod", self._port)
-        return time.monotonic() - begun
+        return self._up(self._port)
 
 
 class OverEtcd(Target):
@@ -270,7 +267,7 @@ class Four(OverEtcd):
             if name == "aggregator":
                 flags.append(_STREAMS)
             if name == "core":
-                flags.append(SERVICE_RANGE)
+                flags.append(_SERVICE_RANGE)
             if name == "auth":
                 flags += ["--token-auth-file", str(self._data / "tokens.csv")]
             self._spawn(name, self._command("serve", name, *flags))
@@ -327,6 +324,6 @@ class Real(OverEtcd):
         argv = kube_apiserver.arguments(
             os.environ["KUBE_APISERVER"], self.etcd_url, self._port, self._data / "pki", self._data
         )
-        self._spawn("kube-apiserver", [*argv, _STREAMS, SERVICE_RANGE])
+        self._spawn("kube-apiserver", [*argv, _STREAMS, _SERVICE_RANGE])
         self._wait_ready("kube-apiserver", self._port)
         return time.monotonic() - begun

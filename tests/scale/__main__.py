@@ -105,7 +105,7 @@ def _run(form: str, arguments: argparse.Namespace, measure: Callable[[str, Targe
         return False
     finally:
         target.close()
-    print(report.render([result]), flush=True)
+    print(report.tables([result]), flush=True)
     if not arguments.no_write:
         results.write(result)
         report.write()

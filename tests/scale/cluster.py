@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 import os
-import ssl
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bench.client import Client
 from bench.targets import TOKEN, Target
 from scale import generator, slis
-from scale.forms import node_tokens, with_nodes
-from scale.results import WRITTEN, Latency, Percentiles, Run, Used
+from scale.forms import node_tokens
+from scale.results import WRITTEN, Latency, Percentiles, Run
 from scale.usage import Sampler
 from upstream.workspace import commit
 
 _OF_WATCHES: Final = frozenset({"WATCH", "WATCHLIST", "CONNECT"})
-_CONTEXT: Final = ssl._create_unverified_context()
 
 
 @dataclass(frozen=True)
@@ -49,19 +48,21 @@ def run(key: str, target: Target, size: Size, directory: Path, further: list[str
         LoadFailed: the load generator gave up.
         NotStarted: the server did not start.
     """
-    with_nodes(target, size.nodes)
+    client = Client(target.url, TOKEN)
+    kubelets = node_tokens(size.nodes)
+    target.users = [f'{token},{user},{user},"system:nodes"' for token, user in kubelets]
     target.fresh()
     target.start()
     tokens, out = directory / "node-tokens", directory / "result.json"
-    tokens.write_text("".join(f"{token},{user}\n" for token, user in node_tokens(size.nodes)))
+    tokens.write_text("".join(f"{token},{user}\n" for token, user in kubelets))
     flags: list[str | Path] = ["--nodes", str(size.nodes), "--pods-per-node", str(size.pods_per_node)]
     flags += ["--churn", str(size.churn), "--duration", f"{size.seconds:g}s", "--node-tokens", tokens, "--out", out]
     with generator.running(target.url, "cluster", [*flags, *further]) as load:
         load.wait_for("begin")
-        before = slis.read(_metrics(target.url))
-        with Sampler(target.pids) as server, Sampler(target.store_pids or target.pids) as store:
+        before = slis.read(_metrics(client))
+        with Sampler(target.pids) as server, Sampler(target.store_pids) as store:
             load.wait_for("end")
-        after = slis.read(_metrics(target.url))
+        after = slis.read(_metrics(client))
         load.finish()
     result = json.loads(out.read_text())
     return Run(
@@ -84,18 +85,15 @@ def run(key: str, target: Target, size: Size, directory: Path, further: list[str
         server=[_server(call, buckets) for call, buckets in sorted(slis.between(before, after).items())],
         delivery=_percentiles(result["delivery"]["kubelet_from_sent"]),
         startup=_percentiles(result["pod_startup"]),
-        use=Used(**vars(server.usage())),
-        store=Used(**vars(store.usage())) if target.store_pids else None,
+        use=server.used(),
+        store=store.used() if target.store_pids else None,
         load_cpu=result["generator"]["cpu_seconds"] / result["steady"]["seconds"],
         load_memory=result["generator"]["max_rss_bytes"],
     )
 
 
-def _metrics(url: str) -> str:
-    request = urllib.request.Request(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=60, context=_CONTEXT) as answer:
-        text: str = answer.read().decode()
-    return text
+def _metrics(client: Client) -> str:
+    return asyncio.run(client.request("GET", "/metrics")).body.decode()
 
 
 def _client(row: dict[str, Any]) -> Latency:

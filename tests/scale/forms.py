@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from bench.targets import SERVICE_RANGE, Embedded, Four, OverEtcd, Real, Target
+from bench.targets import Embedded, Four, OverEtcd, Real, Target
 from support.server import free_port
 
 
@@ -27,12 +26,7 @@ class OneOverEtcd(OverEtcd):
         return f"https://127.0.0.1:{self._port}"
 
     def start(self) -> float:
-        begun = time.monotonic()
-        flags = ["--data-dir", str(self._data / "data"), "--etcd-servers", self.etcd_url]
-        flags += ["--bind-address", "127.0.0.1", "--secure-port", str(self._port), SERVICE_RANGE]
-        self._spawn("tetrapod", self._command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
-        self._wait_ready("tetrapod", self._port)
-        return time.monotonic() - begun
+        return self._up(self._port, "--etcd-servers", self.etcd_url)
 
 
 FORMS: Final[Mapping[str, Callable[[Path], Target]]] = MappingProxyType(
@@ -47,12 +41,6 @@ TITLES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 NODE_TOKEN: Final = "node-{number}-0123456789abcdef"
-
-
-def with_nodes(target: Target, nodes: int) -> Target:
-    """Give the server a token for the kubelet of each node, and return it."""
-    target.users = [f'{token},{user},{user},"system:nodes"' for token, user in node_tokens(nodes)]
-    return target
 
 
 def node_tokens(nodes: int) -> list[tuple[str, str]]:

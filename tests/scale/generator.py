@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.targets import TOKEN
-from support.etcd import path_from
+from support.goprogram import build_go_program
 
 
 class LoadFailed(Exception):
@@ -50,11 +50,16 @@ class Generator:
             raise LoadFailed(f"the load generator ended with {self._process.returncode}")
 
 
+def load_program() -> Path:
+    """Build the load generator, and return its path."""
+    return build_go_program(Path(__file__).parent / "load", "scaleload")
+
+
 @contextmanager
 def running(url: str, command: str, flags: Sequence[str | Path]) -> Iterator[Generator]:
     """Run a subcommand of the load generator against a server, and end it at the end of the context."""
-    program = path_from("scale_load.sh")
-    argv = [program, command, "--server", url, "--insecure-skip-tls-verify", "--token", TOKEN, *map(str, flags)]
+    server = ["--server", url, "--insecure-skip-tls-verify", "--token", TOKEN]
+    argv = [str(load_program()), command, *server, *map(str, flags)]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     try:
         yield Generator(process)

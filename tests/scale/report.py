@@ -21,14 +21,14 @@ The objectives are in
 
 Each run of a cluster starts a server with an empty store, fills it, and then measures it under the load of N nodes:
 
-- N kubelets, each with its own user and TLS connection: a lease renewed every 10 s, node status, and watches of their \
-pods, of services,
-  of their node, of runtime classes and CSI drivers, and of each ConfigMap and Secret that a pod mounts.
+- N kubelets, each with its own user and TLS connection. Each renews a lease every 10 s and reports its status. It \
+watches its pods, its
+  node, and each ConfigMap and Secret that a pod mounts, and also services, runtime classes and CSI drivers.
 - N kube-proxies, a controller manager's and a scheduler's informers.
-- Pods that are created, bound, updated three times by their kubelets, and deleted; with events and updates of \
+- Pods that are created, bound, updated three times by their kubelets, and deleted. Each causes events and updates of \
 endpoint slices.
-- An operator with custom resources, and clients that list everything: from the cache, in pages, by label, and as a \
-Table.
+- An operator with custom resources.
+- Clients that list all pods: from the cache, in pages, by label, and as a Table.
 
 The load generator (`tests/scale/load`, Go) sends at fixed times, whether or not the server keeps up. A latency counts \
 from the moment at
@@ -41,15 +41,29 @@ compare on it; a server with cores of its own does better.
 
 def render(results: Sequence[Result]) -> str:
     """Return the page."""
-    runs = [result for result in results if isinstance(result, Run)]
+    runs = _runs(results)
+    parts = [_HEAD, cluster_page.plots() if runs else "", cluster_page.models(runs), tables(results)]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def tables(results: Sequence[Result]) -> str:
+    """Return the sections with the results."""
     others = [result for result in results if isinstance(result, Figures)]
-    parts = [_HEAD, cluster_page.plots() if runs else "", cluster_page.models(runs), cluster_page.sections(runs)]
-    return "".join([*parts, figures_page.sections(others)]).rstrip("\n") + "\n"
+    return cluster_page.sections(_runs(results)) + figures_page.sections(others)
+
+
+def draw(results: Sequence[Result]) -> dict[str, str]:
+    """Return the plots by the names of their files."""
+    return cluster_page.draw(_runs(results))
 
 
 def write(page: Path = PAGE, images: Path = IMAGES) -> None:
     """Write the page and the plots from the stored results."""
     results = read_all()
     page.write_text(render(results))
-    for name, svg in cluster_page.draw([result for result in results if isinstance(result, Run)]).items():
+    for name, svg in draw(results).items():
         (images / name).write_text(svg)
+
+
+def _runs(results: Sequence[Result]) -> list[Run]:
+    return [result for result in results if isinstance(result, Run)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bench import objects, processes
 from bench.client import Client
@@ -50,8 +49,5 @@ def run(key: str, target: Target, watchers: int, directory: Path) -> Figures:
 
 async def _fill(client: Client) -> None:
     await client.create("/api/v1/namespaces", objects.namespace(NAMESPACE))
-    await client.create_all(f"/api/v1/namespaces/{NAMESPACE}/configmaps", _config_maps())
-
-
-def _config_maps() -> Iterator[dict[str, Any]]:
-    return (objects.config_map(f"config-{number}") for number in range(OBJECTS))
+    config_maps = (objects.config_map(f"config-{number}") for number in range(OBJECTS))
+    await client.create_all(f"/api/v1/namespaces/{NAMESPACE}/configmaps", config_maps)

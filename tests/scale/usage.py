@@ -5,27 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from bench.processes import cpu_of, resident
 from scale.model import line_through
-
-
-@dataclass(frozen=True)
-class Usage:
-    """The resources that processes used.
-
-    Attributes:
-        cpu: cores, which is CPU seconds per second.
-        memory: the highest resident memory in bytes.
-        slope: by how many bytes an hour the memory grew: the line of least squares through its samples.
-    """
-
-    cpu: float
-    memory: int
-    slope: float
+from scale.results import Used
 
 
 class Sampler:
@@ -57,8 +42,8 @@ class Sampler:
             if self._ended.wait(1):
                 return
 
-    def usage(self) -> Usage:
+    def used(self) -> Used:
         """Return what was used. Call it after the end of the context."""
-        return Usage(
+        return Used(
             self._used / self._seconds, max(size for _, size in self._samples), line_through(self._samples).each * 3600
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.etcd import path_from
+from scale.generator import load_program
 from support.server import running, start
 
 SOURCE = Path(__file__).parents[2] / "scale/load"
@@ -47,7 +47,7 @@ def test_unit_tests_of_the_program_pass() -> None:
 
 
 def _command(server: str, out: Path, command: str, *flags: str) -> list[str]:
-    argv = [path_from("scale_load.sh"), command, "--server", server, "--insecure-skip-tls-verify", "--token", TOKEN]
+    argv = [str(load_program()), command, "--server", server, "--insecure-skip-tls-verify", "--token", TOKEN]
     return [*argv, "--out", str(out), *flags]
 
 
