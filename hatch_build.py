@@ -47,7 +47,8 @@ class DescriptionsHook(BuildHookInterface):  # type: ignore[misc, type-arg]
 def write(definitions: dict[str, Any], target: Path) -> None:
     """Write a zip with a JSON member for each Go package with facts: name → [description, field → description].
 
-    A server that runs from the source tree may read the former file meanwhile, so that it is replaced at once.
+    The zip is written under another name and then renamed. A server that runs from the source tree therefore never
+    reads a half-written file.
     """
     packages: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, schema in sorted(definitions.items()):

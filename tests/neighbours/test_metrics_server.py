@@ -57,7 +57,7 @@ def usage(site: Site) -> Iterator[Usage]:
 
 
 def top(site: Site, *args: str) -> list[list[str]]:
-    """Return the rows of `kubectl top`; none while there are no metrics."""
+    """Return the rows of `kubectl top`. The list is empty until metrics-server has collected metrics."""
     return [line.split() for line in site.kubectl.run("top", *args, "--no-headers").stdout.splitlines()]
 
 
