@@ -14,10 +14,14 @@ from typing import Any, Final
 
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 
-_CANONICAL: Final = re.compile(
-    r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+_CLOCK: Final = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_DATES: Final = (
+    r"(?!0001)[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 )
-"""Times in canonical form, which need no further check."""
+"""The dates of all years, without the year of Go's zero time and without 29 February."""
+_CANONICAL: Final = re.compile(f"{_DATES}{_CLOCK}Z").fullmatch
+_CANONICAL_MICRO: Final = re.compile(rf"{_DATES}{_CLOCK}\.[0-9]{{6}}Z").fullmatch
+"""Match times in canonical form, which need no further check."""
 
 _GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 _SECONDS: Final = "2006-01-02T15:04:05Z07:00"
@@ -39,7 +43,7 @@ def time(value: Any) -> Any:
         Mismatch: the value is not a string.
         EndingError: the string is not an RFC 3339 time.
     """
-    if value is None or (value.__class__ is str and _CANONICAL.fullmatch(value)):
+    if value is None or (value.__class__ is str and _CANONICAL(value)):
         return value
     moment = _parse(value, _SECONDS)
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
@@ -54,8 +58,8 @@ def micro_time(value: Any) -> Any:
         Mismatch: the value is not a string.
         EndingError: the string is not a time with exactly six fractional digits.
     """
-    if value is None:
-        return None
+    if value is None or (value.__class__ is str and _CANONICAL_MICRO(value)):
+        return value
     moment = _parse(value, _MICROSECONDS)
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)
 

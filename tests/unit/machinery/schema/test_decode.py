@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+from calendar import monthrange
 from functools import reduce
+from itertools import product
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -273,6 +275,19 @@ def test_micro_times_keep_microseconds() -> None:
     assert lease["spec"]["renewTime"] == "2024-01-01T00:00:00.123456Z"
     with pytest.raises(DecodeError, match="cannot parse"):
         decoded("Lease", {"spec": {"renewTime": "2024-01-01T00:00:00Z"}}, "coordination.k8s.io/v1")
+
+
+@pytest.mark.parametrize("year", [2023, 2024])
+def test_canonical_times_are_accepted_if_their_date_exists(year: int) -> None:
+    for month, day in product(range(1, 13), range(32)):
+        time = f"{year}-{month:02}-{day:02}T23:59:59Z"
+        event = {"firstTimestamp": time, "eventTime": f"{time[:-1]}.000001Z"}
+        if 1 <= day <= monthrange(year, month)[1]:
+            assert decoded("Event", event) | event == decoded("Event", event)
+        else:
+            for field, text in event.items():
+                with pytest.raises(DecodeError, match="day out of range"):
+                    decoded("Event", {field: text})
 
 
 def test_base64_is_canonical_or_rejected_at_a_byte() -> None:
