@@ -6,6 +6,8 @@ import asyncio
 import datetime
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -49,15 +51,7 @@ def run(key: str, target: Target, size: Size, directory: Path, further: list[str
         NotStarted: the server did not start.
     """
     client = Client(target.url, TOKEN)
-    kubelets = node_tokens(size.nodes)
-    target.users = [f'{token},{user},{user},"system:nodes"' for token, user in kubelets]
-    target.fresh()
-    target.start()
-    tokens, out = directory / "node-tokens", directory / "result.json"
-    tokens.write_text("".join(f"{token},{user}\n" for token, user in kubelets))
-    flags: list[str | Path] = ["--nodes", str(size.nodes), "--pods-per-node", str(size.pods_per_node)]
-    flags += ["--churn", str(size.churn), "--duration", f"{size.seconds:g}s", "--node-tokens", tokens, "--out", out]
-    with generator.running(target.url, "cluster", [*flags, *further]) as load:
+    with loaded(target, size, directory, further) as (load, out):
         load.wait_for("begin")
         before = slis.read(_metrics(client))
         with Sampler(target.pids) as server, Sampler(target.store_pids) as store:
@@ -90,6 +84,27 @@ def run(key: str, target: Target, size: Size, directory: Path, further: list[str
         load_cpu=result["generator"]["cpu_seconds"] / result["steady"]["seconds"],
         load_memory=result["generator"]["max_rss_bytes"],
     )
+
+
+@contextmanager
+def loaded(
+    target: Target, size: Size, directory: Path, further: list[str]
+) -> Iterator[tuple[generator.Generator, Path]]:
+    """Start a server with an empty store and the load of a cluster, and yield the load generator and its result's file.
+
+    Raises:
+        NotStarted: the server did not start.
+    """
+    kubelets = node_tokens(size.nodes)
+    target.users = [f'{token},{user},{user},"system:nodes"' for token, user in kubelets]
+    target.fresh()
+    target.start()
+    tokens, out = directory / "node-tokens", directory / "result.json"
+    tokens.write_text("".join(f"{token},{user}\n" for token, user in kubelets))
+    flags: list[str | Path] = ["--nodes", str(size.nodes), "--pods-per-node", str(size.pods_per_node)]
+    flags += ["--churn", str(size.churn), "--duration", f"{size.seconds:g}s", "--node-tokens", tokens, "--out", out]
+    with generator.running(target.url, "cluster", [*flags, *further]) as load:
+        yield load, out
 
 
 def _metrics(client: Client) -> str:

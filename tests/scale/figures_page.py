@@ -41,7 +41,7 @@ def _section(results: Sequence[Figures]) -> str:
     return f"## {page.title.format(first.size)}\n\n{page.text}\n\n{table('figure', results, rows)}\n"
 
 
-def _seconds(key: str) -> Callable[[Figures], str]:
+def _number(key: str) -> Callable[[Figures], str]:
     return lambda result: f"{result.values[key]:,.2f}"
 
 
@@ -66,10 +66,10 @@ PAGES: Final[Mapping[str, Page]] = {
         "A store of {:,} small objects",
         "The server starts over a store with so many ConfigMaps of 400 bytes, in namespaces of 1,000.",
         (
-            ("ready (/readyz) after, s", _seconds("ready")),
-            ("a page of 500 after, s", _seconds("page")),
-            ("a list of all from the watch cache after, s", _seconds("cached")),
-            ("the same list later, s", _seconds("listed")),
+            ("ready (/readyz) after, s", _number("ready")),
+            ("a page of 500 after, s", _number("page")),
+            ("a list of all from the watch cache after, s", _number("cached")),
+            ("the same list later, s", _number("listed")),
             ("its size, MB", _megabytes("listed_bytes")),
             ("a page of one namespace, ms", _milliseconds("namespace")),
             ("memory, MB", _megabytes("memory")),
@@ -83,7 +83,7 @@ PAGES: Final[Mapping[str, Page]] = {
         "So many watches of ConfigMaps are open, 100 to an HTTP/2 connection. One object is written each second, which "
         "100 of them select.",
         (
-            ("opened in, s", _seconds("opened")),
+            ("opened in, s", _number("opened")),
             ("delivery of an event, median, ms", _milliseconds("p50")),
             ("delivery of an event, 99th percentile, ms", _milliseconds("p99")),
             ("CPU of the server for one write, ms", _milliseconds("cpu")),
@@ -97,8 +97,8 @@ PAGES: Final[Mapping[str, Page]] = {
         "So many informers of ConfigMaps lose the server, which is stopped and started again. The store has 2,000 "
         "objects.",
         (
-            ("the server was ready after, s", _seconds("ready")),
-            ("all informers watch again after, s", _seconds("recovered")),
+            ("the server was ready after, s", _number("ready")),
+            ("all informers watch again after, s", _number("recovered")),
             ("lists", _count("relists")),
             ("requests with an error (429, 503, refused)", _count("errors")),
             ("highest memory, MB", _megabytes("peak")),
@@ -109,11 +109,26 @@ PAGES: Final[Mapping[str, Page]] = {
         "So many ConfigMaps are deleted by one DELETE of the collection. Meanwhile another user sends a GET every "
         "10 ms.",
         (
-            ("answered after, s", _seconds("answered")),
-            ("nothing left after, s", _seconds("seconds")),
+            ("answered after, s", _number("answered")),
+            ("nothing left after, s", _number("seconds")),
             ("GET of another user, median, ms", _milliseconds("p50")),
             ("GET of another user, 99th percentile, ms", _milliseconds("p99")),
             ("highest memory, MB", _megabytes("peak")),
+        ),
+    ),
+    "soak": Page(
+        "An hour with {:,} nodes",
+        "The load of a cluster of so many nodes with 30 pods each. Each node gets a new pod every 10 s and loses one. "
+        "Events expire after five\nminutes. The line of least squares leaves out the first ten minutes.",
+        (
+            ("requests", _count("requests")),
+            ("failed requests", _count("failed")),
+            ("CPU, cores", _number("cpu")),
+            ("memory after ten minutes, MB", _megabytes("warm")),
+            ("memory at the end, MB", _megabytes("end")),
+            ("growth of memory, MB an hour", _megabytes("slope")),
+            ("open files at the beginning", _count("descriptors")),
+            ("open files at the end", _count("descriptors_end")),
         ),
     ),
 }

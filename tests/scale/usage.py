@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from bench.processes import cpu_of, resident
-from scale.model import line_through
+from scale.model import Line, line_through
 from scale.results import Used
 
 
@@ -41,6 +41,14 @@ class Sampler:
             self._samples.append((time.monotonic() - self._began, sum(map(resident, self._pids))))
             if self._ended.wait(1):
                 return
+
+    def line(self, after: float) -> Line:
+        """Return the line through the resident memory in bytes by the seconds of the context.
+
+        Args:
+            after: the seconds before which samples do not count.
+        """
+        return line_through([sample for sample in self._samples if sample[0] >= after])
 
     def used(self) -> Used:
         """Return what was used. Call it after the end of the context."""
