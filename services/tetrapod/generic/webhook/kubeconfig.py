@@ -28,6 +28,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.type_meta import recognize
 
+_IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 _NO_SERVER: Final = "cluster has no server defined"
 _NOTHING: Final = (
     "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
@@ -117,14 +118,21 @@ class Kubeconfig:
         """Return the server of the context.
 
         Raises:
-            ValueError: the file is incomplete or contradicts itself; the text is client-go's.
+            ValueError: the file is incomplete or contradicts itself, with client-go's text; it needs a proxy or
+                impersonation.
         """
         problems = [*self._problems, *self._user_problems(), *self._cluster_problems()]
         if problems == [_NO_SERVER]:
             raise ValueError(_NOTHING)
         if problems:
             raise ValueError(f"invalid configuration: {aggregate_errors(problems)}")
+        if self._cluster.get("proxy-url"):
+            raise ValueError(
+                f"cluster {go_quote(self._cluster_name)} has a proxy-url, which is not supported: "
+                "the server must be reached directly"
+            )
         if plugin is not None and self._user.get("exec"):
+            _reject_impersonation(self._user)
             credentials = plugin(self._user["exec"], self._cluster, self._directory)
         else:
             credentials = credentials_of(self._user, self._directory)
@@ -215,6 +223,7 @@ def credentials_of(user: Object, directory: Path) -> Credentials:
             raise ValueError(
                 f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password"
             )
+    _reject_impersonation(user)
     certificate, key = (_file(user, name, directory) for name in ("client-certificate", "client-key"))
     if token_file := user.get("tokenFile"):
         return Credentials(certificate, key, token_file=str(directory / token_file))
@@ -224,6 +233,16 @@ def credentials_of(user: Object, directory: Path) -> Credentials:
         pair = f"{user.get('username') or ''}:{user.get('password') or ''}".encode()
         return Credentials(certificate, key, ((b"authorization", b"Basic " + base64.b64encode(pair)),))
     return Credentials(certificate, key)
+
+
+def _reject_impersonation(user: Object) -> None:
+    """Raise ValueError if a user of a kubeconfig impersonates another one.
+
+    Requests without the impersonation would have the rights of the user itself.
+    """
+    for name in _IMPERSONATION:
+        if user.get(name):
+            raise ValueError(f"users with the field {name} cannot be used: impersonation is not supported")
 
 
 def _data(entry: Object, name: str, directory: Path) -> bytes:
@@ -284,6 +303,7 @@ def _shape() -> SchemaNode:
         "client-key-data": base64_bytes(),
         "exec": raw(),
         "auth-provider": raw(),
+        **{name: raw() for name in _IMPERSONATION},
     }
     return kind(
         "Config",
