@@ -140,6 +140,11 @@ def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, An
             "--tls-private-key-file={d}/two.key --tls-cert-file={d}/one.crt",
             "tls: private key does not match public key",
         ),
+        ("--service-account-issuer=", "service-account-issuer should not be an empty string"),
+        (
+            "--service-account-issuer=a --service-account-issuer=b --service-account-issuer=a",
+            'service-account-issuer "a" is already specified',
+        ),
     ],
 )
 def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:

@@ -24,6 +24,7 @@ from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.egress.selector import NO_EGRESS, EgressSelector
 from tetrapod.machinery.golang.durations import format_duration
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def auth_options(
     if accounts.extend_token_expiration:
         _warn_about_extension(max_token_expiration, signer is not None)
     return AuthOptions(
-        issuers=flags.service_accounts.issuer,
+        issuers=_issuers(accounts.issuer),
         audiences=flags.api_audiences,
         signing_key=None if signer else _signing_key(accounts.signing_key_file or str(options.pki / "sa.key")),
         external_signer=signer,
@@ -85,6 +86,22 @@ def auth_options(
         services_apart=not reserve_services,
         egress=egress,
     )
+
+
+def _issuers(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values of --service-account-issuer. A flag without a value gives no values.
+
+    Upstream: BuiltInAuthenticationOptions.Validate
+
+    Raises:
+        click.ClickException: there is none, or one is given twice.
+    """
+    if not values:
+        raise click.ClickException("service-account-issuer should not be an empty string")
+    for number, issuer in enumerate(values):
+        if issuer in values[:number]:
+            raise click.ClickException(f"service-account-issuer {go_quote(issuer)} is already specified")
+    return values
 
 
 def _jwks_uri(options: Options) -> str:
