@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import time
 import urllib.error
@@ -52,15 +54,35 @@ def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
     return done.stdout + done.stderr if errors else done.stdout
 
 
+def build_flags() -> list[str]:
+    """Return the flags of `docker build` for an image that installs Python packages on the local base image."""
+    settings = [flag for name in _PIP if name in os.environ for flag in ("--build-arg", f"{name}={os.environ[name]}")]
+    return ["--network=host", *_BASE, *settings]
+
+
+def docker_stand_in(directory: Path) -> Path:
+    """Return a new directory with a program `docker` that adds `build_flags()` to builds, for documented commands."""
+    program = directory / "docker-stand-in" / "docker"
+    program.parent.mkdir()
+    docker_path = shutil.which("docker")
+    assert docker_path is not None, "docker is not installed"
+    environment = f"DOCKER_CONFIG={docker_environment()['DOCKER_CONFIG']}"
+    program.write_text(
+        "#!/bin/sh\n"
+        f"export {shlex.quote(environment)}\n"
+        f'if [ "$1" = build ]; then shift; set -- build {shlex.join(build_flags())} "$@"; fi\n'
+        f'exec {shlex.quote(docker_path)} "$@"\n'
+    )
+    program.chmod(0o755)
+    return program.parent
+
+
 def build_images() -> None:
     """Build the images that the tests of containers and charts need; unchanged layers come from the cache."""
-    settings = [flag for name in _PIP if name in os.environ for flag in ("--build-arg", f"{name}={os.environ[name]}")]
     docker(
         "build",
         "-q",
-        "--network=host",
-        *_BASE,
-        *settings,
+        *build_flags(),
         "-f",
         str(ROOT / "deploy/Dockerfile"),
         "-t",
