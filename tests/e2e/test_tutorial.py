@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from support.pages import ROOT, blocks
 from support.server import SERVICES, Server, free_port, running
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "tutorials" / "aggregated-server.md"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENT = ROOT / "docs/tutorials/aggregated-server.md"
 
 
 @pytest.fixture
@@ -39,18 +39,18 @@ pytest() { PYTHONPATH=$PYTHONPATH:. python -m pytest -q -p no:cacheprovider -p t
 
 def script() -> str:
     """Return the tutorial's commands with free ports. Its programs are written to their files in between."""
-    text = DOCUMENT.read_text()
-    for port in sorted(set(re.findall(r"--secure-port (\d+)", text))):
-        text = text.replace(port, str(free_port()))
     commands = [PRELUDE]
-    for language, block in BLOCK.findall(text):
+    for language, block in blocks(DOCUMENT):
         if language == "python":
             name = re.match(r"# (\S+\.py)\n", block)
             assert name, "a program begins with its file's name"
             commands.append(f"cat > {name[1]} <<'PROGRAM'\n{block}PROGRAM\n")
         elif "export KUBECONFIG=" not in block:
             commands.append(block)
-    return "\n".join(commands)
+    text = "\n".join(commands)
+    for port in sorted(set(re.findall(r"--secure-port (\d+)", text))):
+        text = text.replace(port, str(free_port()))
+    return text
 
 
 @pytest.mark.timeout(300)
