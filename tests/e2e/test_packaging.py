@@ -80,3 +80,23 @@ def test_pipx_runs_the_wheel(wheel: Path, tmp_path: Path, manifests: Path, monke
     pipx = [sys.executable, "-m", "pipx", "run", "--python", sys.executable, "--spec", str(wheel), "tetrapod"]
     with up(pipx, tmp_path) as kubectl:
         walk(kubectl, manifests)
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.14"])
+@pytest.mark.parametrize(
+    "platform",
+    ["windows", "aarch64-apple-darwin", "x86_64-apple-darwin", "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"],
+)
+def test_wheel_needs_no_compiler_on_any_platform(wheel: Path, platform: str, version: str) -> None:
+    """All packages that the wheel needs exist as wheels there. uvloop is not needed on Windows, where it has none."""
+    compile_wheels = ["pip", "compile", "--no-header", "--no-annotate", "--only-binary", ":all:", "-"]
+    resolved = subprocess.run(
+        [*UV, *compile_wheels, "--python-platform", platform, "--python-version", version],
+        input=f"tetrapod-apiserver[console,pydantic] @ {wheel.as_uri()}",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert resolved.returncode == 0, resolved.stderr
+    assert ("uvloop==" in resolved.stdout) == (platform != "windows")
+    assert "cryptography==" in resolved.stdout

@@ -143,7 +143,7 @@ class Embedded(Program):
             core_config(
                 options,
                 address=self.address,
-                ca=self.pki.ca.read_text(),
+                ca=self.pki.ca.read_text("utf-8"),
                 authentication=authentication_data(options.authentication.request_header, self.clients, self.proxies),
                 egress=self.egress,
             ),

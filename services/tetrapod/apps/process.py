@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import resource
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from tetrapod.apps.systemd import ServiceManager
 from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.generic.scheduling import event_loop
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.machinery.golang.quoting import go_quote
 
@@ -116,10 +116,8 @@ def run(make: Callable[[], Server], host: Host | None = None) -> int:
     Returns:
         The exit code of the process: 0, or 1 after a printed error, with which the server usually could not start.
     """
-    import uvloop
-
     try:
-        return uvloop.run(_run(make, host or StandaloneHost()))
+        return event_loop.run(_run(make, host or StandaloneHost()))
     except (OSError, Unavailable, CannotOpen, ValueError) as error:
         log.debug("not started", exc_info=True)
         print(f"Error: {str(error) or type(error).__name__}", file=sys.stderr)
@@ -131,8 +129,7 @@ async def _run(make: Callable[[], Server], host: Host) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(handle_loop_exception)
     raise_file_limit()
-    for number in host.signals:
-        loop.add_signal_handler(number, stopping.set)
+    event_loop.on_signals(host.signals, stopping.set)
     host.started(stopping.set)
     server = make()
     starting = asyncio.create_task(server.start())
@@ -187,8 +184,12 @@ async def _wait(coroutine: Coroutine[Any, Any, Any]) -> None:
 def raise_file_limit() -> None:
     """Raise the soft limit of open files to the hard limit, as Go does (os/rlimit.go).
 
-    A watch needs one or two files.
+    A watch needs one or two files. Windows has no such limit.
     """
+    try:
+        import resource
+    except ImportError:
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):

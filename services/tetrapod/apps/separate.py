@@ -33,6 +33,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.tls import CertificatePair
+from tetrapod.generic.http.unix_sockets import is_supported
 from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.proxy.endpoint import is_socket, unix_url
 from tetrapod.generic.proxy.exchange import BackendError
@@ -168,6 +169,8 @@ class SeparateService(Program):
             raise click.UsageError(f"--{name}-url is needed to serve {self.name} on its own")
         if any(is_socket(url) for url in urls) and len(urls) > 1:
             raise click.UsageError(f"--{name}-url: a Unix socket must be the only URL")
+        if is_socket(urls[0]) and not is_supported():
+            raise click.UsageError(f"--{name}-url: Unix sockets between services need Linux")
         try:
             urls = [unix_url(url) if is_socket(url) else url for url in urls]
             self.pool.balance(name, urls, self.own_tls)

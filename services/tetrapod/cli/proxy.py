@@ -41,10 +41,13 @@ def proxy(**values: Any) -> None:
 
 def _run(flags: ProxyFlags, given: Collection[str]) -> int:
     """Run what the flags say, and return the exit code. Errors are printed in one line."""
-    import uvloop
+    if sys.platform != "linux":
+        click.echo("Error: tetrapod proxy changes the packet filters of Linux, and runs on Linux only", err=True)
+        return 1
 
     from tetrapod.generic.lifecycle import Unavailable
     from tetrapod.generic.observability.logs import configure
+    from tetrapod.generic.scheduling import event_loop
     from tetrapod.proxy import configuration_file
     from tetrapod.proxy.cleanup import clean_up
     from tetrapod.proxy.node import NodeChanged
@@ -62,7 +65,7 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
         if flags.write_config_to:
             configuration_file.write(flags.write_config_to, configuration)
         elif flags.cleanup:
-            uvloop.run(clean_up())
+            event_loop.run(clean_up())
         else:
             start = Start(
                 configuration,
@@ -72,7 +75,7 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
                 mode_is_default=not given_configuration.mode,
                 flags={flag.name: format_value(flag, value) for flag, value in declared_flags(flags)},
             )
-            uvloop.run(run(start))
+            event_loop.run(run(start))
     except (ValueError, OSError, Unavailable, NodeChanged) as error:
         click.echo(f"Error: {error}", err=True)
         return 1

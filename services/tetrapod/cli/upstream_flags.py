@@ -42,7 +42,7 @@ REJECTED: Final[dict[str, Rejected]] = {
     ),
     "storage-backend": Rejected(("", "etcd3"), "objects are in etcd, or in SQLite without --etcd-servers"),
 }
-ACCEPTED: Final = frozenset(files(__package__).joinpath("upstream_flags.txt").read_text().split())
+ACCEPTED: Final = frozenset(files(__package__).joinpath("upstream_flags.txt").read_text("utf-8").split())
 """All flags of kube-apiserver without effect, the rejected ones included."""
 
 

@@ -41,6 +41,19 @@ class Dialer(Protocol):
         ...
 
 
+def unix_socket() -> socket.socket:
+    """Return a new non-blocking Unix socket.
+
+    Raises:
+        OSError: Python has no Unix sockets on this system, which is Windows.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError("Unix sockets are not supported on this system")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.setblocking(False)
+    return connection
+
+
 async def connect(
     dialer: Dialer | None,
     protocol: Callable[[], _P],

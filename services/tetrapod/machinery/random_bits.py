@@ -10,7 +10,9 @@ import random
 from typing import Final
 
 _random: Final = random.Random()
-os.register_at_fork(after_in_child=_random.seed)  # otherwise the workers of a server would generate the same numbers
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # Otherwise the workers of a server would generate the same numbers.
+    os.register_at_fork(after_in_child=_random.seed)
 
 random_bits: Final = _random.getrandbits
 """A function that returns a random integer with the given number of bits."""

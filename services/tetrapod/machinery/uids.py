@@ -11,7 +11,8 @@ _READ_AT_ONCE: Final = 256
 _VARIANTS: Final = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
 
 _unused: Final[list[bytes]] = []
-os.register_at_fork(after_in_child=_unused.clear)  # otherwise the workers of a server would use the same bytes
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_unused.clear)  # otherwise the workers of a server would use the same bytes
 
 
 def new_uid() -> str:

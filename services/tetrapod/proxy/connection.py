@@ -55,6 +55,6 @@ def _of_pod(pool: BackendPool) -> Client:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ValueError(_NO_CLUSTER)
-    tls = ClientTLS(ca_data=(MOUNT / "ca.crt").read_text())
+    tls = ClientTLS(ca_data=(MOUNT / "ca.crt").read_text("utf-8"))
     url = f"https://{join_host_port(host, port)}"
     return http_client(pool, url, tls, _USER_AGENT, token_file=str(MOUNT / "token"))

@@ -54,6 +54,6 @@ def has_ipv6() -> bool:
     if not _IPV6_INTERFACES.exists():
         return False
     try:
-        return _IPV6_DISABLED.read_text().strip() != "1"
+        return _IPV6_DISABLED.read_text("utf-8").strip() != "1"
     except OSError:
         return True

@@ -248,7 +248,7 @@ def _node_reference(name: str) -> Object:
 
 def _set_oom_score(score: int) -> None:
     try:
-        Path("/proc/self/oom_score_adj").write_text(str(score))
+        Path("/proc/self/oom_score_adj").write_text(str(score), "utf-8")
     except OSError as error:
         log.info("Failed to apply OOMScore: %s", error)
 

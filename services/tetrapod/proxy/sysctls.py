@@ -48,7 +48,7 @@ class Conntrack:
 def read(name: str) -> int | None:
     """Return the value of a setting, or None if the kernel does not have it."""
     try:
-        return int((_ROOT / name).read_text())
+        return int((_ROOT / name).read_text("utf-8"))
     except (OSError, ValueError):
         return None
 
@@ -68,7 +68,7 @@ def ensure(name: str, value: int) -> None:
 
 def _write(path: Path, value: int) -> None:
     try:
-        path.write_text(str(value))
+        path.write_text(str(value), "utf-8")
     except OSError as error:
         raise OSError(f"open {path}: {(error.strerror or '').lower()}") from None
 
@@ -82,7 +82,7 @@ def apply(settings: Conntrack) -> None:
     limit = connection_limit(settings, _cores())
     if limit:
         ensure("net/netfilter/nf_conntrack_max", limit)
-        if int(_HASH_SIZE.read_text()) < limit // 4:
+        if int(_HASH_SIZE.read_text("utf-8")) < limit // 4:
             _write(_HASH_SIZE, limit // 4)
     for name, seconds in (
         ("tcp_timeout_established", settings.tcp_established_timeout),
@@ -106,7 +106,7 @@ def connection_limit(settings: Conntrack, cores: int) -> int:
 def _cores() -> int:
     """Return the number of cores of the machine, which may be more than this process may use."""
     try:
-        text = _ONLINE.read_text().strip()
+        text = _ONLINE.read_text("utf-8").strip()
         ranges = [part.partition("-") for part in text.split(",")]
         return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
     except (OSError, ValueError):

@@ -108,7 +108,7 @@ def _further_version(directory: Path, project: Project, existing: KindEntry, ver
     package = directory / project.package / existing.module
     sample = Path("manifests/samples") / f"{existing.module}_{stored}.yaml"
     try:
-        models, manifest = (package / f"{stored}.py").read_text(), (directory / sample).read_text()
+        models, manifest = (package / f"{stored}.py").read_text("utf-8"), (directory / sample).read_text("utf-8")
     except OSError as error:
         raise ProjectError(f"{error.filename} cannot be read: {error.strerror}") from None
     first, _, rest = models.partition("\n")

@@ -81,7 +81,7 @@ class Project:
         """
         file = directory / FILE
         try:
-            document: dict[str, Any] = yaml.safe_load(file.read_text())
+            document: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
             kinds = tuple(KindEntry(**{**kind, "versions": tuple(kind["versions"])}) for kind in document["kinds"])
             return cls(document["name"], document["group"], int(document["port"]), kinds)
         except FileNotFoundError:

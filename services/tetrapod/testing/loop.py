@@ -7,6 +7,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tetrapod.generic.scheduling.event_loop import new_event_loop
+
 T = TypeVar("T")
 
 
@@ -15,9 +17,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         """Start the thread, which gets this name."""
-        import uvloop
-
-        self._loop = uvloop.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

@@ -70,7 +70,7 @@ def read(manifests: Any) -> Iterator[Object]:
 def _files(path: Path) -> Iterator[Object]:
     files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES) if path.is_dir() else [path]
     for file in files:
-        text = file.read_text()
+        text = file.read_text("utf-8")
         yield from read(text + "\n")
 
 

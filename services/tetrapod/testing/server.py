@@ -100,7 +100,7 @@ class Server:
     def _start_counted(self, source: Server | None) -> Counted:
         tokens = self.directory / "tokens.csv"
         tokens.touch(0o600)
-        tokens.write_text(f'{self.token},tetrapod-testing,tetrapod-testing,"system:masters"\n')
+        tokens.write_text(f'{self.token},tetrapod-testing,tetrapod-testing,"system:masters"\n', "utf-8")
         for attempt in range(_ATTEMPTS):
             options = _options(self.directory, tokens, self._flags)
             try:

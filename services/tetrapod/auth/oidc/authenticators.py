@@ -168,7 +168,7 @@ class JwtAuthenticators:
 
 
 def _read(path: str) -> str:
-    return Path(path).read_text()
+    return Path(path).read_text("utf-8")
 
 
 async def _discovery_errors(authenticators: list[JwtAuthenticator]) -> str:

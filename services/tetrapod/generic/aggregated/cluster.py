@@ -52,7 +52,7 @@ class Cluster:
         """
         return cls(
             "https://kubernetes.default.svc",
-            ClientTLS(ca_data=(MOUNT / "ca.crt").read_text()),
+            ClientTLS(ca_data=(MOUNT / "ca.crt").read_text("utf-8")),
             str(MOUNT / "token"),
         )
 

@@ -17,6 +17,7 @@ from tetrapod.generic.aggregated.kinds import Kind
 from tetrapod.generic.aggregated.server import AggregatedServer, Settings
 from tetrapod.generic.observability.logs import configure
 from tetrapod.generic.proxy import ClientTLS
+from tetrapod.generic.scheduling.event_loop import on_signals
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ def command(
             if kubeconfig:
                 cluster = Cluster.from_kubeconfig(kubeconfig)
             elif server:
-                pem = certificate_authority.read_text() if certificate_authority else ""
+                pem = certificate_authority.read_text("utf-8") if certificate_authority else ""
                 cluster = Cluster(server, ClientTLS(ca_data=pem), token_file)
             else:
                 cluster = Cluster.in_cluster()
@@ -117,8 +118,7 @@ def command(
 
 async def _serve(kinds: Sequence[Kind], settings: Settings, admission: Sequence[Plugin]) -> None:
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    on_signals((signal.SIGTERM, signal.SIGINT), stopping.set)
     server = AggregatedServer(kinds, settings, admission=admission)
     starting = asyncio.create_task(server.start())
     stopped = asyncio.create_task(stopping.wait())

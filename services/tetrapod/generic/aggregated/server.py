@@ -158,7 +158,7 @@ class AggregatedServer:
         for name, pem in (("cluster-client-ca", trust.client_ca), ("cluster-front-proxy-ca", trust.front_proxy_ca)):
             if pem:
                 file = self.settings.data_dir / "pki" / f"{name}.crt"
-                file.write_text(pem)
+                file.write_text(pem, "utf-8")
                 paths.append(str(file))
         return paths
 

@@ -141,7 +141,7 @@ class RotatingFile:
             self._path.rename(self._backup_name())
         self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_APPEND, mode)
         self._size = 0
-        if owner is not None:
+        if owner is not None and hasattr(os, "chown"):  # not on Windows
             with contextlib.suppress(PermissionError):
                 os.chown(self._path, *owner)
 

@@ -112,7 +112,7 @@ def _credentials(file: str) -> Any:
 
     class Password(CredentialProvider):
         def get_credentials(self) -> tuple[str]:
-            return (Path(file).read_text().strip(),)
+            return (Path(file).read_text("utf-8").strip(),)
 
     return Password()
 

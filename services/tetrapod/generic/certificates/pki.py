@@ -176,7 +176,7 @@ class _Record:
         self._path = pki.directory / "pki.json"
         self._changed = False
         try:
-            self._entries: dict[str, dict[str, Any]] = json.loads(self._path.read_text())
+            self._entries: dict[str, dict[str, Any]] = json.loads(self._path.read_text("utf-8"))
         except (OSError, ValueError):
             self._entries = {}
 
@@ -267,6 +267,7 @@ def write_file(path: Path, data: bytes, mode: int) -> None:
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)
+        if hasattr(os, "fchmod"):  # on Windows since Python 3.13, and without effect on who may read the file
+            os.fchmod(descriptor, mode)
         file.write(data)
     os.replace(temporary, path)

@@ -62,7 +62,7 @@ class Cluster:
         """
         try:
             host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-            token, namespace = ((directory / name).read_text().strip() for name in ("token", "namespace"))
+            token, namespace = ((directory / name).read_text("utf-8").strip() for name in ("token", "namespace"))
             context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
         except (KeyError, OSError) as error:
             raise SecretsError(f"not in a pod with a service account's token: {error}") from None

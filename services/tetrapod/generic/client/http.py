@@ -64,7 +64,7 @@ class HttpTransport:
         if self._identity:
             return header_list(headers) + self._identity
         if self._token_file and time.monotonic() - self._token_read > _TOKEN_SECONDS:
-            self._token, self._token_read = Path(self._token_file).read_text().strip(), time.monotonic()
+            self._token, self._token_read = Path(self._token_file).read_text("utf-8").strip(), time.monotonic()
         return {**headers, "authorization": f"Bearer {self._token}"} if self._token else headers
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:

@@ -220,7 +220,7 @@ def _stored_gates(release: tuple[int, int], oldest: tuple[int, int]) -> Iterator
     """
     numbers = [f"{release[0]}.{release[1]}"]
     numbers.append(f"{numbers[0]}/{oldest[0]}.{oldest[1]}")
-    for line in files(__package__).joinpath("feature_gates.txt").read_text().splitlines():
+    for line in files(__package__).joinpath("feature_gates.txt").read_text("utf-8").splitlines():
         name, stage, default, locked, read, needs, history = line.split()
         needed = () if needs == "-" else tuple(needs.split(","))
         for former in history.split(","):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+
+from tetrapod.generic.configuration import file_locks
 
 
 class ProcessLock:
@@ -22,15 +23,15 @@ class ProcessLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
 
     def __enter__(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        file_locks.lock(self._descriptor)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        file_locks.unlock(self._descriptor)
 
     def close(self) -> None:
         """Close the file, which releases the lock."""

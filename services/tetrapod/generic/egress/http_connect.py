@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
-from tetrapod.generic.dialing import Dialer, DialError, failure_reason
+from tetrapod.generic.dialing import Dialer, DialError, failure_reason, unix_socket
 from tetrapod.generic.egress.metrics import MeasuredDialer
 from tetrapod.generic.egress.relay import StreamConnection, relay
 from tetrapod.generic.proxy.dialing import dial_error_text, server_name
@@ -88,8 +88,10 @@ async def _connect_unix(path: str) -> socket.socket:
     Raises:
         DialError: the connection failed.
     """
-    proxy = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    proxy.setblocking(False)
+    try:
+        proxy = unix_socket()
+    except OSError as error:
+        raise DialError(f"dial unix {path}: {error}") from error
     try:
         await asyncio.get_running_loop().sock_connect(proxy, f"\0{path[1:]}" if path.startswith("@") else path)
     except OSError as error:

@@ -103,7 +103,7 @@ def _client_tls(config: Object | None) -> ClientTLS | None:
     except (OSError, ValueError) as error:
         raise ValueError(f"failed to read key pair {certificate} & {key}, got {error}") from None
     try:
-        authorities = Path(bundle).read_text() if bundle else ""
+        authorities = Path(bundle).read_text("utf-8") if bundle else ""
     except (OSError, ValueError) as error:
         raise ValueError(f"failed to read cert file {bundle}, got {error}") from None
     tls = ClientTLS(authorities, certificate=certificate, key=key, server_name=config.get("tlsServerName") or "")

@@ -251,7 +251,7 @@ class RunDelay:
 
     def __init__(self) -> None:
         try:
-            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         except OSError:
             self._file = -1
 

@@ -157,7 +157,7 @@ class HttpServer:
 
     async def _serve(self, connection: socket.socket) -> None:
         """Start the protocol of a connection. A failed TLS handshake closes the connection and is not raised."""
-        ssl = self._server.config.ssl if connection.family != socket.AF_UNIX else None
+        ssl = self._server.config.ssl if connection.family in (socket.AF_INET, socket.AF_INET6) else None
         with contextlib.suppress(Exception):
             await asyncio.get_running_loop().connect_accepted_socket(self._make_connection, connection, ssl=ssl)
 

@@ -14,8 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+_FAMILY: Final = getattr(socket, "AF_UNIX", None)
+"""The address family of Unix sockets; None on Windows."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """The process, user and group of SO_PEERCRED (struct ucred in <sys/socket.h>)."""
+
+
+def is_supported() -> bool:
+    """Return whether this system tells the user of a peer process as Linux does (SO_PEERCRED)."""
+    return hasattr(socket, "SO_PEERCRED")
 
 
 def peer_user(connection: Any) -> int:
@@ -39,7 +46,7 @@ def is_same_user(connection: Any) -> bool:
 def is_unix(transport: Any) -> bool:
     """Return whether a transport is that of a Unix socket."""
     connection = transport.get_extra_info("socket")
-    return connection is not None and connection.family == socket.AF_UNIX
+    return connection is not None and connection.family == _FAMILY
 
 
 def bind_unix(path: str) -> socket.socket:

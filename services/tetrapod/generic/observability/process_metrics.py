@@ -6,7 +6,6 @@ Upstream: component-base/metrics/version.go; Go's own collector.
 from __future__ import annotations
 
 import asyncio
-import resource
 import threading
 from collections import Counter as Counted
 from pathlib import Path
@@ -114,7 +113,7 @@ def _octets() -> dict[str, float]:
     The result is empty if they cannot be read.
     """
     try:
-        lines = Path("/proc/self/net/netstat").read_text().splitlines()
+        lines = Path("/proc/self/net/netstat").read_text("utf-8").splitlines()
     except OSError:
         return {}
     heads = next((line.split() for line in lines if line.startswith("IpExt:")), [])
@@ -125,6 +124,15 @@ def _octets() -> dict[str, float]:
 def _network(name: str) -> list[tuple[tuple[str, ...], float]]:
     octets = _octets().get(name)
     return [] if octets is None else [((), octets)]
+
+
+def _address_space() -> list[tuple[tuple[str, ...], float]]:
+    """Return the limit of the process's address space in bytes as a sample; none where the system has no such limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return []
+    return [((), float(resource.getrlimit(resource.RLIMIT_AS)[0] % 2**64))]
 
 
 def _levels() -> list[tuple[tuple[str, ...], float]]:
@@ -148,7 +156,7 @@ GaugeFunction(
     "process_virtual_memory_max_bytes",
     "Maximum amount of virtual memory available in bytes.",
     (),
-    lambda: [((), float(resource.getrlimit(resource.RLIMIT_AS)[0] % 2**64))],
+    _address_space,
 )
 CounterFunction(
     "registered_metrics_total",

@@ -201,7 +201,7 @@ async def _address(endpoint: Endpoint) -> str:
 
 def _nameserver() -> str:
     with suppress(OSError):
-        for line in Path("/etc/resolv.conf").read_text().splitlines():
+        for line in Path("/etc/resolv.conf").read_text("utf-8").splitlines():
             fields = line.split()
             if len(fields) > 1 and fields[0] == "nameserver":
                 return f" on {fields[1]}:53"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import socket
 import ssl
 from collections.abc import Callable
 
-from tetrapod.generic.dialing import Dialer, connect
+from tetrapod.generic.dialing import Dialer, connect, unix_socket
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.rpc.connection import ConnectionOptions, Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
@@ -118,9 +117,8 @@ class Channel:
             OSError: connecting or the TLS handshake failed.
         """
         loop = asyncio.get_running_loop()
-        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        unix = unix_socket()
         try:
-            unix.setblocking(False)
             await loop.sock_connect(unix, self._path)
             await loop.create_unix_connection(lambda: Buffered(connection), sock=unix, ssl=tls, server_hostname=name)
         except BaseException:

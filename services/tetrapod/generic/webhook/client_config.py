@@ -155,7 +155,7 @@ class Credentials:
         if self.tokens is not None:
             token = self.tokens.token()
         elif self.token_file:
-            token = Path(self.token_file).read_text().strip()
+            token = Path(self.token_file).read_text("utf-8").strip()
         else:
             return list(self.headers)
         return [*self.headers, (b"authorization", f"Bearer {token}".encode())]

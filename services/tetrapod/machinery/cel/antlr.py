@@ -104,7 +104,7 @@ class _Automaton:
     """
 
     def __init__(self, name: str) -> None:
-        text = (Path(__file__).parent / "data" / name).read_text()
+        text = (Path(__file__).parent / "data" / name).read_text("utf-8")
         sections = dict(re.findall(r"(?m)^([a-z ]+):\n((?:.*\n)*?)(?:\n|\Z)", text + "\n"))
         self.literals = [_name(line) for line in sections["token literal names"].splitlines()]
         self.symbols = [_name(line) for line in sections["token symbolic names"].splitlines()]

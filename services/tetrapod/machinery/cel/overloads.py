@@ -58,7 +58,7 @@ class Overload(NamedTuple):
 def functions() -> dict[str, tuple[Overload, ...]]:
     """Return the overloads of each function, by its name. The file is read at the first call."""
     by_name: dict[str, list[Overload]] = {}
-    for line in (Path(__file__).parent / "data" / "overloads.txt").read_text().splitlines():
+    for line in (Path(__file__).parent / "data" / "overloads.txt").read_text("utf-8").splitlines():
         match = _LINE.fullmatch(line)
         assert match is not None, line
         name, overload, target, args, result = match.groups()

@@ -66,7 +66,7 @@ def forget_lifecycles() -> None:
 
 
 def _read() -> Iterator[tuple[tuple[str, str], Lifecycle]]:
-    for line in files(__package__).joinpath("data/lifecycles.txt").read_text().splitlines():
+    for line in files(__package__).joinpath("data/lifecycles.txt").read_text("utf-8").splitlines():
         api_version, kind, introduced, deprecated, removed, replacement = line.split()
         group_version, _, other_kind = replacement.rpartition("/")
         yield (

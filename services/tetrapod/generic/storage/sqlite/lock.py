@@ -2,16 +2,15 @@
 
 The reason is that watch events are delivered within the process only.
 
-It uses `flock` on an open file, which the kernel releases when the process ends for any reason, so a lock cannot
-become stale.
+The kernel releases it when the process ends for any reason, so a lock cannot become stale.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
+from tetrapod.generic.configuration.file_locks import try_lock
 from tetrapod.generic.storage.backend import CannotOpen
 
 
@@ -38,14 +37,14 @@ class DatabaseLock:
         Raises DatabaseInUse at once if it is taken.
         """
         self._fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
+        if not try_lock(self._fd):
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            holder = os.read(self._fd, 32).decode("ascii", "replace").strip()
             os.close(self._fd)
-            raise DatabaseInUse(path, holder) from None
+            raise DatabaseInUse(path, holder)
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        os.write(self._fd, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Release the lock. Does nothing if it was released before."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from pathlib import Path
 
 from tetrapod.generic.storage.backend import CannotOpen
@@ -112,7 +113,12 @@ def _create(connection: sqlite3.Connection, path: Path | None) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Sync a directory to disk, because a new file survives a power failure only with its directory entry."""
+    """Sync a directory to disk, because a new file survives a power failure only with its directory entry.
+
+    Windows cannot open directories, and its file systems keep the entry with the file.
+    """
+    if sys.platform == "win32":
+        return
     fd = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(fd)
