@@ -158,9 +158,8 @@ class _BoundScale(Rest):
         name: str,
         transform: Any,
         validate: Any,
-        options: Object,
         preconditions: Preconditions = NO_PRECONDITIONS,
-    ) -> tuple[Object, bool]:
+    ) -> Object:
         conversion = self._conversion
 
         async def revise(current: Object | None) -> Object:
@@ -177,7 +176,7 @@ class _BoundScale(Rest):
             ctx, name, revise, validate_update=validate_update, preconditions=preconditions
         )
         await conversion.ready((entry,))
-        return self._scale(conversion.object(entry)), False
+        return self._scale(conversion.object(entry))
 
     async def _rescale(self, ctx: Context, obj: Object, transform: Any) -> Object:
         """Apply an update of the Scale of `obj` to `obj`, in place, and return `obj`.

@@ -136,12 +136,8 @@ class Writing:
         scope = self.scope
         if scope.rest is not None:
             transform = self._rest_transform(revise)
-            result, created = await scope.rest.update(
-                self.context, self.name, transform, self._validate_update, self.update_options, preconditions
-            )
-            return await offloaded(
-                self.context.large, scope.representation.object, result, accepted, 201 if created else 200
-            )
+            result = await scope.rest.update(self.context, self.name, transform, self._validate_update, preconditions)
+            return await offloaded(self.context.large, scope.representation.object, result, accepted, 200)
         try:
             entry, created = await self._store_object(self._transform(revise), preconditions, force_create)
         # Managed fields can be large, so the object may fit without them. Server-side apply cannot do without them.

@@ -91,19 +91,14 @@ class Rest:
         name: str,
         transform: Any,
         validate: Any,
-        options: Object,
         preconditions: Preconditions = NO_PRECONDITIONS,
-    ) -> tuple[Object, bool]:
-        """Process a PUT or PATCH.
+    ) -> Object:
+        """Process a PUT or PATCH of an object that exists, and return the object of the response.
 
         Args:
             transform: `await transform(current)` returns the new object, made from the current one as `get` returns it.
             validate: runs validating admission: `await validate(new, old)`, which raises to reject.
-            options: the UpdateOptions object.
             preconditions: the uid that the stored object must have.
-
-        Returns:
-            the object of the response, and whether it was created. The one implementation, `scale`, creates none.
 
         Raises:
             StatusError: the update failed; 404, before `transform` is called, if the object does not exist.
