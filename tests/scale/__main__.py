@@ -21,7 +21,7 @@ from typing import Final
 
 from bench.client import Refused
 from bench.targets import NotStarted, Target
-from scale import cluster, deletion, report, results, soak, store, storm, watches
+from scale import cluster, definitions, deletion, report, results, soak, store, storm, watches
 from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
@@ -32,9 +32,18 @@ _RUNS: Final = (
     ("watches", "many idle watches", "20000"),
     ("storm", "many informers, whose server restarts", "2000"),
     ("deletion", "all objects of a namespace, deleted at once", "50000"),
+    ("definitions", "many definitions of custom resources", "5000"),
     ("soak", "the load of a cluster of so many nodes for an hour", "20"),
 )
 """The runs other than a cluster's: key, help, default sizes."""
+_MODULES: Final = {
+    "store": store,
+    "watches": watches,
+    "storm": storm,
+    "deletion": deletion,
+    "definitions": definitions,
+    "soak": soak,
+}
 
 
 def _arguments() -> argparse.Namespace:
@@ -85,8 +94,7 @@ def _cluster(size: cluster.Size, load: list[str], form: str, target: Target, dir
 
 
 def _sized(run: str, size: int, form: str, target: Target, directory: Path) -> Result:
-    module = {"store": store, "watches": watches, "storm": storm, "deletion": deletion, "soak": soak}[run]
-    result: Result = module.run(form, target, size, directory)
+    result: Result = _MODULES[run].run(form, target, size, directory)
     return result
 
 

@@ -28,7 +28,7 @@ def run(key: str, target: Target, watchers: int, directory: Path) -> Figures:
     target.start()
     asyncio.run(_fill(Client(target.url, TOKEN)))
     out = directory / "result.json"
-    with generator.running(target.url, "storm", ["--watchers", str(watchers), "--out", out]) as load:
+    with generator.running(target.url, "storm", ["--watchers", str(watchers), "--relist", "--out", out]) as load:
         load.wait_for("watching")
         target.stop()
         load.wait_for("lost")

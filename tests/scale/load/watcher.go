@@ -140,9 +140,6 @@ func (w *watcher) once(ctx context.Context) error {
 		if w.known != "" {
 			query.Set("resourceVersion", w.known)
 		}
-		if w.isOpen {
-			w.counters.relists.Add(1)
-		}
 	}
 	ask := &request{verb: verb, resource: w.resource, namespace: w.namespace, name: w.name, query: query, accept: w.accept}
 	w.initial = verb == "WATCHLIST"
@@ -150,11 +147,14 @@ func (w *watcher) once(ctx context.Context) error {
 	stream, cancel := context.WithCancel(ctx)
 	defer cancel()
 	response, err := w.client.send(stream, ask)
-	if verb == "WATCH" && ctx.Err() == nil {
+	if (verb == "WATCH" || err != nil) && ctx.Err() == nil {
 		w.client.note(ask, sent, time.Since(sent), failureOf(err))
 	}
 	if err != nil {
 		return err
+	}
+	if verb == "WATCHLIST" && w.isOpen {
+		w.counters.relists.Add(1)
 	}
 	defer response.Body.Close()
 	w.counters.opened.Add(1)
@@ -206,13 +206,13 @@ func (w *watcher) list(ctx context.Context) error {
 		query.Set("resourceVersion", w.known)
 	}
 	w.narrow(query)
-	if w.isOpen {
-		w.counters.relists.Add(1)
-	}
 	ask := &request{verb: "LIST", resource: w.resource, namespace: w.namespace, name: w.name, query: query, accept: w.accept}
 	body, err := w.client.do(ctx, ask, time.Now())
 	if err != nil {
 		return err
+	}
+	if w.isOpen {
+		w.counters.relists.Add(1)
 	}
 	w.version, _ = listOf(body)
 	if w.version == "" {
