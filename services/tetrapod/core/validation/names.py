@@ -6,6 +6,7 @@ Each function returns the errors, with `path` as their field path.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
@@ -19,6 +20,7 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 RELAXED_SERVICE_NAMES: Final = "RelaxedServiceNameValidation"
 """The gate for names of Services that are DNS-1123 labels but not DNS-1035 labels: those with a leading digit."""
+_KEPT_ADDRESSES: Final = 8192
 _STRICT = "StrictIPCIDRValidation"
 
 
@@ -181,9 +183,16 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
     Upstream: ValidateEndpointIP, ValidateNonSpecialIP.
     """
-    parsed = parse_sloppy(value)
-    if parsed is None:
+    if parse_sloppy(value) is None:
         return [field.invalid(path, value, "must be a valid IP address")]
+    return [field.invalid(path, value, text) for text in _special_address_texts(value)]
+
+
+@lru_cache(_KEPT_ADDRESSES)
+def _special_address_texts(value: str) -> tuple[str, ...]:
+    """Return the error texts for an IP address that an endpoint cannot have."""
+    parsed = parse_sloppy(value)
+    assert parsed is not None
     ip = unmapped(parsed)
     texts = []
     if ip.is_unspecified:
@@ -196,7 +205,7 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
         ip.version == 6 and ip.packed[0] == 0xFF and ip.packed[1] & 0xF == 2
     ):
         texts.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return [field.invalid(path, value, text) for text in texts]
+    return tuple(texts)
 
 
 def families(addresses: list[str]) -> tuple[bool, str]:

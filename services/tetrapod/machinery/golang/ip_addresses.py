@@ -1,19 +1,26 @@
 """IP addresses and CIDRs as Go parses them.
 
 `parse_strict` parses as net/netip does. The sloppy parsers follow k8s.io/utils/net and allow leading zeros.
+
+Parsed addresses are kept, because each update of an EndpointSlice validates all of its addresses again, several times
+each. Parsing takes 3 µs.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from tetrapod.machinery.golang.quoting import go_quote
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_KEPT: Final = 8192
+_LONGEST: Final = 113
+"""The length of the longest text that `parse_sloppy` accepts: six groups and a quad of twenty digits each."""
 _quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
 
 
@@ -27,6 +34,11 @@ def parse_sloppy(value: str) -> Address | None:
 
     Numbers with leading zeros are decimal. IPv4-mapped IPv6 addresses stay IPv6.
     """
+    return _parse_sloppy(value) if len(value) <= _LONGEST else None
+
+
+@lru_cache(_KEPT)
+def _parse_sloppy(value: str) -> Address | None:
     if not value.isascii() or "%" in value:
         return None
     if quad := _quad(value):
@@ -43,6 +55,11 @@ def parse_strict(value: str) -> Address | None:
 
     Leading zeros and zones are not allowed.
     """
+    return _parse_strict(value) if len(value) <= _LONGEST else None
+
+
+@lru_cache(_KEPT)
+def _parse_strict(value: str) -> Address | None:
     if not value.isascii() or "%" in value:
         return None
     try:
