@@ -169,6 +169,7 @@ class Measuring:
             sizes = {name: processes.resident(process.pid) for name, process in self.target.processes.items()}
             self._put("idle", sum(sizes.values()) / MB)
             if len(sizes) > 1:
+                self._put("idle-together", processes.resident_together(self.target.pids) / MB)
                 for name, size in sizes.items():
                     self._put(f"idle-{name}", size / MB)
 
@@ -179,6 +180,16 @@ class Measuring:
                 await client.create("/api/v1/namespaces", objects.namespace(name))
                 await client.create(f"/api/v1/namespaces/{name}/serviceaccounts", objects.service_account("default"))
             await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps", objects.config_map("one"))
+            if self.plan.wants("status"):
+                await client.create_all(
+                    f"/api/v1/namespaces/{objects.NAMESPACE}/pods",
+                    (objects.pod(f"status-{i}", 0) for i in range(objects.UPDATED)),
+                )
+            if self.plan.wants("slice"):
+                await client.create_all(
+                    f"/apis/discovery.k8s.io/v1/namespaces/{objects.NAMESPACE}/endpointslices",
+                    (objects.endpoint_slice(f"slice-{i}", 10, "0") for i in range(objects.UPDATED)),
+                )
             if self.plan.wants("custom-create", "custom-patch"):
                 await client.create(CRDS, objects.ruled_crd())
                 await self._custom_objects(client)

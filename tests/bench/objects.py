@@ -14,6 +14,8 @@ NAMESPACE: Final = "bench"
 LISTED: Final = "bench-pods"
 WATCHED: Final = "bench-watched"
 LABEL_VALUES: Final = 10
+UPDATED: Final = 64
+"""How many pods and slices are updated in turn."""
 
 
 def namespace(name: str) -> Object:
@@ -54,6 +56,62 @@ def pod(name: str, group: int) -> Object:
             "annotations": {"example.com/owner": "team-bench"},
         },
         "spec": {"containers": [container]},
+    }
+
+
+def pod_status(message: str) -> Object:
+    """Return a patch of the status of a `pod`, as kubelets send it."""
+    now, address = "2026-11-21T10:12:20Z", "10.1.0.1"
+    types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    conditions = [
+        {"type": type, "status": "True", "observedGeneration": 1, "lastProbeTime": None, "lastTransitionTime": now}
+        for type in types
+    ]
+    container = {
+        "name": "server",
+        "image": "registry.example.com/team/server:v1.2.3",
+        "imageID": "",
+        "lastState": {},
+        "ready": True,
+        "restartCount": 0,
+        "started": True,
+        "state": {"running": {"startedAt": now}},
+    }
+    status = {
+        "$setElementOrder/conditions": [{"type": type} for type in (*types, "PodScheduled")],
+        "conditions": conditions,
+        "containerStatuses": [container],
+        "hostIP": "10.0.0.1",
+        "hostIPs": [{"ip": "10.0.0.1"}],
+        "message": message,
+        "observedGeneration": 1,
+        "phase": "Running",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+    }
+    return {"metadata": {}, "status": status}
+
+
+def endpoint_slice(name: str, endpoints: int, version: str) -> Object:
+    """Return a slice of a service with so many ready endpoints; `version` is a label."""
+    conditions = {"ready": True, "serving": True, "terminating": False}
+    listed = [
+        {
+            "addresses": [f"10.1.0.{number}"],
+            "conditions": conditions,
+            "nodeName": "node-0",
+            "targetRef": {"kind": "Pod", "name": f"pod-{number}", "namespace": NAMESPACE, "uid": f"uid-{number}"},
+        }
+        for number in range(endpoints)
+    ]
+    return {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "server", "version": version}},
+        "addressType": "IPv4",
+        "endpoints": listed,
+        "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
     }
 
 

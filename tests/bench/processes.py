@@ -26,6 +26,16 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
+def resident_together(pids: Iterable[int]) -> int:
+    """Return the memory that processes of the same program take together, in bytes.
+
+    Pages of files, such as the interpreter and its libraries, are in memory once. They count for the process that has
+    most of them.
+    """
+    pages = [[int(field) for field in Path(f"/proc/{pid}/statm").read_text().split()[1:3]] for pid in pids]
+    return (sum(all_pages - of_files for all_pages, of_files in pages) + max(of_files for _, of_files in pages)) * _PAGE
+
+
 def reset_peak(pid: int) -> None:
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 

@@ -93,7 +93,8 @@ def _rates(key: str, measured: Measured, plan: Plan) -> list[str]:
             reason = measured.missing.get(work.key, measured.missing.get("*", ""))
             lines.append(_row([work.title, f"not measured: {_inline(reason)}", *[""] * (len(head) - 2)]))
             continue
-        cells = [work.title, *_cells(rate), _number(work.real), f"{rate.multiple / work.real:.2f}"]
+        theirs = [_number(work.real), f"{rate.multiple / work.real:.2f}"] if work.real else ["", ""]
+        cells = [work.title, *_cells(rate), *theirs]
         if measured.beside:
             share = measured.beside.get(work.key)
             cells.append(f"{share.median:.2f} ({share.low:.2f} to {share.high:.2f})" if share else "")

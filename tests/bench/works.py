@@ -8,12 +8,25 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from bench.objects import GROUP, LISTED, NAMESPACE, RULED, RULED_GROUP, config_map, pod, ruled
+from bench.objects import (
+    GROUP,
+    LISTED,
+    NAMESPACE,
+    RULED,
+    RULED_GROUP,
+    UPDATED,
+    config_map,
+    endpoint_slice,
+    pod,
+    pod_status,
+    ruled,
+)
 from bench.wrk import Load
 
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _PODS: Final = f"/api/v1/namespaces/{LISTED}/pods"
+_SLICES: Final = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 _CUSTOM: Final = f"/apis/{RULED_GROUP}/v1/namespaces/{NAMESPACE}/ruled"
 
 
@@ -108,6 +121,32 @@ WORKS: Final = (
         39.5,
     ),
     Work(
+        "status",
+        "strategic merge PATCH of a pod's status, as a kubelet sends it, 64 pods in turn",
+        Load(
+            f"/api/v1/namespaces/{NAMESPACE}/pods/status-@M@/status",
+            method="PATCH",
+            content_type="application/strategic-merge-patch+json",
+            body=json.dumps(pod_status("@N@")),
+            modulus=UPDATED,
+        ),
+        0,
+        0,
+    ),
+    Work(
+        "slice",
+        "PUT of an EndpointSlice with 10 endpoints, 64 slices in turn",
+        Load(
+            f"{_SLICES}/slice-@M@",
+            method="PUT",
+            content_type="application/json",
+            body=_body(endpoint_slice("", 10, "@N@"), "slice-@M@"),
+            modulus=UPDATED,
+        ),
+        0,
+        0,
+    ),
+    Work(
         "custom-create",
         "CREATE a custom object (24 kB schema, three CEL rules)",
         Load(_CUSTOM, method="POST", content_type="application/json", body=_body(ruled(""), "created-@N@")),
@@ -153,6 +192,7 @@ _MEMORY: Final = (
     Quantity("start-first", "ready after the first start", "s", 0, {}),
     Quantity("start-second", "ready after the second start", "s", 2.4, {"embedded": 0.8}),
     Quantity("idle", "resident, idle", "MB", 266, {"embedded": 100}),
+    Quantity("idle-together", "resident, idle, files that all of them map counted once", "MB", 266, {"four": 240}),
     Quantity("idle-aggregator", "resident, idle: aggregator", "MB", 0, {"four": 70}),
     Quantity("idle-core", "resident, idle: core", "MB", 0, {"four": 70}),
     Quantity("idle-extensions", "resident, idle: extensions", "MB", 0, {"four": 70}),
