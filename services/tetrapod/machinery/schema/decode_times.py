@@ -15,7 +15,10 @@ from typing import Any, Final
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 
 _CLOCK: Final = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_DATES: Final = r"(?!0001)[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+_DATES: Final = (
+    r"(?!0001)[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    r"|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+)
 """The dates of all years, without the year of Go's zero time and without 29 February."""
 _CANONICAL: Final = re.compile(f"{_DATES}{_CLOCK}Z").fullmatch
 _CANONICAL_MICRO: Final = re.compile(rf"{_DATES}{_CLOCK}\.[0-9]{{6}}Z").fullmatch
