@@ -22,7 +22,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried be
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all test-versions release coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-kind e2e-stock \
 	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -75,6 +75,12 @@ test-versions: dev
 ## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; CONTRIBUTING.md)
 release: dev
 	$(BIN)/python tools/release.py $(VERSION) $(ARGS)
+
+## facts: record the Kubernetes version of tools/stock/go.mod, and generate the data from it; docs/reference/versions.md (the first run builds kube-apiserver: minutes)
+facts: dev
+	./tools/stock.sh >/dev/null
+	./tools/etcd.sh >/dev/null
+	$(BIN)/python tools/record_kubernetes.py $(ARGS)
 
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)
 docs: dev

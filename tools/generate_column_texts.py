@@ -2,9 +2,10 @@
 
     TOKEN=… python tools/generate_column_texts.py https://SERVER [CA]
 
-The server must serve all group-versions. The texts come from pkg/printers/internalversion/printers.go and the fields
-that it refers to. The output, `machinery/types/data/column_texts.json`, has each text once, and for each column of each
-resource (`deployments.apps`) its index.
+The server must serve all group-versions of its release. Those that only emulated releases have are left out. The
+texts come from pkg/printers/internalversion/printers.go and the fields that it refers to. The output,
+`machinery/types/data/column_texts.json`, has each text once, and for each column of each resource
+(`deployments.apps`) its index.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import ssl
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,18 +35,23 @@ def listed() -> Iterator[tuple[str, str]]:
                     yield (f"{resource['name']}.{group}" if group else resource["name"]), f"{path}/{resource['name']}"
 
 
-def columns_of(url: str, context: ssl.SSLContext) -> dict[str, str]:
+def columns_of(url: str, context: ssl.SSLContext) -> dict[str, str] | None:
+    """Return the descriptions of the columns of a resource; None if the server does not serve it."""
     headers = {"Authorization": f"Bearer {os.environ['TOKEN']}", "Accept": TABLE}
-    with urllib.request.urlopen(
-        urllib.request.Request(f"{url}?limit=1&includeObject=None", headers=headers), context=context
-    ) as answer:
-        return {column["name"]: column["description"] for column in json.load(answer)["columnDefinitions"]}
+    request = urllib.request.Request(f"{url}?limit=1&includeObject=None", headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=context) as answer:
+            return {column["name"]: column["description"] for column in json.load(answer)["columnDefinitions"]}
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return None
 
 
 def main() -> None:
     server, ca = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     context = ssl.create_default_context(cafile=ca)
-    columns = {name: columns_of(server + path, context) for name, path in listed()}
+    columns = {name: found for name, path in listed() if (found := columns_of(server + path, context)) is not None}
     texts = sorted({text for described in columns.values() for text in described.values()})
     numbers = {text: number for number, text in enumerate(texts)}
     lines = [

@@ -6,7 +6,7 @@
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. STOCK_BIN names a directory that has them already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-version=$(sed -n 's|^require k8s.io/kubernetes v||p' "$here/stock/go.mod")
+version=$(sed -nE 's|^(require)?[[:space:]]*k8s\.io/kubernetes v([0-9.]+)$|\2|p' "$here/stock/go.mod")  # `go mod tidy` may move it
 directory="${STOCK_BIN:-${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/stock-$version}"
 if [ "${1:-}" != --where ]; then
     mkdir -p "$directory"

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tetrapod.generic.configuration.version import KUBERNETES
+
 ROOT: Final = Path(__file__).parents[2]
-VERSION: Final = "1.37.1"
+VERSION: Final = KUBERNETES
 FORMS: Final = ("one", "four")
 """One process over SQLite, and the four services over etcd."""
 PROXIES: Final = ("stock", "tetrapod")

@@ -65,12 +65,19 @@ def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Pa
 
 
 @contextmanager
-def running(binary: Path, directory: Path, tokens: str = TOKENS) -> Iterator[KubeApiserver]:
-    """Run a kube-apiserver over a new etcd; `tokens` is the content of its token file."""
+def running(binary: Path, directory: Path, tokens: str = TOKENS, *flags: str) -> Iterator[KubeApiserver]:
+    """Run a kube-apiserver over a new etcd.
+
+    Args:
+        binary: the program.
+        directory: a directory for its files.
+        tokens: the content of its token file.
+        flags: further flags, which override the defaults.
+    """
     etcd = Etcd(etcd_36(), directory / "etcd")
     etcd.start()
     try:
-        with running_over(etcd.url, binary, directory, tokens=tokens) as server:
+        with running_over(etcd.url, binary, directory, *flags, tokens=tokens) as server:
             yield server
     finally:
         etcd.stop()
