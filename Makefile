@@ -4,6 +4,7 @@ BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
 # The form of Tetrapod in `make cluster`, `make conformance` and `make neighbours`: one process over SQLite, or four services over etcd.
+# The first two know `stock` too: kube-apiserver, for comparison.
 FORM ?= one
 # The proxy on the nodes: kube-proxy (stock), or `tetrapod proxy` (tetrapod).
 PROXY ?= stock

@@ -19,7 +19,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("command", choices=("build", "up", "load", "down"))
     parser.add_argument("images", nargs="*", help="of `load`: images of Docker, which are copied to the nodes")
     parser.add_argument(
-        "--form", choices=FORMS, default="one", help="one process over SQLite, or four services over etcd"
+        "--form",
+        choices=FORMS,
+        default="one",
+        help="one process over SQLite, four services over etcd, or kube-apiserver for comparison",
     )
     parser.add_argument(
         "--proxy", choices=PROXIES, default="stock", help="kube-proxy on the nodes, or tetrapod proxy in its place"

@@ -1,6 +1,6 @@
-"""Tetrapod as the cluster's API server: one process over SQLite, or the four services over etcd.
+"""The cluster's API server: Tetrapod in one process over SQLite or in four services over etcd, or kube-apiserver.
 
-Its own controllers are off, because a stock controller manager runs them.
+Tetrapod's own controllers are off, because a stock controller manager runs them.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from cluster.credentials import SERVER, Credentials
 from cluster.processes import Processes
-from cluster.settings import HOST, PORT, SERVICES, Paths
+from cluster.settings import FIRST_SERVICE, HOST, PORT, SERVICES, Paths
+from support import kube_apiserver
 from support.etcd import etcd_36
 from support.server import command, environment, wait_ready
 from support.services import NAMES, SPEAKS_TO
@@ -38,7 +40,12 @@ class ApiServer(Protocol):
 
 def api_server(form: str, paths: Paths, processes: Processes) -> ApiServer:
     """Return the API server in one of `FORMS`."""
-    return OneProcess(paths, processes) if form == "one" else FourServices(paths, processes)
+    forms: dict[str, Callable[[Paths, Processes], ApiServer]] = {
+        "one": OneProcess,
+        "four": FourServices,
+        "stock": KubeApiserver,
+    }
+    return forms[form](paths, processes)
 
 
 def _kubelet_flags(credentials: Credentials) -> list[str]:
@@ -79,7 +86,7 @@ class FourServices:
         self._certs = paths.state / "certs"
 
     def prepare(self) -> Pki:
-        hosts = f"localhost,127.0.0.1,{HOST},kubernetes.default.svc,10.96.0.1"
+        hosts = f"localhost,127.0.0.1,{HOST},kubernetes.default.svc,{FIRST_SERVICE}"
         argv = command("certs", f"--out={self._certs}", f"--hosts={hosts}", f"--server={SERVER}")
         argv += [f"--service-hosts={HOST}", f"--etcd-hosts={HOST}"]
         subprocess.run(argv, check=True, env=environment(), stdout=subprocess.DEVNULL)
@@ -122,3 +129,29 @@ class FourServices:
             argv += [f"--{kind}client-cert-auth", f"--{kind}trusted-ca-file={certs}/ca.crt"]
             argv += [f"--{kind}cert-file={certs}/{file}.crt", f"--{kind}key-file={certs}/{file}.key"]
         self._processes.start("etcd", argv, dict(os.environ))
+
+
+class KubeApiserver:
+    """kube-apiserver over one etcd member."""
+
+    def __init__(self, paths: Paths, processes: Processes) -> None:
+        self._paths = paths
+        self._processes = processes
+        self._pki = paths.state / "pki"
+
+    def prepare(self) -> Pki:
+        return write_pki(self._pki, ["localhost", HOST, FIRST_SERVICE, "kubernetes.default.svc"])
+
+    def start(self, credentials: Credentials) -> None:
+        state, etcd = self._paths.state, f"http://{HOST}:2379"
+        argv = [etcd_36(), f"--data-dir={state / 'etcd'}", "--log-level=warn"]
+        argv += [f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}"]
+        self._processes.start("etcd", [*argv, f"--listen-peer-urls=http://{HOST}:2380"], dict(os.environ))
+        (state / "tokens.csv").touch()
+        program = self._paths.stock_programs / "kube-apiserver"
+        argv = kube_apiserver.arguments(program, etcd, PORT, self._pki, state)
+        argv += [_BIND, f"--advertise-address={HOST}", _RANGE, _PLUGINS, "--enable-bootstrap-token-auth"]
+        argv += ["--allow-privileged", "--requestheader-allowed-names=front-proxy-client", *_kubelet_flags(credentials)]
+        self._processes.start("kube-apiserver", argv, dict(os.environ))
+        wait_ready(SERVER, None, self._processes.log("kube-apiserver"))
+        credentials.kubeconfig("admin", "admin", "system:masters").rename(self._paths.kubeconfig)

@@ -14,7 +14,7 @@ from cluster.credentials import Credentials
 from cluster.image_store import ImageSet, image_store
 from cluster.processes import Processes
 from cluster.registry import start_registry
-from cluster.settings import NODES, ROOT, Paths
+from cluster.settings import FORMS, NODES, ROOT, Paths
 from cluster.steps import step
 from support.https_client import HttpsClient
 from support.waiting import until
@@ -71,7 +71,7 @@ def up(paths: Paths, form: str, images: ImageSet, proxy: str = "stock") -> Https
         _start_network(processes)
     server = api_server(form, paths, processes)
     credentials = Credentials(server.prepare(), paths.credentials)
-    with step(f"API server ({'one process, SQLite' if form == 'one' else 'four services, etcd'})"):
+    with step(f"API server ({FORMS[form]})"):
         server.start(credentials)
     client = HttpsClient(paths.kubeconfig)
     if images.in_registry:

@@ -11,8 +11,8 @@ from tetrapod.generic.configuration.version import KUBERNETES
 
 ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = KUBERNETES
-FORMS: Final = ("one", "four")
-"""One process over SQLite, and the four services over etcd."""
+FORMS: Final = {"one": "one process, SQLite", "four": "four services, etcd", "stock": "kube-apiserver, etcd"}
+"""The forms of the API server by their keys. The last is for comparison."""
 PROXIES: Final = ("stock", "tetrapod")
 """kube-proxy on the nodes, and `tetrapod proxy`."""
 
@@ -22,6 +22,8 @@ HOST_INTERFACE: Final = "tetrapod0"
 CONTROL_GROUP: Final = "tetrapod-cluster"
 PODS: Final = "10.244.0.0/16"
 SERVICES: Final = "10.96.0.0/16"
+FIRST_SERVICE: Final = "10.96.0.1"
+"""The address of the API server for pods."""
 DNS: Final = "10.96.0.10"
 PORT: Final = 6443
 

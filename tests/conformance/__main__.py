@@ -1,9 +1,9 @@
 """`make conformance`: run upstream's conformance suite over Tetrapod, and write docs/reference/conformance.md.
 
 It starts the cluster of `make cluster` with the images of the suite, and ends it. Specs that may run beside others do
-so first, then the serial ones. With --sigs only a part is run, and the records of the other parts are kept, so that the
-suite can run in parts. The exit code is 1 if a spec failed or was not run for lack of time. With RETRY=1, as in CI, the
-short form runs a spec again that fails.
+so first, then the serial ones. With --beyond, specs of some groups run that are not part of conformance. With --sigs
+only a part is run, and the records of the other parts are kept, so that the suite can run in parts. The exit code is 1
+if a spec failed or was not run for lack of time. With RETRY=1, as in CI, the short form runs a spec again that fails.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from cluster.steps import step
 from conformance import report
 from conformance.images import ConformanceImages
 from conformance.product import write_product
-from conformance.results import NOT_REACHED, Results, read
-from conformance.specs import Spec, conformance_specs, focus, short_specs
+from conformance.results import BEYOND_RECORD, NOT_REACHED, Results, read, save_left_out
+from conformance.specs import Spec, beyond_specs, conformance_specs, focus, left_out, short_specs
 from conformance.suite import OUTPUT, Run
 from support.etcd import etcd_36
 from upstream.workspace import commit
@@ -37,10 +37,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="conformance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--form", choices=FORMS, default="one", help="one process or four services (default: one)")
+    parser.add_argument("--form", choices=FORMS, default="one", help="the API server (default: one)")
     parser.add_argument(
         "--proxy", choices=PROXIES, default="stock", help="kube-proxy, or tetrapod proxy, which records nothing"
     )
+    parser.add_argument("--beyond", action="store_true", help="the specs that are not part of conformance")
     parser.add_argument("--sigs", default="", help="only the specs of these groups, comma-separated")
     parser.add_argument("--match", default="", help="only the specs whose name contains this text")
     parser.add_argument("--again", action="store_true", help="only specs that have not passed by the record")
@@ -53,16 +54,23 @@ def _arguments() -> argparse.Namespace:
 
 
 def _chosen(paths: Paths, arguments: argparse.Namespace) -> list[Spec]:
-    specs = conformance_specs(paths)
     if arguments.short:
-        return short_specs(specs)
+        return short_specs(conformance_specs(paths))
+    specs = _beyond(paths) if arguments.beyond else conformance_specs(paths)
     sigs = {sig for sig in arguments.sigs.split(",") if sig}
     unknown = sigs - {spec.sig for spec in specs}
     if unknown:
         sys.exit(f"conformance: no specs of {', '.join(sorted(unknown))}")
-    passed = Results.load(arguments.form).of("passed") if arguments.again else {}
+    passed = Results.load(_record_name(arguments)).of("passed") if arguments.again else {}
     chosen = [spec for spec in specs if not sigs or spec.sig in sigs]
     return [spec for spec in chosen if arguments.match in spec.name and spec.name not in passed]
+
+
+def _beyond(paths: Paths) -> list[Spec]:
+    """Return the specs beyond conformance that can run here, and record how many are left out for which reason."""
+    specs = beyond_specs(paths)
+    save_left_out(reason for spec in specs if (reason := left_out(spec)))
+    return [spec for spec in specs if not left_out(spec)]
 
 
 def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], directory: Path) -> Results:
@@ -78,17 +86,21 @@ def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], di
         write_product(directory)
         results = read(suite.junit, chosen, commit(_WRITTEN), datetime.date.today().isoformat())
         if not arguments.short and arguments.proxy == "stock":
-            _record(arguments.form, results)
+            _record(_record_name(arguments), results)
     finally:
         if not arguments.keep:
             down(paths)
     return results
 
 
-def _record(form: str, results: Results) -> None:
-    whole = Results.load(form)
+def _record_name(arguments: argparse.Namespace) -> str:
+    return f"{arguments.form}{BEYOND_RECORD if arguments.beyond else ''}"
+
+
+def _record(name: str, results: Results) -> None:
+    whole = Results.load(name)
     whole.outcomes.update(results.outcomes)
-    whole.save(form)
+    whole.save(name)
     report.write()
 
 
@@ -103,7 +115,7 @@ def main() -> None:
     paths, started = Paths.default(), time.monotonic()
     try:
         build(paths, conformance=True)
-        results = _run(paths, arguments, _chosen(paths, arguments), OUTPUT / arguments.form)
+        results = _run(paths, arguments, _chosen(paths, arguments), OUTPUT / _record_name(arguments))
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
         sys.exit(f"conformance: {error}")
     _finish(results, time.monotonic() - started)

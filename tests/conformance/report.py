@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster.settings import FORMS, ROOT, VERSION
-from conformance.results import Outcome, Results
+from conformance.results import BEYOND_RECORD, Outcome, Results, load_left_out
 from conformance.specs import Spec
 
 _OUT: Final = ROOT / "docs" / "reference" / "conformance.md"
 _STATES: Final = ("passed", "failed", "not run")
-_TITLES: Final = {"one": "One process over SQLite", "four": "Four services over etcd"}
+_TITLES: Final = {
+    "one": "One process over SQLite",
+    "four": "Four services over etcd",
+    "stock": f"kube-apiserver v{VERSION} over etcd, for comparison",
+}
 _WIDTH: Final = 300
 
 _HEAD: Final = f"""# Upstream's conformance suite
@@ -32,10 +36,18 @@ the CNCF's conformance programme asks for. [tests/README.md](../../tests/README.
 
 """
 
+_BEYOND: Final = """## Beyond conformance
+
+`make conformance ARGS=--beyond` runs specs of the groups that touch the API server and are not part of conformance.
+
+"""
+
 
 def write() -> None:
     """Write the page."""
-    _OUT.write_text(_HEAD + "\n".join(_section(form) for form in FORMS))
+    beyond = "\n".join(filter(None, [*map(_beyond, FORMS), _left_out()]))
+    parts = [*map(_section, FORMS), *([f"{_BEYOND}{beyond}"] if beyond else [])]
+    _OUT.write_text(_HEAD + "\n".join(parts))
 
 
 def _section(form: str) -> str:
@@ -44,6 +56,18 @@ def _section(form: str) -> str:
     if not results.outcomes:
         return f"{title}The suite has not run in this form yet.\n"
     return "".join((title, _counts(results), _failures(results), _reasons(results)))
+
+
+def _beyond(form: str) -> str:
+    results = Results.load(f"{form}{BEYOND_RECORD}")
+    if not results.outcomes:
+        return ""
+    return "".join((f"### {_TITLES[form]}\n\n", _counts(results), _failures(results), _reasons(results)))
+
+
+def _left_out() -> str:
+    rows = "".join(f"| {reason} | {count:,} |\n" for reason, count in load_left_out().items())
+    return f"### Left out\n\n| reason | specs |\n|---|--:|\n{rows}" if rows else ""
 
 
 def _counts(results: Results) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,9 +14,12 @@ from xml.etree import ElementTree
 from conformance.specs import Spec
 
 _RECORDS: Final = Path(__file__).parent / "results"
+_LEFT_OUT: Final = _RECORDS / "left-out.json"
 _NODE: Final = re.compile(r"^\[[A-Za-z]+\] ")  # ginkgo's kind of node in front of a name: [It]
 _LINES: Final = 3
 _OVER: Final = "A suite timeout occurred"
+BEYOND_RECORD: Final = "-beyond"
+"""Ends the name of a record of specs beyond conformance."""
 NOT_REACHED: Final = "the time for the run was over"
 
 
@@ -45,24 +49,35 @@ class Results:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, form: str) -> Results:
-        """Return the recorded results of a form; empty without a record."""
+    def load(cls, name: str) -> Results:
+        """Return a record, such as that of a form; empty results without it."""
         try:
-            entries = json.loads(_path(form).read_text())
+            entries = json.loads(_path(name).read_text())
         except FileNotFoundError:
             return cls()
         return cls({name: Outcome(**entry) for name, entry in entries.items()})
 
-    def save(self, form: str) -> None:
+    def save(self, name: str) -> None:
         """Write the record, one line for each spec."""
-        entries = {name: _without_defaults(outcome) for name, outcome in sorted(self.outcomes.items())}
-        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        entries = {spec: _without_defaults(outcome) for spec, outcome in sorted(self.outcomes.items())}
+        lines = ",\n".join(f"{json.dumps(spec)}: {json.dumps(entry)}" for spec, entry in entries.items())
         _RECORDS.mkdir(exist_ok=True)
-        _path(form).write_text(f"{{\n{lines}\n}}\n")
+        _path(name).write_text(f"{{\n{lines}\n}}\n")
 
     def of(self, state: str) -> dict[str, Outcome]:
         """Return the outcomes in a state."""
         return {name: outcome for name, outcome in self.outcomes.items() if outcome.state == state}
+
+
+def save_left_out(reasons: Iterable[str]) -> None:
+    """Record how many specs beyond conformance do not run, by the reason."""
+    _LEFT_OUT.write_text(json.dumps(dict(Counter(reasons).most_common()), indent=1) + "\n")
+
+
+def load_left_out() -> dict[str, int]:
+    """Return how many specs beyond conformance do not run, by the reason."""
+    counts: dict[str, int] = json.loads(_LEFT_OUT.read_text()) if _LEFT_OUT.exists() else {}
+    return counts
 
 
 def read(junit: Path, chosen: Iterable[Spec], commit: str, date: str) -> Results:
@@ -111,5 +126,5 @@ def _without_defaults(outcome: Outcome) -> dict[str, object]:
     return {key: value for key, value in asdict(outcome).items() if value}
 
 
-def _path(form: str) -> Path:
-    return _RECORDS / f"{form}.json"
+def _path(name: str) -> Path:
+    return _RECORDS / f"{name}.json"

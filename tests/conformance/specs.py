@@ -1,4 +1,4 @@
-"""The specs of the conformance suite, as e2e.test lists them."""
+"""The specs of upstream's e2e suite, as e2e.test lists them: those of conformance, and those beyond it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ from cluster.commands import run
 from cluster.settings import Paths
 
 _SIG: Final = re.compile(r"\[sig-([a-z-]+)\]")
+_LISTED: Final = re.compile(r"^\s*\S+\.go:\d+: (.*)$", re.MULTILINE)
+_CONFORMANCE: Final = "[Conformance]"
+BEYOND: Final = ("api-machinery", "auth", "cli", "apps", "network", "storage", "instrumentation")
+"""The groups whose specs beyond conformance are of interest: they touch the API server."""
+_FEATURE: Final = re.compile(r"\[Feature:[^\]]+\]")
+_LEFT_OUT: Final = (
+    (_FEATURE, "needs a feature that the cluster of `make cluster` lacks, or that is off by default"),
+    (re.compile(r"\[Alpha\]"), "needs a feature gate that is off by default"),
+    (re.compile(r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]"), "needs a storage driver or a cloud provider"),
+    (re.compile(r"\[Slow\]"), "takes more than five minutes; upstream's jobs for changes leave it out too"),
+    (re.compile(r"\[Disruptive\]"), "restarts parts of the cluster; upstream's jobs for changes leave it out too"),
+    (re.compile(r"\[Flaky\]"), "is flaky, as upstream says"),
+)
+"""Tags of specs that do not run, and why."""
 SHORT: Final = (
     "[sig-api-machinery] AdmissionWebhook [Privileged:ClusterAdmin] should mutate custom resource with pruning",
     "[sig-api-machinery] Aggregator Should be able to support the 1.17 Sample API Server",
@@ -56,6 +70,18 @@ def conformance_specs(paths: Paths) -> list[Spec]:
     """Return all specs of the suite, sorted."""
     listed = yaml.safe_load(run(paths.programs / "e2e.test", "--list-conformance-tests"))
     return sorted(Spec(" ".join(entry["codename"].split())) for entry in listed)
+
+
+def beyond_specs(paths: Paths) -> list[Spec]:
+    """Return the specs of `BEYOND` that are not part of conformance, sorted."""
+    names = _LISTED.findall(run(paths.programs / "e2e.test", "--list-tests"))
+    specs = sorted({Spec(" ".join(name.split())) for name in names if _SIG.search(name) and _CONFORMANCE not in name})
+    return [spec for spec in specs if spec.sig in BEYOND]
+
+
+def left_out(spec: Spec) -> str:
+    """Return why a spec beyond conformance does not run here; "" if it runs."""
+    return next((reason for tag, reason in _LEFT_OUT if tag.search(spec.name)), "")
 
 
 def short_specs(specs: Iterable[Spec]) -> list[Spec]:
