@@ -11,6 +11,7 @@ from typing import Any
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.interface import (
     Entry,
+    IndexedValue,
     Predicate,
     StorageConfig,
     TryUpdate,
@@ -56,6 +57,19 @@ def setting(**labels: str) -> TryUpdate:
 
 def labelled(**wanted: str) -> Predicate:
     return Predicate(labels=lambda labels: all(labels.get(name) == value for name, value in wanted.items()))
+
+
+def in_zone(wanted: str, tested: list[str]) -> Predicate:
+    """Return the selector of an indexed field, which is a label here. `tested` gets the keys of the tested entries."""
+
+    def zone(entry: Entry) -> str:
+        return entry.labels.get("zone", "")
+
+    def matches(entry: Entry) -> bool:
+        tested.append(entry.key)
+        return zone(entry) == wanted
+
+    return Predicate(fields=matches, index=IndexedValue(wanted, zone))
 
 
 def image(wanted: str) -> Predicate:

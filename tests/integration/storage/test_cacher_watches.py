@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from integration.storage.objects import PODS, Events, create, image, labelled, pod, reached, setting, watching
+from integration.storage.objects import PODS, Events, create, image, in_zone, labelled, pod, reached, setting, watching
 from tetrapod.generic.storage.backend import Backend, BackendWatch, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.cacher import watching as watching_module
@@ -131,6 +131,42 @@ async def test_an_object_enters_and_leaves_a_selector(pods: Cacher, missed: bool
         assert event.entry is not None
         assert event.entry.labels == {"tier": "front", "more": "1"}
         assert event.entry.revision == left > matching
+
+
+async def test_a_change_concerns_only_the_watches_of_its_indexed_values(pods: Cacher) -> None:
+    await create(pods, "a/x", zone="1")
+    await create(pods, "b/y", zone="2")
+    await latest(pods)
+    first: list[str] = []
+    second: list[str] = []
+    third: list[str] = []
+    async with (
+        watching(pods, predicate=in_zone("1", first)) as one,
+        watching(pods, predicate=in_zone("2", second), prefix="a/") as two,
+        watching(pods, predicate=in_zone("3", third)) as three,
+        watching(pods) as everything,
+    ):
+        assert await one.take(1) == [("ADDED", "a/x")]
+        assert await everything.take(2) == [("ADDED", "a/x"), ("ADDED", "b/y")]
+        await pods.guaranteed_update("a/x", setting(zone="2"))
+        await pods.guaranteed_update("a/x", setting(other="value"))
+        await pods.guaranteed_update("b/y", setting(zone="1"))
+        await create(pods, "a/z", zone="3")
+        assert await everything.take(4) == [
+            ("MODIFIED", "a/x"),
+            ("MODIFIED", "a/x"),
+            ("MODIFIED", "b/y"),
+            ("ADDED", "a/z"),
+        ]
+        assert await one.take(2) == [("DELETED", "a/x"), ("ADDED", "b/y")]
+        assert await two.take(2) == [("ADDED", "a/x"), ("MODIFIED", "a/x")]
+        assert await three.take(1) == [("ADDED", "a/z")]
+        assert "a/z" not in first + second
+        third.clear()
+        await pods.delete("a/x")
+        assert await two.take(1) == [("DELETED", "a/x")]
+        assert await everything.take(1) == [("DELETED", "a/x")]
+        assert third == []
 
 
 async def test_field_selectors_watch_too(pods: Cacher) -> None:

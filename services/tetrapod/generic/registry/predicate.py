@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.keys import object_key, root_key
-from tetrapod.generic.storage.interface import EVERYTHING, Entry, Predicate
+from tetrapod.generic.storage.interface import EVERYTHING, Entry, IndexedValue, Predicate
 from tetrapod.machinery import field_selectors, labels, sharding
 from tetrapod.machinery.field_selectors import FieldRequirement, FieldSelector
 from tetrapod.machinery.names import validate_namespace_name
@@ -112,14 +112,11 @@ def _label_match(text: str) -> Callable[[Mapping[str, str]], bool] | None:
 _IN_KEY: Final = ("metadata.name", "metadata.namespace")
 
 
-def _index(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
-    """Return whether an entry has the value of the indexed field that a selector requires, or None without one."""
+def _index(definition: ResourceDefinition, selector: FieldSelector) -> IndexedValue | None:
+    """Return the value of the indexed field that a selector requires, or None without one."""
     field = definition.strategy.indexed_field
     value = selector.requires_exact_match(field) if field else None
-    if value is None:
-        return None
-    indexed = _indexed_value(definition)
-    return lambda entry: indexed(entry) == value
+    return None if value is None else IndexedValue(value, _indexed_value(definition))
 
 
 def _indexed_value(definition: ResourceDefinition) -> Callable[[Entry], str]:

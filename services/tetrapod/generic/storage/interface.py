@@ -79,6 +79,22 @@ class Entry(Protocol):
     def name(self) -> str: ...
 
 
+class IndexedValue(NamedTuple):
+    """A value that selectors require of the field that the strategy of the resource indexes.
+
+    Attributes:
+        value: the value.
+        of: returns the value that an entry has.
+    """
+
+    value: str
+    of: Callable[[Entry], str]
+
+    def matches(self, entry: Entry) -> bool:
+        """Return whether an entry has the value."""
+        return self.of(entry) == self.value
+
+
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """The selectors of a request, as functions that return whether an object matches.
@@ -87,14 +103,14 @@ class Predicate:
         labels: called with the labels of the object; None matches every object.
         fields: called with the object's entry; None matches every object.
         shard: called with the object's entry, before the others; None matches every object.
-        index: called with an object's entry; returns whether upstream finds it in the index that it uses for the
-            selectors. None if it uses no index.
+        index: the value of the indexed field that the selectors require; None if they require none. All objects that
+            match have it.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
     fields: Callable[[Entry], bool] | None = None
     shard: Callable[[Entry], bool] | None = None
-    index: Callable[[Entry], bool] | None = None
+    index: IndexedValue | None = None
 
     @property
     def empty(self) -> bool:

@@ -304,7 +304,7 @@ class Lister:
             chosen, examined = await _filter(entries, query.predicate.matcher, limit)
             more, remaining = examined < len(entries), 0
             if more and (index := query.predicate.index) is not None:
-                more = bool((await _filter(entries[examined:], index, 1))[0])
+                more = bool((await _filter(entries[examined:], index.matches, 1))[0])
         self._lists.cached(snapshot.total, len(chosen))
         return _page_of(query, chosen, revision, more, remaining)
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from typing import Final, TypeAlias
 
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -20,6 +20,10 @@ log = logging.getLogger(__name__)
 QUEUE: Final = 4096
 """Events that may be queued for a watch. A watch that falls further behind is ended."""
 CHUNK: Final = 500
+
+
+Group: TypeAlias = tuple[str, str | None]
+"""The prefix of watches, and the value that they require of the indexed field; None if they require none."""
 
 
 class CacheWatch:
@@ -42,6 +46,7 @@ class CacheWatch:
         "_waiter",
         "bookmarks",
         "closed",
+        "group",
         "predicate",
         "scope",
         "start_revision",
@@ -51,6 +56,8 @@ class CacheWatch:
         self._fanout = fanout
         self.scope = query.prefix
         self.predicate: Predicate = query.predicate
+        index = None if query.single else query.predicate.index
+        self.group: Group = (query.prefix, None if index is None else index.value)
         self.bookmarks = query.bookmarks
         self.start_revision = start_revision
         self.closed = False
@@ -185,7 +192,11 @@ class CacheWatch:
 
 
 class Fanout:
-    """The open watches of one cache, grouped by their prefix: everything (""), a namespace ("ns/"), or one key.
+    """The open watches of one cache.
+
+    They are in groups by their prefix: everything (""), a namespace ("ns/"), or one key. Watches that require a value
+    of the indexed field have groups by that value too, so that a change of a pod does not visit the watches of all
+    kubelets, but only that of its node. Upstream: cacher.go, indexedWatchers.
 
     Args:
         revision: returns the revision up to which the cache is current, for bookmarks.
@@ -195,22 +206,32 @@ class Fanout:
     def __init__(self, revision: Callable[[], int], counters: CacheCounters) -> None:
         self.revision = revision
         self.counters = counters
-        self._by_scope: dict[str, dict[CacheWatch, None]] = {}
+        self._groups: dict[Group, dict[CacheWatch, None]] = {}
+        self._indexed = 0
+        self._value_of: Callable[[StoredEntry], str] | None = None
 
     def add(self, watch: CacheWatch) -> None:
         """Register a watch, so that it gets all later changes of its keys."""
-        self._by_scope.setdefault(watch.scope, {})[watch] = None
+        self._groups.setdefault(watch.group, {})[watch] = None
+        if watch.group[1] is not None and watch.predicate.index is not None:
+            self._indexed += 1
+            self._value_of = watch.predicate.index.of
 
     def remove(self, watch: CacheWatch) -> None:
         """Unregister a watch. Do nothing if it is not registered."""
-        watches = self._by_scope.get(watch.scope)
-        if watches is not None:
-            watches.pop(watch, None)
-            if not watches:
-                del self._by_scope[watch.scope]
+        watches = self._groups.get(watch.group)
+        if watches is None or watch not in watches:
+            return
+        del watches[watch]
+        if not watches:
+            del self._groups[watch.group]
+        if watch.group[1] is not None:
+            self._indexed -= 1
+            if not self._indexed:
+                self._value_of = None
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_scope.values()))
+        return sum(map(len, self._groups.values()))
 
     def deliver(self, changes: Sequence[Change], received: float) -> None:
         """Push the events of `changes` to the watches that they concern, with one push for each watch.
@@ -219,7 +240,7 @@ class Fanout:
             changes: at least one change.
             received: the time (`time.monotonic`) at which the changes were received, for the latency metric.
         """
-        if not self._by_scope:
+        if not self._groups:
             return
         deliveries = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)
         if deliveries:
@@ -229,7 +250,7 @@ class Fanout:
         """Deliver several changes, and return the number of events delivered, summed over all watches."""
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
-            for watch in self._watches_of(change.key):
+            for watch in self._watches_of(change):
                 if change.revision > watch.start_revision and (event := change.event(watch.predicate)) is not None:
                     batches.setdefault(watch, []).append(event)
         for watch, events in batches.items():
@@ -239,7 +260,7 @@ class Fanout:
     def _deliver_one(self, change: Change) -> int:
         batch: tuple[WatchEvent, ...] = ()
         deliveries = 0
-        for watch in self._watches_of(change.key):
+        for watch in self._watches_of(change):
             if change.revision > watch.start_revision and (event := change.event(watch.predicate)) is not None:
                 if not batch or batch[0] is not event:
                     batch = (event,)
@@ -247,13 +268,22 @@ class Fanout:
                 deliveries += 1
         return deliveries
 
-    def _watches_of(self, key: str) -> list[CacheWatch]:
+    def _watches_of(self, change: Change) -> list[CacheWatch]:
+        key, groups = change.key, self._groups
         namespace = key[: key.find("/") + 1]
-        concerned = list(self._by_scope.get("", ()))
-        if namespace:
-            concerned.extend(self._by_scope.get(namespace, ()))
-        concerned.extend(self._by_scope.get(key, ()))
+        prefixes = ("", namespace, key) if namespace else ("", key)
+        concerned: list[CacheWatch] = []
+        for value in self._values_of(change):
+            for prefix in prefixes:
+                concerned.extend(groups.get((prefix, value), ()))
         return concerned
+
+    def _values_of(self, change: Change) -> Collection[str | None]:
+        """Return None, and the values that the indexed field has before and after a change, if a watch requires any."""
+        if self._value_of is None:
+            return (None,)
+        states = (change.previous, change.entry)
+        return {None, *(self._value_of(state) for state in states if state is not None)}
 
     def bookmark(self) -> bool:
         """Send a bookmark with the current revision to each watch that asked for them.
@@ -261,7 +291,7 @@ class Fanout:
         Return whether there are such watches.
         """
         revision = self.revision()
-        wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
+        wanting = [watch for watches in self._groups.values() for watch in watches if watch.bookmarks]
         event = [WatchEvent("BOOKMARK", None, revision)]
         for watch in wanting:
             if revision >= watch.start_revision:
@@ -270,6 +300,6 @@ class Fanout:
 
     def close(self) -> None:
         """End every watch. Events that are already queued can still be read."""
-        for watches in list(self._by_scope.values()):
+        for watches in list(self._groups.values()):
             for watch in list(watches):
                 watch.close()
