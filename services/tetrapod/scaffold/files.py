@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Final
 
 from tetrapod.scaffold.project import ProjectError
 
+_IMPORT: Final = re.compile(r"^(?=.{121})from (\S+) import (\S+)$", re.MULTILINE)
+"""A line that imports one name and has more than 120 characters."""
+
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Return the text of a template with its placeholders replaced.
+    """Return the text of a template with its placeholders replaced. Long imports are wrapped, as ruff wraps them.
 
     Args:
         template: the path below `templates/`, without the suffix `.tmpl`.
         values: the values of the placeholders, by name.
     """
     source = files("tetrapod.scaffold").joinpath("templates", f"{template}.tmpl").read_text(encoding="utf-8")
-    return Template(source).substitute(values)
+    text = Template(source).substitute(values)
+    return _IMPORT.sub(r"from \1 import (\n    \2,\n)", text) if template.endswith(".py") else text
 
 
 def write_new(directory: Path, contents: Mapping[str, str], replaced: Mapping[str, tuple[str, str]]) -> list[str]:

@@ -22,7 +22,7 @@ _PROJECT: Final = {
     "manifests/server/deployment.yaml": "project/deployment.yaml",
     "pyproject.toml": "project/pyproject.toml",
     "tests/conftest.py": "project/conftest.py",
-    "tests/test_server.py": "project/test_server.py",
+    "tests/test_all_kinds.py": "project/test_all_kinds.py",
     "$package/__init__.py": "project/package.py",
     "$package/__main__.py": "project/main.py",
     "$package/py.typed": "project/py.typed",
@@ -140,7 +140,7 @@ def _project_values(project: Project, entry: KindEntry) -> dict[str, str]:
         "plural": entry.plural,
         "namespaced": str(entry.namespaced),
         "module": entry.module,
-        "constant": entry.module.strip("_").upper(),
+        "constant": entry.constant,
     }
 
 
@@ -181,7 +181,7 @@ def _kinds(project: Project) -> dict[str, str]:
     """Return the import statements and the items of the list of kinds, in the form that ruff gives them."""
     imports, items = [], []
     for kind in sorted(project.kinds, key=lambda kind: kind.module):
-        module, constant = f"{project.package}.{kind.module}", kind.module.strip("_").upper()
+        module, constant = f"{project.package}.{kind.module}", kind.constant
         further = [f"{kind.module}_{each}" for each in kind.versions[1:]]
         imports.append(f"from {module}.kind import {constant}")
         imports += [

@@ -13,7 +13,9 @@ from typing import Final
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
 
 _VERSION: Final = r"v\d{1,2}((alpha|beta)\d{1,2})?"
-_IN_THE_TEMPLATES: Final = frozenset({"BaseModel", "Field", "Kind", "PrinterColumn", "Spec", "Status", "Version"})
+_IN_THE_TEMPLATES: Final = frozenset(
+    {"Any", "BaseModel", "Field", "Final", "Kind", "PrinterColumn", "Spec", "Status", "Version"}
+)
 """Names that the generated modules define or import."""
 _MODULES: Final = frozenset({"kinds"})
 """Modules of a generated package that do not belong to a kind."""

@@ -46,6 +46,12 @@ class KindEntry:
         return names.module_of(self.kind)
 
     @property
+    def constant(self) -> str:
+        """The name of the constant that declares the kind. It differs from the class, also of a kind in capitals."""
+        constant = self.module.strip("_").upper()
+        return f"{constant}_KIND" if constant == self.kind else constant
+
+    @property
     def storage_version(self) -> str:
         """The version in which objects are stored."""
         return self.versions[0]

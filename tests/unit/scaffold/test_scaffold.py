@@ -51,6 +51,7 @@ def contents(directory: Path) -> dict[str, str]:
         (["library", "--kind=BookList"], "kinds that end with List are those of lists"),
         (["library", "--kind=Status"], "the generated code uses the name"),
         (["library", "--kind=None"], "the generated code uses the name"),
+        (["library", "--kind=Any"], "the generated code uses the name"),
         (["library", "--plural=Books"], "the plural 'Books' is invalid"),
     ],
 )
@@ -99,6 +100,12 @@ def test_the_generated_python_and_yaml_can_be_parsed(project: Path) -> None:
             ast.parse(text)
         elif name.endswith((".yaml", ".yml")):
             list(yaml.safe_load_all(text))
+
+
+def test_the_tests_of_a_kind_do_not_replace_those_of_all_kinds(tmp_path: Path) -> None:
+    done = invoke("init", "library", "--group=library.example.com", "--kind=Server", f"--directory={tmp_path}")
+    assert done.exit_code == 0, done.output
+    assert {"tests/test_server.py", "tests/test_all_kinds.py"} <= contents(tmp_path).keys()
 
 
 def test_versions_have_priorities_in_the_order_of_kubernetes(project: Path) -> None:
