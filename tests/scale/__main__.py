@@ -21,13 +21,14 @@ from typing import Final
 
 from bench.client import Refused
 from bench.targets import NotStarted, Target
-from scale import cluster, definitions, deletion, report, results, soak, store, storm, watches
+from scale import cluster, definitions, deletion, largest, report, results, soak, store, storm, watches
 from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
 
 _KUBE_APISERVER: Final = "kube-apiserver"
 _RUNS: Final = (
+    ("largest", "the largest cluster that holds the objectives; the size is the seconds of each run", "60"),
     ("store", "a start over a store of many small objects", "300000"),
     ("watches", "many idle watches", "20000"),
     ("storm", "many informers, whose server restarts", "2000"),
@@ -37,6 +38,7 @@ _RUNS: Final = (
 )
 """The runs other than a cluster's: key, help, default sizes."""
 _MODULES: Final = {
+    "largest": largest,
     "store": store,
     "watches": watches,
     "storm": storm,

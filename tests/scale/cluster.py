@@ -113,7 +113,10 @@ def _metrics(client: Client) -> str:
 
 def _client(row: dict[str, Any]) -> Latency:
     names = ("group", "resource", "subresource", "verb", "scope", "count", "p50_ms", "p99_ms", "max_ms")
-    return Latency(**{name: row[name] for name in names}, failed=sum(row.get("errors", {}).values()))
+    errors = {
+        error: count for error, count in row.get("errors", {}).items() if error == "429" or not error.startswith("4")
+    }
+    return Latency(**{name: row[name] for name in names}, failed=sum(errors.values()))
 
 
 def _server(call: slis.Call, buckets: slis.Buckets) -> Latency:

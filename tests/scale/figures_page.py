@@ -66,6 +66,22 @@ def _bytes_of_one(result: Figures) -> str:
 
 
 PAGES: Final[Mapping[str, Page]] = {
+    "largest": Page(
+        "The largest cluster, by runs of {:,} s",
+        "The number of nodes is doubled until a run breaks an objective, and then halved towards the limit. Each node "
+        "has 30 pods. It gets a\nnew pod every 10 s and loses one.",
+        (
+            ("nodes at which all objectives are held", _count("nodes")),
+            ("nodes at which one is not", _count("above")),
+            ("pods", _count("pods")),
+            ("requests a second", _count("rate")),
+            ("99th percentile of writes, ms", _count("writes")),
+            ("99th percentile of reads, ms", _count("reads")),
+            ("99th percentile of the delivery of events, ms", _count("delivery")),
+            ("CPU of the server, cores", _number("cpu")),
+            ("memory of the server, MB", _megabytes("memory")),
+        ),
+    ),
     "store": Page(
         "A store of {:,} small objects",
         "The server starts over a store with so many ConfigMaps of 400 bytes, in namespaces of 1,000.",

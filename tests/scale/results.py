@@ -18,7 +18,13 @@ WRITTEN: Final = ("tests/scale/results", "docs/reference/scale.md", "docs/images
 
 @dataclass(frozen=True)
 class Latency:
-    """The latencies of the requests with the same resource, verb and scope, in milliseconds."""
+    """The latencies of the requests with the same resource, verb and scope, in milliseconds.
+
+    Attributes:
+        failed: requests that the server failed: those without an answer, and those with the status 429 or 500 and
+            more. A 403 for a pod that the authorizer of nodes does not know yet is none of these; kubelets repeat such
+            requests.
+    """
 
     group: str
     resource: str
