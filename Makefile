@@ -23,7 +23,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried be
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-image e2e-kind e2e-stock \
 	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -67,13 +67,13 @@ test: $(VENV)/.test
 test-all: dev
 	./tools/prepare.sh browser
 	$(call run_tests,$(BY_FILE) tests/contract tests/integration tests/unit)
-	$(call run_tests,$(BY_FILE) tests/e2e -m "not containers and not stock and not kind")
+	$(call run_tests,$(BY_FILE) tests/e2e -m "not buildkit and not containers and not stock and not kind")
 
 ## test-versions: the unit tests with the lowest and the highest versions that pyproject.toml permits (PYTHON=python3.14: of another Python)
 test-versions: dev
 	UV=$(BIN)/uv PYTHON=$(if $(filter-out python3,$(PYTHON)),$(PYTHON),$(BIN)/python) ./tools/versions.sh
 
-## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; CONTRIBUTING.md)
+## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; ARGS='--image linux/amd64,linux/arm64 --sign KEY'; CONTRIBUTING.md)
 release: dev
 	$(BIN)/python tools/release.py $(VERSION) $(ARGS)
 
@@ -150,6 +150,11 @@ bench-envtest: dev
 e2e: dev
 	./tools/prepare.sh containers
 	$(call run_tests,tests/e2e -m containers)
+
+## e2e-image: the image of a release with its provenance, as root (the first run builds BuildKit: minutes)
+e2e-image: dev
+	./tools/prepare.sh image
+	$(call run_tests,tests/e2e -m buildkit)
 
 ## e2e-kind: the chart on a kind cluster, where one can be had (it is a cluster's work: gigabytes, minutes)
 e2e-kind: dev

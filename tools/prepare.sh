@@ -3,6 +3,7 @@
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
 #   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
 #   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
+#   tools/prepare.sh image       what `make e2e-image` needs: Docker, runc, skopeo, debootstrap, helm, BuildKit
 #   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
 # What cannot be had is said in a line; the tests that need it are skipped, and say so.
@@ -39,6 +40,13 @@ if [ "${1:-}" = cluster ]; then
     if [ ! -e /usr/include/stdlib.h ]; then install /usr/include/stdlib.h:libc6-dev; fi
     tool kubectl "$here/kubectl.sh"
     tool etcd "$here/etcd.sh"
+    exit 0
+fi
+
+if [ "${1:-}" = image ]; then
+    install dockerd:docker.io docker:docker.io runc:runc skopeo:skopeo debootstrap:debootstrap
+    tool helm "$here/helm.sh"
+    tool BuildKit "$here/buildkit.sh" true
     exit 0
 fi
 

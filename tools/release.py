@@ -4,9 +4,12 @@ It needs no network but a registry of Python packages, and publishes nothing. It
 and in the chart, and dates the section of CHANGELOG.md. `dist/` gets these files:
 
 - The wheel and the source distribution. Each is built twice from clean copies, and both builds must be equal.
-- The chart as a package.
+- The software bill of materials (CycloneDX) of the locked dependencies.
+- With `--image PLATFORMS`: the image as an OCI archive, built by BuildKit (tools/buildkit.sh) for these platforms, with
+  its provenance. It needs root, the base image, and for arm64 an emulator (tools/emulator.sh).
+- The chart as a package. With `--image` or `--image-digest` it names the published image by its digest.
 - The release notes, which are the section of CHANGELOG.md.
-- SHA256SUMS of these files.
+- SHA256SUMS of these files, and with `--sign KEY` its signature by an SSH key (SHA256SUMS.sig).
 
 Then it prints what is left to do. `--check` builds the same from the committed version and changes no file of the
 repository; the workflow that publishes a release runs it.
@@ -17,18 +20,25 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 UNRELEASED: Final = "## Unreleased\n"
+REGISTRY: Final = "ghcr.io"
+SIGNED: Final = "tetrapod-release"
+"""The namespace of signatures, which ssh-keygen binds to a purpose."""
+SBOM_TOOL: Final = "cyclonedx-bom==7.5.0"
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(rc[0-9]+)?")
 _SECTION: Final = re.compile(r"^## ", re.MULTILINE)
 
@@ -163,29 +173,131 @@ def _build_twice(out: Path) -> None:
                 raise NotReleasable(f"two builds of {built.name} differ")
 
 
-def _package_chart(out: Path) -> None:
+@dataclass(frozen=True)
+class Artefacts:
+    """The choices of what a release contains.
+
+    Attributes:
+        platforms: the platforms of the image, such as linux/amd64,linux/arm64; "" to build no image.
+        base: the base image; "" for that of the Dockerfile.
+        layouts: OCI layouts of the base image, as PLATFORM=FOLDER, for machines that reach no registry.
+        image_digest: the digest of the image that the chart names, if it was built elsewhere.
+        key: the file of the SSH key that signs; None to sign nothing.
+    """
+
+    platforms: str = ""
+    base: str = ""
+    layouts: tuple[str, ...] = ()
+    image_digest: str = ""
+    key: Path | None = None
+
+
+def repository() -> str:
+    """Return the URL of the repository, from pyproject.toml."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"])
+
+
+def _package_chart(out: Path, image_digest: str) -> None:
+    """Package the chart. With a digest, its values name the published image by it, instead of an image built here."""
     helm = subprocess.run([ROOT / "tools/helm.sh"], check=True, capture_output=True, text=True).stdout.strip()
-    subprocess.run([helm, "package", ROOT / "charts/tetrapod", "--destination", out], check=True, capture_output=True)
+    with tempfile.TemporaryDirectory() as directory:
+        chart = Path(directory) / "tetrapod"
+        shutil.copytree(ROOT / "charts/tetrapod", chart)
+        if image_digest:
+            values = chart / "values.yaml"
+            values.write_text(with_image(values.read_text(), repository().partition("://")[2], image_digest))
+        subprocess.run([helm, "package", chart, "--destination", out], check=True, capture_output=True)
 
 
-def _write_dist(version: str, out: Path) -> None:
+def with_image(values: str, address: str, digest: str) -> str:
+    """Return the chart's values with the published image.
+
+    Args:
+        values: the text of values.yaml.
+        address: the repository without the scheme, such as github.com/OWNER/NAME.
+        digest: the digest of the image.
+
+    Raises:
+        NotReleasable: the values do not begin with an image as expected.
+    """
+    name = address.partition("/")[2].lower()
+    text, count = re.subn(
+        r"""^image:\n  registry: ""\n  repository: tetrapod\n  tag: ""\n  digest: ""$""",
+        f'image:\n  registry: {REGISTRY}\n  repository: {name}\n  tag: ""\n  digest: {digest}',
+        values,
+        flags=re.MULTILINE,
+    )
+    if count != 1:
+        raise NotReleasable("values.yaml has no image of its own build")
+    return text
+
+
+def _build_image(version: str, artefacts: Artefacts, out: Path) -> str:
+    """Build the image into an OCI archive, and return the digest of its index."""
+    archive = out / f"tetrapod-{version}-image.tar"
+    options = [f"platform={artefacts.platforms}", "attest:provenance=mode=max"]
+    layouts = []
+    if artefacts.base:
+        options.append(f"build-arg:BASE={artefacts.base}")
+    for number, given in enumerate(artefacts.layouts):
+        platform, _, folder = given.partition("=")
+        (manifest,) = json.loads((Path(folder) / "index.json").read_text())["manifests"]
+        layouts += ["--oci-layout", f"base{number}={folder}"]
+        options.append(f"context:{artefacts.base}::{platform}=oci-layout://base{number}@{manifest['digest']}")
+    with tempfile.TemporaryDirectory() as directory:
+        _copy(Path(directory))
+        argv = [str(ROOT / "tools/buildkit.sh"), "buildctl", "build", "--progress=plain", "--frontend=dockerfile.v0"]
+        argv += [f"--local=context={directory}", f"--local=dockerfile={directory}/deploy", *layouts]
+        argv += [f"--opt={option}" for option in options]
+        subprocess.run([*argv, f"--output=type=oci,dest={archive},rewrite-timestamp=true"], check=True)
+    return image_digest(archive)
+
+
+def image_digest(archive: Path) -> str:
+    """Return the digest of the only image in an OCI archive."""
+    with tarfile.open(archive) as tar:
+        member = tar.extractfile("index.json")
+        assert member is not None
+        (image,) = json.load(member)["manifests"]
+    return str(image["digest"])
+
+
+def _write_bill(version: str, out: Path) -> None:
+    """Write the software bill of materials of the locked dependencies. The same lock gives the same file."""
+    argv = [sys.executable, "-m", "uv", "tool", "run", "--quiet", "--from", SBOM_TOOL, "cyclonedx-py", "requirements"]
+    argv += ["--output-reproducible", "--pyproject", str(ROOT / "pyproject.toml"), "--output-file"]
+    argv += [str(out / f"tetrapod_apiserver-{version}.cdx.json"), str(ROOT / "requirements.lock")]
+    subprocess.run(argv, check=True)
+
+
+def _sign(file: Path, key: Path) -> None:
+    """Write the signature of a file beside it, as ssh-keygen -Y does."""
+    subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", SIGNED, file], check=True, capture_output=True)
+
+
+def _write_dist(version: str, out: Path, artefacts: Artefacts) -> None:
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
     _build_twice(out)
-    _package_chart(out)
+    _write_bill(version, out)
+    _package_chart(out, _build_image(version, artefacts, out) if artefacts.platforms else artefacts.image_digest)
     (out / "NOTES.md").write_text(section((ROOT / "CHANGELOG.md").read_text(), f"## {version} "))
-    sums = [f"{digest(path)}  {path.name}\n" for path in sorted(out.iterdir())]
-    (out / "SHA256SUMS").write_text("".join(sums))
-    print("".join(sums), end="")
+    lines = [f"{digest(path)}  {path.name}\n" for path in sorted(out.iterdir())]
+    sums = out / "SHA256SUMS"
+    sums.write_text("".join(lines))
+    if artefacts.key is not None:
+        _sign(sums, artefacts.key)
+    print("".join(lines), end="")
 
 
-def release(version: str, out: Path, *, check: bool) -> None:
+def release(version: str, out: Path, artefacts: Artefacts, *, check: bool) -> None:
     """Prepare a release.
 
     Args:
         version: the version, such as 0.2.0 or 0.2.0rc1.
         out: the directory of the files, which is emptied first.
+        artefacts: what the release contains.
         check: whether the repository has this version already and must not be changed.
 
     Raises:
@@ -202,7 +314,7 @@ def release(version: str, out: Path, *, check: bool) -> None:
         if f"v{version}" in _git("tag").split():
             raise NotReleasable(f"the tag v{version} exists")
         _write_version(version)
-    _write_dist(version, out)
+    _write_dist(version, out, artefacts)
 
 
 def main() -> int:
@@ -210,9 +322,22 @@ def main() -> int:
     parser.add_argument("version")
     parser.add_argument("--check", action="store_true", help="build the committed version, and change nothing")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    parser.add_argument("--repository", default="", help="fail unless pyproject.toml names this URL")
+    parser.add_argument("--image", default="", metavar="PLATFORMS", help="build the image, for linux/amd64,linux/arm64")
+    parser.add_argument("--base", default="", help="the base image, instead of that of the Dockerfile")
+    parser.add_argument(
+        "--base-layout", action="append", default=[], metavar="PLATFORM=FOLDER", help="an OCI layout of it"
+    )
+    parser.add_argument("--image-digest", default="", help="the digest of the published image, for the chart")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign SHA256SUMS with this SSH key")
     arguments = parser.parse_args()
+    artefacts = Artefacts(
+        arguments.image, arguments.base, tuple(arguments.base_layout), arguments.image_digest, arguments.sign
+    )
     try:
-        release(arguments.version, arguments.out, check=arguments.check)
+        if arguments.repository not in ("", repository()):
+            raise NotReleasable(f"pyproject.toml names {repository()}, and this is {arguments.repository}")
+        release(arguments.version, arguments.out.absolute(), artefacts, check=arguments.check)
     except NotReleasable as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from release import NotReleasable, chart_version, dated, digest, section, with_version
+from release import (
+    SIGNED,
+    NotReleasable,
+    chart_version,
+    dated,
+    digest,
+    image_digest,
+    repository,
+    section,
+    with_image,
+    with_version,
+)
 
 ROOT = Path(__file__).parents[2]
+BASE = "tetrapod-base:trixie"
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A.\n\n## 0.1.0 (2026-11-21)\n\n- B.\n"
 NOTHING_NEW = "# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-11-21)\n\n- B.\n"
 
@@ -38,6 +53,20 @@ def test_a_version_is_replaced_in_exactly_one_line() -> None:
         with_version("none\n", r'^(version = ")[^"]*(")$', "2")
     assert chart_version("0.2.0rc1") == "0.2.0-rc.1"
     assert chart_version("0.2.0") == "0.2.0"
+
+
+def test_the_chart_names_the_published_image_by_its_digest() -> None:
+    values = (ROOT / "charts/tetrapod/values.yaml").read_text()
+    image = yaml.safe_load(with_image(values, "github.com/Owner/tetrapod", "sha256:1"))["image"]
+    assert image == {
+        "registry": "ghcr.io",
+        "repository": "owner/tetrapod",
+        "tag": "",
+        "digest": "sha256:1",
+        "pullPolicy": "IfNotPresent",
+    }
+    with pytest.raises(NotReleasable):
+        with_image("image: {}\n", "github.com/owner/tetrapod", "sha256:1")
 
 
 @pytest.fixture
@@ -75,7 +104,18 @@ def tool(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False)
 
 
-def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path) -> None:
+def check_signature(file: Path, public: Path) -> None:
+    """Verify a signature as docs/reference/versions.md shows."""
+    signers = file.parent.parent / "signers"
+    signers.write_text(f"release {public.read_text()}")
+    verify = ["ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", "release", "-n", SIGNED, "-s", f"{file}.sig"]
+    for content, code in ((file.read_bytes(), 0), (b"changed", 255)):
+        assert subprocess.run(verify, input=content, capture_output=True, check=False).returncode == code
+    signers.unlink()
+
+
+@pytest.mark.timeout(600)
+def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path, tmp_path: Path) -> None:
     refused = tool(clone, "9.8.7", "--check")
     assert refused.returncode == 1
     assert "pyproject.toml has version" in refused.stderr
@@ -83,21 +123,70 @@ def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path) -> None:
     assert "files are not committed" in tool(clone, "9.8.7").stderr
     (clone / "new").unlink()
 
-    done = tool(clone, "9.8.7")
+    assert "pyproject.toml names" in tool(clone, "9.8.7", "--repository", "https://example.com/other").stderr
+
+    key, image = tmp_path / "key", f"sha256:{'0' * 64}"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    done = tool(clone, "9.8.7", "--sign", str(key), "--image-digest", image, "--repository", repository())
     assert done.returncode == 0, done.stderr
     assert "git tag --sign v9.8.7" in done.stdout
     dist = clone / "dist"
     wheel, sdist = "tetrapod_apiserver-9.8.7-py3-none-any.whl", "tetrapod_apiserver-9.8.7.tar.gz"
-    assert {path.name for path in dist.iterdir()} == {wheel, sdist, "tetrapod-9.8.7.tgz", "NOTES.md", "SHA256SUMS"}
+    bill = "tetrapod_apiserver-9.8.7.cdx.json"
+    listed = {wheel, sdist, bill, "tetrapod-9.8.7.tgz", "NOTES.md"}
+    assert {path.name for path in dist.iterdir()} == {*listed, "SHA256SUMS", "SHA256SUMS.sig"}
     lines = (line.partition("  ") for line in (dist / "SHA256SUMS").read_text().splitlines())
     sums = {name: checksum for checksum, _, name in lines}
-    assert sums == {path.name: digest(path) for path in dist.iterdir() if path.name != "SHA256SUMS"}
+    assert sums == {name: digest(dist / name) for name in listed}
+    check_signature(dist / "SHA256SUMS", key.with_suffix(".pub"))
+    components = json.loads((dist / bill).read_text())["components"]
+    assert {"cryptography", "protobuf", "uvloop"} <= {component["name"] for component in components}
     with tarfile.open(dist / "tetrapod-9.8.7.tgz") as chart:
         member = chart.extractfile("tetrapod/Chart.yaml")
         assert member is not None
         assert re.search(r'^appVersion: "?9\.8\.7"?$', member.read().decode(), re.MULTILINE)
+        member = chart.extractfile("tetrapod/values.yaml")
+        assert member is not None
+        assert yaml.safe_load(member.read())["image"]["digest"] == image
     assert re.search(r"^## 9\.8\.7 \(\d{4}-\d\d-\d\d\)$", (clone / "CHANGELOG.md").read_text(), re.MULTILINE)
 
     commit(clone)
     assert tool(clone, "9.8.7", "--check").returncode == 0
     assert not subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, check=True).stdout
+
+
+@pytest.mark.buildkit
+@pytest.mark.timeout(1800)
+def test_the_image_is_built_with_its_provenance(clone: Path, tmp_path: Path) -> None:
+    """On this machine's processor, over the base image of the tests, because no registry may be reachable."""
+    layout = tmp_path / "layout"
+    if shutil.which("skopeo") is None or shutil.which("docker") is None:
+        pytest.skip("needs skopeo and docker")
+    subprocess.run([ROOT / "tools/dockerd.sh"], check=True)
+    subprocess.run([ROOT / "tools/base_image.sh"], check=True)
+    subprocess.run(["skopeo", "copy", "--quiet", f"docker-daemon:{BASE}", f"oci:{layout}:base"], check=True)
+    given = ["--image", "linux/amd64", "--base", BASE, "--base-layout", f"linux/amd64={layout}"]
+    done = tool(clone, "9.8.7", *given)
+    assert done.returncode == 0, done.stderr[-4000:]
+    archive = clone / "dist/tetrapod-9.8.7-image.tar"
+    with tarfile.open(archive) as tar:
+        index = read_blob(tar, image_digest(archive))
+        image, attestation = index["manifests"]
+        assert image["platform"] == {"architecture": "amd64", "os": "linux"}
+        assert attestation["annotations"]["vnd.docker.reference.digest"] == image["digest"]
+        (statement,) = read_blob(tar, attestation["digest"])["layers"]
+        assert statement["annotations"]["in-toto.io/predicate-type"].startswith("https://slsa.dev/provenance/")
+        assert read_blob(tar, read_blob(tar, image["digest"])["config"]["digest"])["config"]["Entrypoint"] == [
+            "tetrapod"
+        ]
+    with tarfile.open(clone / "dist/tetrapod-9.8.7.tgz") as chart:
+        member = chart.extractfile("tetrapod/values.yaml")
+        assert member is not None
+        assert yaml.safe_load(member.read())["image"]["digest"] == image_digest(archive)
+
+
+def read_blob(tar: tarfile.TarFile, digest: str) -> Any:
+    """Return a JSON document of an OCI archive."""
+    member = tar.extractfile(f"blobs/{digest.replace(':', '/')}")
+    assert member is not None
+    return json.load(member)
