@@ -107,7 +107,9 @@ def wait_ready(
             with urllib.request.urlopen(f"{url}{path}", context=context, timeout=5) as answer:
                 if answer.status == 200:
                     return
-        except (urllib.error.URLError, OSError):
+        except urllib.error.HTTPError as error:
+            error.close()  # Python 3.14 warns otherwise
+        except OSError:
             pass
         if process is not None and process.poll() is not None:
             raise RuntimeError(f"the server ended with {process.returncode}:\n{log.read_text()[-4000:]}")

@@ -99,6 +99,8 @@ def remove() -> None:
         for name in names.split():
             if hasattr(module, name):
                 delattr(module, name)
+    if sys.version_info >= (3, 13):
+        os.process_cpu_count = os.cpu_count  # the function of Unix calls sched_getaffinity
     for name in LOOP.split():
         setattr(asyncio.SelectorEventLoop, name, _not_implemented)
 
