@@ -8,7 +8,15 @@ mkdir -p "$cache"
 if [ -d /run/systemd/system ]; then
     systemctl start docker
 else
-    setsid nohup dockerd >"$cache/dockerd.log" 2>&1 </dev/null &
+    # Where even root lacks a capability, runc rejects privileged containers, which ask for all.
+    runtime=
+    bounding=0x$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status)
+    if [ $((bounding)) -ne $(((2 << $(cat /proc/sys/kernel/cap_last_cap)) - 1)) ]; then
+        runtime="--add-runtime=limited=$cache/runc_within_limits.py --default-runtime=limited"
+        cp "$(dirname "$0")/runc_within_limits.py" "$cache"
+    fi
+    # shellcheck disable=SC2086
+    setsid nohup dockerd $runtime >"$cache/dockerd.log" 2>&1 </dev/null &
 fi
 tries=0
 until docker info >/dev/null 2>&1; do
