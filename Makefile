@@ -156,7 +156,7 @@ e2e-image: dev
 	./tools/prepare.sh image
 	$(call run_tests,tests/e2e -m buildkit)
 
-## e2e-kind: the chart on a kind cluster, where one can be had (it is a cluster's work: gigabytes, minutes)
+## e2e-kind: the chart on a kind cluster, and docs/how-to/kind.md; where no node image can be pulled, one is made (as root; minutes)
 e2e-kind: dev
 	./tools/prepare.sh containers
 	$(BIN)/python -m pytest tests/e2e/hosted -m kind -rs

@@ -4,6 +4,8 @@
 #   tools/cluster.sh              builds what is missing for a cluster: kubelet, kube-proxy, containerd, CNI plugins, CoreDNS, a
 #                                 provisioner of volumes, agnhost
 #   tools/cluster.sh conformance  builds the conformance suite too, and what it runs: kubectl, ginkgo, a registry, programs of images
+#   tools/cluster.sh kind         builds what a node image of kind has beside, in the directory kind below: kubeadm, kubectl, the control
+#                                 plane with its etcd, crictl, kube-router for pods' network and NetworkPolicies
 #   tools/cluster.sh --where      only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
 set -eu
@@ -14,7 +16,7 @@ directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/cluster-$version"
 build() { # MODULE PACKAGE [go build arguments...]: builds a program below tools/cluster/MODULE; it is called like the end of its package
     module=$1 package=$2 name=${2##*/}
     shift 2
-    case $package in .) name=$module ;; esac
+    case $package in .) name=$module ;; go.etcd.io/etcd/server/v3) name=etcd ;; esac
     if [ -x "$directory/$name" ]; then return 0; fi
     echo "cluster: building $name" >&2
     # Built under another name first: whoever runs this at the same time never sees half a binary.
@@ -64,5 +66,18 @@ if [ "${1:-}" = conformance ]; then
     build kubernetes k8s.io/kubernetes/test/images/regression-issue-74839 -ldflags '-s -w'
     kubernetes k8s.io/kubernetes/cmd/kubectl
     kubernetes k8s.io/kubernetes/test/e2e.test
+fi
+if [ "${1:-}" = kind ]; then
+    kubernetes k8s.io/kubernetes/cmd/kubectl
+    cluster=$directory directory=$directory/kind
+    mkdir -p "$directory"
+    for name in kubeadm kube-apiserver kube-controller-manager kube-scheduler; do kubernetes "k8s.io/kubernetes/cmd/$name"; done
+    build coredns . -ldflags '-s -w'
+    build ../etcd go.etcd.io/etcd/server/v3 -ldflags '-s -w'
+    for program in sigs.k8s.io/cri-tools/cmd/crictl@v1.36.0 github.com/cloudnativelabs/kube-router/v2/cmd/kube-router@v2.1.0; do
+        name=${program##*/} name=${name%@*}
+        [ -x "$directory/$name" ] || cp "$(CGO_ENABLED=0 "$here/go_install.sh" "$name-${program##*@}" "$program" -p 2)" "$directory/"
+    done
+    directory=$cluster
 fi
 echo "$directory"

@@ -95,24 +95,25 @@ def image_store(paths: Paths, images: ImageSet) -> Store:
         made, archive = Path(temporary) / "store", Path(temporary) / "images.tar"
         write_images(made / "images", images.images())
         write_archive(archive, made / "images")
-        with _containerd(paths, made / "containerd", Path(temporary)) as control:
+        with containerd(paths, made / "containerd", Path(temporary)) as control:
             run(*control, "images", "import", archive, timeout=_IMPORT_LIMIT)
         made.rename(directory)
     return Store(directory)
 
 
 def digest(inputs: Sequence[Path]) -> str:
-    """Return a digest of the names, sizes and times of programs, and of the content of Python files."""
+    """Return a digest of the names, sizes and times of programs, and of the content of sources."""
     total = hashlib.sha256()
     for path in inputs:
         status = path.stat()
         total.update(f"{path.name} {status.st_size}".encode())
-        total.update(path.read_bytes() if path.suffix == ".py" else str(status.st_mtime_ns).encode())
+        source = path.suffix in (".py", ".sh", ".yaml")
+        total.update(path.read_bytes() if source else str(status.st_mtime_ns).encode())
     return total.hexdigest()[:12]
 
 
 @contextmanager
-def _containerd(paths: Paths, root: Path, temporary: Path) -> Iterator[tuple[str, ...]]:
+def containerd(paths: Paths, root: Path, temporary: Path) -> Iterator[tuple[str, ...]]:
     """Run containerd in a mount namespace of its own, and yield the beginning of commands of ctr."""
     socket, log = temporary / "containerd.sock", temporary / "containerd.log"
     configuration = temporary / "containerd.toml"
