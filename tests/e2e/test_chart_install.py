@@ -15,6 +15,7 @@ from support.definitions import definition, version
 from support.helm import CHART, Object, helm, pod_templates, render, run, settings
 from support.hooks import running_jobs_and_pods, write_account_directory
 from support.kubectl import Kubectl, wait_established
+from support.library import LIBRARY_EXAMPLE
 from support.server import command, environment
 
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
@@ -77,9 +78,7 @@ def test_the_server_accepts_every_object(kubectl: Kubectl, values: Path | None) 
 
 
 def test_the_server_accepts_the_manifests_of_the_external_api_server(kubectl: Kubectl) -> None:
-    said = kubectl(
-        "create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "hosted/library.yaml")
-    )
+    said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(LIBRARY_EXAMPLE / "hosted.yaml"))
     assert said.count("created (server dry run)") == 2
 
 
