@@ -21,7 +21,10 @@ _FEATURE: Final = re.compile(r"\[Feature:[^\]]+\]")
 _LEFT_OUT: Final = (
     (_FEATURE, "needs a feature that the cluster of `make cluster` lacks, or that is off by default"),
     (re.compile(r"\[Alpha\]"), "needs a feature gate that is off by default"),
-    (re.compile(r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]"), "needs a storage driver or a cloud provider"),
+    (
+        re.compile(r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]|CSI Mock|PersistentVolumes NFS"),
+        "needs a storage driver, an NFS server or a cloud provider",
+    ),
     (re.compile(r"\[Slow\]"), "takes more than five minutes; upstream's jobs for changes leave it out too"),
     (re.compile(r"\[Disruptive\]"), "restarts parts of the cluster; upstream's jobs for changes leave it out too"),
     (re.compile(r"\[Flaky\]"), "is flaky, as upstream says"),
