@@ -22,8 +22,8 @@ class Latency:
 
     Attributes:
         failed: requests that the server failed: those without an answer, and those with the status 429 or 500 and
-            more. A 403 for a pod that the authorizer of nodes does not know yet is none of these; kubelets repeat such
-            requests.
+            more. A 403 does not count: the authorizer of nodes may not know a new pod yet, and kubelets repeat the
+            request.
     """
 
     group: str

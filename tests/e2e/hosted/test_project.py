@@ -35,7 +35,7 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 def test_a_project_is_deployed_and_removed_as_its_readme_says(project: Project) -> None:
     kubectl = Kubectl(project.directory, Path(project.variables["KUBECONFIG"]))
     push, *deployment = project.block("docker push").splitlines()
-    assert push == f"docker push {IMAGE}"  # the nodes have the image: there is no registry
+    assert push == f"docker push {IMAGE}"  # the nodes have the image without a registry
     project.shell("\n".join(deployment))
     kubectl("apply", "-f", str(project.directory / "manifests/samples"))
     use(kubectl, "books.v1alpha1.library.example.com", "Book")

@@ -94,7 +94,7 @@ def _issuers(values: tuple[str, ...]) -> tuple[str, ...]:
     Upstream: BuiltInAuthenticationOptions.Validate
 
     Raises:
-        click.ClickException: there is none, or one is given twice.
+        click.ClickException: the flag is missing, or one value is given twice.
     """
     if not values:
         raise click.ClickException("service-account-issuer should not be an empty string")
