@@ -26,7 +26,6 @@ from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
 
-_KUBE_APISERVER: Final = "kube-apiserver"
 _RUNS: Final = (
     ("largest", "the largest cluster that holds the objectives; the size is the seconds of each run", "60"),
     ("store", "a start over a store of many small objects", "300000"),
@@ -102,7 +101,7 @@ def _sized(run: str, size: int, form: str, target: Target, directory: Path) -> R
 
 def _run(form: str, arguments: argparse.Namespace, measure: Callable[[str, Target, Path], Result]) -> bool:
     """Measure a server, store and print the result, and return whether it was finished."""
-    if form == _KUBE_APISERVER and not os.environ.get("KUBE_APISERVER"):
+    if form == results.KUBE_APISERVER and not os.environ.get("KUBE_APISERVER"):
         print("KUBE_APISERVER is not set: kube-apiserver is not measured", file=sys.stderr)
         return False
     directory = Path(tempfile.mkdtemp(prefix=f"scale-{form}-"))

@@ -16,7 +16,7 @@ from bench.client import Client
 from bench.targets import TOKEN, Target
 from scale import generator, slis
 from scale.forms import node_tokens
-from scale.results import WRITTEN, Latency, Percentiles, Run
+from scale.results import WRITTEN, Latency, Percentiles, Run, python_of
 from scale.usage import Sampler
 from upstream.workspace import commit
 
@@ -83,6 +83,7 @@ def run(key: str, target: Target, size: Size, directory: Path, further: list[str
         store=store.used() if target.store_pids else None,
         load_cpu=result["generator"]["cpu_seconds"] / result["steady"]["seconds"],
         load_memory=result["generator"]["max_rss_bytes"],
+        python=python_of(key),
     )
 
 

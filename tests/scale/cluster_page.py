@@ -126,6 +126,7 @@ def _rows() -> list[Row[Run]]:
         ("requests sent late by, p99 ms", lambda run: f"{run.lag_ms:,.0f}"),
         ("objectives held", lambda run: "; ".join(broken(run)) or "yes"),
         ("measured, s", lambda run: f"{run.seconds:,.0f}"),
+        ("Python", lambda run: run.python),
         ("commit, date", lambda run: f"{run.commit}, {run.date}"),
     ]
 

@@ -37,7 +37,11 @@ def sections(results: Sequence[Figures]) -> str:
 def _section(results: Sequence[Figures]) -> str:
     first = results[0]
     page = PAGES[first.run]
-    rows = [*page.rows, ("commit, date", lambda result: f"{result.commit}, {result.date}")]
+    rows = [
+        *page.rows,
+        ("Python", lambda result: result.python),
+        ("commit, date", lambda result: f"{result.commit}, {result.date}"),
+    ]
     return f"## {page.title.format(first.size)}\n\n{page.text}\n\n{table('figure', results, rows)}\n"
 
 

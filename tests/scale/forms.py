@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from bench.targets import Embedded, Four, OverEtcd, Real, Target
+from scale.results import KUBE_APISERVER
 from support.server import free_port
 
 
@@ -30,14 +31,14 @@ class OneOverEtcd(OverEtcd):
 
 
 FORMS: Final[Mapping[str, Callable[[Path], Target]]] = MappingProxyType(
-    {"sqlite": Embedded, "etcd": OneOverEtcd, "four": Four, "kube-apiserver": Real}
+    {"sqlite": Embedded, "etcd": OneOverEtcd, "four": Four, KUBE_APISERVER: Real}
 )
 TITLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "sqlite": "one process over SQLite",
         "etcd": "one process over etcd",
         "four": "four services over etcd",
-        "kube-apiserver": "kube-apiserver",
+        KUBE_APISERVER: "kube-apiserver",
     }
 )
 NODE_TOKEN: Final = "node-{number}-0123456789abcdef"

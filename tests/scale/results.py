@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from upstream.workspace import commit
 
+KUBE_APISERVER: Final = "kube-apiserver"
+"""The key of the real server."""
 RESULTS: Final = Path(__file__).parent / "results"
 WRITTEN: Final = ("tests/scale/results", "docs/reference/scale.md", "docs/images")
 """Files that the harness writes itself. They make no commit dirty."""
@@ -87,6 +90,7 @@ class Run:
         store: what etcd used; None if the store is in the server.
         load_cpu: cores that the load generator took.
         load_memory: its highest resident memory in bytes.
+        python: the version of Python that ran the server; "" for kube-apiserver.
     """
 
     form: str
@@ -112,6 +116,7 @@ class Run:
     store: Used | None
     load_cpu: float
     load_memory: int
+    python: str = ""
 
     @property
     def file(self) -> str:
@@ -126,6 +131,7 @@ class Figures:
         run: the kind of run, by its key in `scale.figures_page.PAGES`.
         size: how many objects, watches or definitions.
         values: the figures: times in seconds, sizes in bytes, CPU time in seconds.
+        python: the version of Python that ran the server; "" for kube-apiserver.
     """
 
     run: str
@@ -135,6 +141,7 @@ class Figures:
     date: str
     cores: int
     values: dict[str, float]
+    python: str = ""
 
     @property
     def file(self) -> str:
@@ -144,7 +151,12 @@ class Figures:
 def figures(run: str, size: int, form: str, **values: float) -> Figures:
     """Return a result with the commit and the date of now."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Figures(run, size, form, commit(WRITTEN), today, os.cpu_count() or 1, values)
+    return Figures(run, size, form, commit(WRITTEN), today, os.cpu_count() or 1, values, python_of(form))
+
+
+def python_of(form: str) -> str:
+    """Return the version of Python that runs a server: that of this process, or "" for kube-apiserver."""
+    return "" if form == KUBE_APISERVER else platform.python_version()
 
 
 Result = Run | Figures
