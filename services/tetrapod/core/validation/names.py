@@ -6,12 +6,12 @@ Each function returns the errors, with `path` as their field path.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import lru_cache
 from typing import Any, Final
 
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.machinery import field, names
 from tetrapod.machinery.addresses import is_ipv6, is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy, unmapped
 from tetrapod.machinery.names import is_dns1123_subdomain
@@ -20,7 +20,6 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 RELAXED_SERVICE_NAMES: Final = "RelaxedServiceNameValidation"
 """The gate for names of Services that are DNS-1123 labels but not DNS-1035 labels: those with a leading digit."""
-_KEPT_ADDRESSES: Final = 8192
 _STRICT = "StrictIPCIDRValidation"
 
 
@@ -188,7 +187,7 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
     return [field.invalid(path, value, text) for text in _special_address_texts(value)]
 
 
-@lru_cache(_KEPT_ADDRESSES)
+@bounded(count=8192, size=2 << 20, largest=512)
 def _special_address_texts(value: str) -> tuple[str, ...]:
     """Return the error texts for an IP address that an endpoint cannot have."""
     parsed = parse_sloppy(value)

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.golang.quoting import go_quote
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_KEPT: Final = 8192
-_LONGEST: Final = 113
-"""The length of the longest text that `parse_sloppy` accepts: six groups and a quad of twenty digits each."""
 _quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
 
 
@@ -29,16 +26,12 @@ def join_host_port(host: str, port: object) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+@bounded(count=8192, size=2 << 20, largest=512)
 def parse_sloppy(value: str) -> Address | None:
     """Parse an address as Go did before 1.17, or return None if the text is not an address.
 
     Numbers with leading zeros are decimal. IPv4-mapped IPv6 addresses stay IPv6.
     """
-    return _parse_sloppy(value) if len(value) <= _LONGEST else None
-
-
-@lru_cache(_KEPT)
-def _parse_sloppy(value: str) -> Address | None:
     if not value.isascii() or "%" in value:
         return None
     if quad := _quad(value):
@@ -50,16 +43,12 @@ def _parse_sloppy(value: str) -> Address | None:
         return None
 
 
+@bounded(count=8192, size=2 << 20, largest=512)
 def parse_strict(value: str) -> Address | None:
     """Parse an address as Go's netip does, or return None if the text is not an address.
 
     Leading zeros and zones are not allowed.
     """
-    return _parse_strict(value) if len(value) <= _LONGEST else None
-
-
-@lru_cache(_KEPT)
-def _parse_strict(value: str) -> Address | None:
     if not value.isascii() or "%" in value:
         return None
     try:
