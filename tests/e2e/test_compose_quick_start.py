@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -33,11 +32,13 @@ from support.compose import (
 )
 from support.helm import CHART
 from support.kubectl import Kubectl
+from support.pages import commands, execute
 from support.server import free_port
 from support.waiting import until
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
+PAGE: Final = ROOT / "deploy/README.md"
 IMAGE: Final = "tetrapod:quick-start"
 OF_FAULTS: Final = re.compile(r"kubernetes_healthcheck.* == 0|_rejected_requests_total|apiserver_audit_error_total")
 """Expressions of dashboards that have no value as long as nothing is wrong."""
@@ -73,17 +74,7 @@ class Installation:
     prometheus: str
 
     def sh(self, script: str, timeout: float = 600) -> str:
-        done = subprocess.run(
-            ["sh", "-euc", script],
-            cwd=self.directory,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        assert done.returncode == 0, f"{script}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-        return done.stdout
+        return execute(script, self.directory, self.environment, timeout=timeout)
 
     def ask(self, path: str, **parameters: str) -> Any:
         """Return the data of a response of Prometheus' API."""
@@ -94,15 +85,6 @@ class Installation:
     def query(self, expression: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask("query", query=expression)["result"]
         return found
-
-
-def commands(heading: str) -> str:
-    """Return the first block of commands below a heading of the page."""
-    page = (ROOT / "deploy/README.md").read_text()
-    section = page[page.index(f"\n{heading}\n") :]
-    found = re.search(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert found, heading
-    return found.group(1)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +115,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 @pytest.fixture(scope="module")
 def namespaces(installation: Installation) -> str:
     """Execute the commands of the page, and return what the last of them prints."""
-    return installation.sh(commands("## Containers"))
+    return installation.sh(commands(PAGE, "## Containers")[0])
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +126,7 @@ def kubectl(installation: Installation, namespaces: str) -> Kubectl:
 @pytest.fixture(scope="module")
 def prometheus(installation: Installation, kubectl: Kubectl) -> Installation:
     """Start the profile without Grafana, and cause requests of several kinds, among them some that fail."""
-    profile = commands("### Monitoring").strip().splitlines()[-1]
+    profile = commands(PAGE, "### Monitoring")[0].strip().splitlines()[-1]
     assert profile.endswith("up --detach --wait")
     installation.sh(f"{profile} prometheus")
     kubectl("create", "-f", "-", stdin=json.dumps(BROKEN_WEBHOOK))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import pytest
 
 from support.etcd import Etcd, etcd_36
 from support.kubectl import executable
-from support.pages import ROOT, block
+from support.pages import ROOT, block, execute
 from support.server import SERVICES, running
 
 GUIDES = ROOT / "docs/how-to"
@@ -51,17 +50,7 @@ class Reader:
             "PATH": ":".join(path),
             "PYTHONPATH": str(SERVICES),
         }
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", commands],
-            cwd=self.directory,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return execute(commands, self.directory, environment, timeout=120, shell=("bash", "-euo", "pipefail", "-c"))
 
     @contextmanager
     def up(self, *flags: str) -> Iterator[None]:

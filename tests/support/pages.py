@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,10 +21,58 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     """Return the code blocks of a page in their order."""
-    return [Block(*found) for found in _BLOCK.findall(page.read_text())]
+    return _blocks(page.read_text())
+
+
+def _blocks(text: str) -> list[Block]:
+    return [Block(*found) for found in _BLOCK.findall(text)]
 
 
 def block(page: Path, beginning: str) -> str:
     """Return the text of the one block of a page that begins so."""
     (found,) = [each.text for each in blocks(page) if each.text.startswith(beginning)]
     return found
+
+
+def commands(page: Path, heading: str) -> list[str]:
+    """Return the blocks of commands of a section, up to the next heading of the same level.
+
+    Args:
+        page: the page.
+        heading: the line of the heading, such as "## Containers".
+    """
+    level = heading.partition(" ")[0]
+    section = page.read_text().split(f"\n{heading}\n")[1].split(f"\n{level} ")[0]
+    found = [each.text for each in _blocks(section) if not each.language]
+    assert found, heading
+    return found
+
+
+def execute(
+    script: str,
+    directory: Path,
+    environment: Mapping[str, str],
+    *,
+    timeout: float,
+    shell: Sequence[str] = ("sh", "-euc"),
+) -> str:
+    """Run commands, all of which must succeed, and return what they print on stdout.
+
+    Args:
+        script: the commands.
+        directory: where they run.
+        environment: their environment variables.
+        timeout: the seconds that they may take.
+        shell: the shell, to whose arguments the commands are added.
+    """
+    done = subprocess.run(
+        [*shell, script],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from e2e.hosted.hosts import delete_kind_cluster, kind_or_skip, node_image_options, registry_answers
 from support import helm, kubectl
 from support.compose import BASE, ETCD, REDIS, ROOT, build_stores, docker, docker_environment
+from support.pages import commands, execute
 
 pytestmark = [pytest.mark.kind, pytest.mark.timeout(2400)]
 
 PAGE: Final = ROOT / "docs/how-to/kind.md"
 IMAGES: Final = ("tetrapod:latest", "tetrapod-library:latest")
 """The images that the commands of the page build."""
-STORES: Final = {ETCD: "quay.io/coreos/etcd:v3.6.8", REDIS: "docker.io/library/redis:7.2-alpine"}
-"""Images made here, and the names of those that the nodes pull elsewhere."""
+STORES: Final = {"etcd": ETCD, "redis": REDIS}
+"""Images made here, by the part of the chart's values that names those which the nodes pull elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,7 @@ class User:
     environment: dict[str, str]
 
     def sh(self, script: str) -> str:
-        done = subprocess.run(
-            ["sh", "-euc", script],
-            cwd=self.directory,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
-        )
-        assert done.returncode == 0, f"{script}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-        return done.stdout
-
-
-def commands(heading: str) -> list[str]:
-    """Return the blocks of commands of a section of the page."""
-    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    found = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert found, heading
-    return found
+        return execute(script, self.directory, self.environment, timeout=1500)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +71,7 @@ def cluster(user: User) -> Iterator[User]:
     if "tetrapod" in user.sh("kind get clusters 2>&1").split():
         pytest.skip("this machine has a kind cluster called tetrapod")
     present = [image for image in IMAGES if docker("image", "ls", "--quiet", image)]
-    (create,), (remove,) = commands("Create the cluster"), commands("Remove everything")
+    (create,), (remove,) = commands(PAGE, "## Create the cluster"), commands(PAGE, "## Remove everything")
     try:
         user.sh(create)
         if not registry_answers():
@@ -106,7 +89,10 @@ def cluster(user: User) -> Iterator[User]:
 def _load_stores(user: User) -> None:
     """Load etcd and redis into the node, under the names in the chart."""
     build_stores()
-    for built, published in STORES.items():
+    values = yaml.safe_load((helm.CHART / "values.yaml").read_text())
+    for part, built in STORES.items():
+        image = values[part]["image"]
+        published = f"{image['registry']}/{image['repository']}:{image['tag']}"
         user.sh(f"docker tag {built} {published} && kind load docker-image --name tetrapod {published}")
         user.sh(f"docker image rm {published}")
 
@@ -114,7 +100,7 @@ def _load_stores(user: User) -> None:
 @pytest.fixture(scope="module")
 def namespaces(cluster: User) -> str:
     """Execute the commands that install the chart, and return what the last of them prints."""
-    (install,) = commands("Install the chart")
+    (install,) = commands(PAGE, "## Install the chart")
     return cluster.sh(install)
 
 
@@ -124,7 +110,7 @@ def test_the_chart_is_installed_and_its_tests_pass(namespaces: str) -> None:
 
 
 def test_an_external_api_server_is_registered_and_used(cluster: User, namespaces: str) -> None:
-    register, use = commands("Add an external API server")
+    register, use = commands(PAGE, "## Add an external API server")
     assert "condition met" in cluster.sh(register)
     shown = cluster.sh(use)
     assert re.search(r"^moby-dick ", shown, re.MULTILINE)
