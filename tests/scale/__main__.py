@@ -26,25 +26,16 @@ from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
 
-_RUNS: Final = (
-    ("largest", "the largest cluster that holds the objectives; the size is the seconds of each run", "60"),
-    ("store", "a start over a store of many small objects", "300000"),
-    ("watches", "many idle watches", "20000"),
-    ("storm", "many informers, whose server restarts", "2000"),
-    ("deletion", "all objects of a namespace, deleted at once", "50000"),
-    ("definitions", "many definitions of custom resources", "5000"),
-    ("soak", "the load of a cluster of so many nodes for an hour", "20"),
-)
-"""The runs other than a cluster's: key, help, default sizes."""
-_MODULES: Final = {
-    "largest": largest,
-    "store": store,
-    "watches": watches,
-    "storm": storm,
-    "deletion": deletion,
-    "definitions": definitions,
-    "soak": soak,
+_RUNS: Final = {
+    "largest": (largest, "the largest cluster that holds the objectives; the size is the seconds of each run", "60"),
+    "store": (store, "a start over a store of many small objects", "300000"),
+    "watches": (watches, "many idle watches", "20000"),
+    "storm": (storm, "many informers, whose server restarts", "2000"),
+    "deletion": (deletion, "all objects of a namespace, deleted at once", "50000"),
+    "definitions": (definitions, "many definitions of custom resources", "5000"),
+    "soak": (soak, "the load of a cluster of so many nodes for an hour", "20"),
 }
+"""The runs other than a cluster's by their keys: the module, help, default sizes."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -62,7 +53,7 @@ def _arguments() -> argparse.Namespace:
     one.add_argument("--churn", type=float, default=10, help="pods created and deleted a second (%(default)s)")
     one.add_argument("--seconds", type=float, default=300, help="length of the measured part (%(default)s)")
     one.add_argument("load", nargs="*", help="after --: further flags of the load generator")
-    for run, text, sizes in _RUNS:
+    for run, (_, text, sizes) in _RUNS.items():
         one = runs.add_parser(run, parents=[common], help=text)
         one.add_argument("--sizes", default=sizes, help="comma-separated (%(default)s)")
     runs.add_parser("render", help="measure nothing: write the page from the stored results")
@@ -95,7 +86,7 @@ def _cluster(size: cluster.Size, load: list[str], form: str, target: Target, dir
 
 
 def _sized(run: str, size: int, form: str, target: Target, directory: Path) -> Result:
-    result: Result = _MODULES[run].run(form, target, size, directory)
+    result: Result = _RUNS[run][0].run(form, target, size, directory)
     return result
 
 

@@ -20,6 +20,7 @@ from scale.results import WRITTEN, Latency, Percentiles, Run, python_of
 from scale.usage import Sampler
 from upstream.workspace import commit
 
+POD_SECONDS: Final = 10
 _OF_WATCHES: Final = frozenset({"WATCH", "WATCHLIST", "CONNECT"})
 
 
@@ -36,6 +37,11 @@ class Size:
     pods_per_node: int = 30
     churn: float = 10.0
     seconds: float = 300.0
+
+
+def in_proportion(nodes: int, seconds: float) -> Size:
+    """Return the size of a cluster in which each node gets a new pod in `POD_SECONDS`, and loses one."""
+    return Size(nodes, churn=nodes / POD_SECONDS, seconds=seconds)
 
 
 def run(key: str, target: Target, size: Size, directory: Path, further: list[str]) -> Run:

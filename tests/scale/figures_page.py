@@ -130,7 +130,7 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "deletion": Page(
         "{:,} objects of a namespace deleted at once",
-        "So many ConfigMaps are deleted by one DELETE of the collection. Meanwhile another user sends a GET every "
+        "So many ConfigMaps are deleted by one DELETE of the collection. During that, another user sends a GET every "
         "10 ms.",
         (
             ("answered after, s", _number("answered")),

@@ -10,7 +10,6 @@ from bench.targets import Target
 from scale import cluster
 from scale.objectives import MUTATIONS, READS, broken, worst
 from scale.results import Figures, Run, figures
-from scale.soak import POD_SECONDS
 
 FIRST: Final = 50
 """The size of the first run in nodes. Later ones are twice as large until one does not hold the objectives."""
@@ -28,8 +27,7 @@ def run(key: str, target: Target, seconds: int, directory: Path) -> Figures:
     best: Run | None = None
     below, above, nodes = 0, 0, FIRST
     while not above or above - below > max(1, EXACT * above):
-        size = cluster.Size(nodes, churn=nodes / POD_SECONDS, seconds=seconds)
-        result = cluster.run(key, target, size, directory, [])
+        result = cluster.run(key, target, cluster.in_proportion(nodes, seconds), directory, [])
         target.stop()
         missed = broken(result)
         print(f"  {nodes} nodes: {'; '.join(missed) or 'all objectives held'}", file=sys.stderr, flush=True)

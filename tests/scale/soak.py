@@ -16,8 +16,6 @@ from scale.usage import Sampler
 SECONDS: Final = 3600
 WARM: Final = 600
 """Seconds after which caches and the heap have their size."""
-POD_SECONDS: Final = 10
-"""Each node gets a new pod in this time, and loses one."""
 EVENT_TTL: Final = "5m"
 """Events would otherwise gather for an hour, and the store would grow with them."""
 
@@ -30,8 +28,7 @@ def run(key: str, target: Target, nodes: int, directory: Path, seconds: int = SE
         NotStarted: the server did not start.
     """
     target.flags = [*target.flags, f"--event-ttl={EVENT_TTL}"]
-    size = cluster.Size(nodes, churn=nodes / POD_SECONDS, seconds=seconds)
-    with cluster.loaded(target, size, directory, []) as (load, out):
+    with cluster.loaded(target, cluster.in_proportion(nodes, seconds), directory, []) as (load, out):
         load.wait_for("begin")
         descriptors = _descriptors(target.pids)
         with Sampler(target.pids) as server:
