@@ -68,9 +68,9 @@ def _chosen(paths: Paths, arguments: argparse.Namespace) -> list[Spec]:
 
 def _beyond(paths: Paths) -> list[Spec]:
     """Return the specs beyond conformance that can run here, and record how many are left out for which reason."""
-    specs = beyond_specs(paths)
-    save_left_out(reason for spec in specs if (reason := left_out(spec)))
-    return [spec for spec in specs if not left_out(spec)]
+    reasons = {spec: left_out(spec) for spec in beyond_specs(paths)}
+    save_left_out(filter(None, reasons.values()))
+    return [spec for spec, reason in reasons.items() if not reason]
 
 
 def _run(paths: Paths, arguments: argparse.Namespace, chosen: Sequence[Spec], directory: Path) -> Results:

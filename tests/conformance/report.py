@@ -53,18 +53,19 @@ def write() -> None:
 def _section(form: str) -> str:
     results = Results.load(form)
     title = f"## {_TITLES[form]}\n\n"
-    if not results.outcomes:
-        return f"{title}The suite has not run in this form yet.\n"
-    return "".join((title, _counts(results), _failures(results), _reasons(results)))
+    return title + (_tables(results) if results.outcomes else "The suite has not run in this form yet.\n")
 
 
 def _beyond(form: str) -> str:
     results = Results.load(f"{form}{BEYOND_RECORD}")
-    if not results.outcomes:
-        return ""
     missing = [sig for sig in BEYOND if sig not in {Spec(name).sig for name in results.outcomes}]
-    text = f"\nNot run yet: the specs of {', '.join(missing)}.\n" if missing else ""
-    return "".join((f"### {_TITLES[form]}\n\n", _counts(results), text, _failures(results), _reasons(results)))
+    note = f"\nNot run yet: the specs of {', '.join(missing)}.\n" if missing else ""
+    return f"### {_TITLES[form]}\n\n{_tables(results, note)}" if results.outcomes else ""
+
+
+def _tables(results: Results, note: str = "") -> str:
+    """Return the tables of a record, with a note below the counts."""
+    return "".join((_counts(results), note, _failures(results), _reasons(results)))
 
 
 def _left_out() -> str:

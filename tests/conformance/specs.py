@@ -17,9 +17,11 @@ _LISTED: Final = re.compile(r"^\s*\S+\.go:\d+: (.*)$", re.MULTILINE)
 _CONFORMANCE: Final = "[Conformance]"
 BEYOND: Final = ("api-machinery", "auth", "cli", "apps", "network", "storage", "instrumentation")
 """The groups whose specs beyond conformance are of interest: they touch the API server."""
-_FEATURE: Final = re.compile(r"\[Feature:[^\]]+\]")
 _LEFT_OUT: Final = (
-    (_FEATURE, "needs a feature that the cluster of `make cluster` lacks, or that is off by default"),
+    (
+        re.compile(r"\[Feature:[^\]]+\]"),
+        "needs a feature that the cluster of `make cluster` lacks, or that is off by default",
+    ),
     (re.compile(r"\[Alpha\]"), "needs a feature gate that is off by default"),
     (
         re.compile(r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]|CSI Mock|PersistentVolumes NFS"),
