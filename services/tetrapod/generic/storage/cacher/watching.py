@@ -47,6 +47,7 @@ class CacheWatch:
         "bookmarks",
         "closed",
         "group",
+        "index",
         "predicate",
         "scope",
         "start_revision",
@@ -56,8 +57,8 @@ class CacheWatch:
         self._fanout = fanout
         self.scope = query.prefix
         self.predicate: Predicate = query.predicate
-        index = None if query.single else query.predicate.index
-        self.group: Group = (query.prefix, None if index is None else index.value)
+        self.index = None if query.single else query.predicate.index
+        self.group: Group = (query.prefix, None if self.index is None else self.index.value)
         self.bookmarks = query.bookmarks
         self.start_revision = start_revision
         self.closed = False
@@ -213,9 +214,9 @@ class Fanout:
     def add(self, watch: CacheWatch) -> None:
         """Register a watch, so that it gets all later changes of its keys."""
         self._groups.setdefault(watch.group, {})[watch] = None
-        if watch.group[1] is not None and watch.predicate.index is not None:
+        if watch.index is not None:
             self._indexed += 1
-            self._value_of = watch.predicate.index.of
+            self._value_of = watch.index.of
 
     def remove(self, watch: CacheWatch) -> None:
         """Unregister a watch. Do nothing if it is not registered."""
@@ -225,7 +226,7 @@ class Fanout:
         del watches[watch]
         if not watches:
             del self._groups[watch.group]
-        if watch.group[1] is not None:
+        if watch.index is not None:
             self._indexed -= 1
             if not self._indexed:
                 self._value_of = None
