@@ -182,16 +182,15 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
     Upstream: ValidateEndpointIP, ValidateNonSpecialIP.
     """
-    if parse_sloppy(value) is None:
-        return [field.invalid(path, value, "must be a valid IP address")]
     return [field.invalid(path, value, text) for text in _special_address_texts(value)]
 
 
 @bounded(count=8192, size=2 << 20, largest=512)
 def _special_address_texts(value: str) -> tuple[str, ...]:
-    """Return the error texts for an IP address that an endpoint cannot have."""
+    """Return the error texts for a text that is no IP address, or one that an endpoint cannot have."""
     parsed = parse_sloppy(value)
-    assert parsed is not None
+    if parsed is None:
+        return ("must be a valid IP address",)
     ip = unmapped(parsed)
     texts = []
     if ip.is_unspecified:
