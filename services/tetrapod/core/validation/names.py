@@ -187,7 +187,7 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
 
 @bounded(count=8192, size=2 << 20, largest=512)
 def _special_address_texts(value: str) -> tuple[str, ...]:
-    """Return the error texts for a text that is no IP address, or one that an endpoint cannot have."""
+    """Return the error texts for a value that cannot be the IP address of an endpoint."""
     parsed = parse_sloppy(value)
     if parsed is None:
         return ("must be a valid IP address",)
