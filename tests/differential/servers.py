@@ -13,7 +13,7 @@ from typing import Any, Final
 from contract import golden
 from contract.replaying import FLAGS, HERE, client_of
 from support import kube_apiserver, server, stock
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 
 PATIENCE: Final = 8.0
 """Seconds that a step waits for a state."""
@@ -96,9 +96,7 @@ def pair(directory: Path) -> Iterator[Pair]:
 @contextlib.contextmanager
 def _original(directory: Path) -> Iterator[kube_apiserver.KubeApiserver]:
     directory.mkdir()
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
+    with running_etcd(directory / "etcd") as etcd:
         binary = stock.binaries()["kube-apiserver"]
         tokens = (HERE / "tokens.csv").read_text()
         with (
@@ -106,8 +104,6 @@ def _original(directory: Path) -> Iterator[kube_apiserver.KubeApiserver]:
             stock.controller_manager(directory, started.kubeconfig, *_manager_flags(started)),
         ):
             yield started
-    finally:
-        etcd.stop()
 
 
 def _manager_flags(started: kube_apiserver.KubeApiserver) -> list[str]:

@@ -15,7 +15,7 @@ import promql_parser as promql
 import pytest
 import yaml
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.helm import CHART, ROOT, of_kind, render, settings
 from support.kubectl import Kubectl
 from tetrapod.generic.certificates.services import write_service_certificates
@@ -29,13 +29,11 @@ OF_PROMETHEUS = {"up"}
 @pytest.fixture(scope="module")
 def served(admin: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Return the names of all series: those of Tetrapod and etcd, and those of recording rules."""
-    etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
-    etcd.start()
-    try:
-        with urllib.request.urlopen(f"{etcd.url}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(tmp_path_factory.mktemp("etcd")) as etcd,
+        urllib.request.urlopen(f"{etcd.url}/metrics", timeout=10) as answer,
+    ):
+        text = answer.read().decode()
     text += admin("get", "--raw", "/metrics") + admin("get", "--raw", "/metrics/slis")
     recorded = {rule["record"] for group in RULES for rule in group["rules"] if "record" in rule}
     found = recorded | OF_PROMETHEUS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.kubectl import executable
 from support.pages import ROOT, block, execute
 from support.server import SERVICES, running
@@ -106,12 +106,8 @@ def test_backup_restore_and_migration(reader: Reader, tmp_path_factory: pytest.T
         reader.run("kubectl create configmap kept --from-literal=a=b")
         lines = block(page, "tetrapod backup").splitlines()
         reader.run("\n".join(line for line in lines if "etcd" not in line))
-    etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
-    etcd.start()
-    try:
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
         reader.run(block(page, "tetrapod migrate --from data --to").replace("http://127.0.0.1:2379", etcd.url))
-    finally:
-        etcd.stop()
     for directory in ("restored", "data2"):
         with running(reader.directory / directory):
             kubeconfig = f"--kubeconfig={reader.directory}/{directory}/kubeconfig"

@@ -21,7 +21,7 @@ from chaos.run import ensure_namespace, running
 from chaos.watchers import Watcher
 from chaos.witness import Witness
 from chaos.worlds import address_of
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.server import running as running_server
 
 WATCHERS = 1000
@@ -93,12 +93,11 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
 
 @pytest.mark.timeout(300)
 def test_each_lists_at_most_once_again(tmp_path: Path) -> None:
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
-        with many_files(), running_server(tmp_path / "up", f"--etcd-servers={etcd.url}") as server:
-            relists = asyncio.run(through_an_outage(address_of(server.url, server.kubeconfig), etcd))
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(tmp_path / "etcd") as etcd,
+        many_files(),
+        running_server(tmp_path / "up", f"--etcd-servers={etcd.url}") as server,
+    ):
+        relists = asyncio.run(through_an_outage(address_of(server.url, server.kubeconfig), etcd))
     assert len(relists) == WATCHERS
     assert max(relists) <= 1, sum(relists)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from support import kube_apiserver, stock
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import HttpsClient
 from support.server import running
 
@@ -42,17 +42,6 @@ def serving(form: str, directory: Path, *flags: str) -> Iterator[HttpsClient]:
         return
     with running_etcd(directory / "etcd") as etcd, serving_over(etcd, form, directory, *flags) as client:
         yield client
-
-
-@contextmanager
-def running_etcd(directory: Path) -> Iterator[Etcd]:
-    """Run an etcd with a new store."""
-    etcd = Etcd(etcd_36(), directory)
-    etcd.start()
-    try:
-        yield etcd
-    finally:
-        etcd.stop()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.server import end, free_port, wait_ready
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
@@ -74,13 +74,11 @@ def running(binary: Path, directory: Path, tokens: str = TOKENS, *flags: str) ->
         tokens: the content of its token file.
         flags: further flags, which override the defaults.
     """
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
-        with running_over(etcd.url, binary, directory, *flags, tokens=tokens) as server:
-            yield server
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(directory / "etcd") as etcd,
+        running_over(etcd.url, binary, directory, *flags, tokens=tokens) as server,
+    ):
+        yield server
 
 
 @contextmanager

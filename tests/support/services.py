@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.etcd import Etcd, EtcdCluster, etcd_36
+from support.etcd import Etcd, EtcdCluster, etcd_36, running_etcd
 from support.network import Loopback, Network
 from support.releases import Release
 from support.server import command, environment, free_port, wait_ready
@@ -165,16 +165,15 @@ def running_services(
         sockets: whether the services reach each other by Unix sockets.
         flags: by service, or by key for a single replica.
     """
-    services = Services(directory, replicas=replicas, sockets=sockets)
-    services.etcd.start()
-    try:
-        for key in services.keys:
-            services.start(key, *flags.get(key, flags.get(key.partition("-")[0], ())))
-        for key in services.keys:
-            services.wait_ready(key)
-        yield services
-    finally:
-        services.stop_all(*services.processes)
-        services.etcd.stop()
-        if services.sockets is not None:
-            shutil.rmtree(services.sockets)
+    with running_etcd(directory / "etcd") as etcd:
+        services = Services(directory, etcd, replicas=replicas, sockets=sockets)
+        try:
+            for key in services.keys:
+                services.start(key, *flags.get(key, flags.get(key.partition("-")[0], ())))
+            for key in services.keys:
+                services.wait_ready(key)
+            yield services
+        finally:
+            services.stop_all(*services.processes)
+            if services.sockets is not None:
+                shutil.rmtree(services.sockets)

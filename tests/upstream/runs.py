@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import etcd_36, running_etcd
 from upstream.output import Outcome, parse
 from upstream.packages import Package
 from upstream.results import Raw
@@ -130,12 +130,8 @@ def _etcd(package: Package, directory: Path) -> Iterator[dict[str, str]]:
     if not package.needs_etcd:
         yield {}
         return
-    member = Etcd(etcd_36(), directory / "etcd")
-    member.start()
-    try:
+    with running_etcd(directory / "etcd") as member:
         yield {"KUBE_INTEGRATION_ETCD_URL": member.url}
-    finally:
-        member.stop()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

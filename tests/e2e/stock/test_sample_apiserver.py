@@ -15,7 +15,7 @@ import pytest
 
 from e2e.stock.conftest import Cluster, Space, condition, must
 from support.endpoints import endpoint_slice, own_address
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.server import command, environment
 from support.stock import sample_apiserver
 from support.waiting import until
@@ -35,15 +35,14 @@ def flunders(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Its own address."""
     directory: Path = tmp_path_factory.mktemp("sample")
     address = own_address()
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
-        with cluster.client() as client, sample_apiserver(directory, cluster.target.kubeconfig, etcd.url) as (_, port):
-            register(client, address, port)
-            yield f"https://127.0.0.1:{port}"
-            client("DELETE", f"{SERVICES}/{NAME}")
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(directory / "etcd") as etcd,
+        cluster.client() as client,
+        sample_apiserver(directory, cluster.target.kubeconfig, etcd.url) as (_, port),
+    ):
+        register(client, address, port)
+        yield f"https://127.0.0.1:{port}"
+        client("DELETE", f"{SERVICES}/{NAME}")
 
 
 def register(client: Client, address: str, port: int) -> None:

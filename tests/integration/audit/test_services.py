@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from integration.audit.conftest import Audited, config_map, legacy_token
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.server import running
 from support.services import Services, running_services
 from support.waiting import until
@@ -93,9 +93,7 @@ def test_the_latency_of_the_store_is_annotated_in_both_forms(
     table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     found, lists = [latencies(front, four.etcd, body=slow)], [latencies(front, four.etcd, "GET", **table)]
     flags = [f"--audit-policy-file={files / 'policy.yaml'}", f"--audit-log-path={tmp_path / 'audit.log'}"]
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
+    with running_etcd(tmp_path / "etcd") as etcd:
         tokens = f"--token-auth-file={files / 'tokens.csv'}"
         with running(tmp_path / "data", f"--etcd-servers={etcd.url}", tokens, "--watch-cache=false", *flags) as server:
             audited = Audited(server.url, tmp_path / "audit.log")
@@ -103,8 +101,6 @@ def test_the_latency_of_the_store_is_annotated_in_both_forms(
             lists.append(latencies(audited, etcd, "GET", **table))
             audited.ask("POST", "/api/v1/namespaces/default/configmaps", config_map("large", data={"k": "v" * 300_000}))
             lists.append(latencies(audited, etcd, "GET"))
-    finally:
-        etcd.stop()
     for layers in found:
         assert {"authentication", "authorization", "etcd", "total"} <= layers.keys()
         assert 0.4 < parse_duration(layers["etcd"]) <= parse_duration(layers["total"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from tetrapod.cli.main import main
 from tetrapod.generic.storage.backend import Backend
 
@@ -18,10 +18,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    found = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
-    found.start()
-    yield found
-    found.stop()
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as found:
+        yield found
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import MERGE, HttpsClient
 from support.server import running
 from tetrapod.extensions.controllers.schemas import non_structural
@@ -67,22 +67,17 @@ def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -
 
 
 def test_definitions_get_the_condition_while_other_controllers_write_their_status(tmp_path: Path) -> None:
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
-        with running(tmp_path, f"--etcd-servers={etcd.url}") as server:
-            client = HttpsClient(server.kubeconfig)
-            names = [f"foos.g{number}.example.com" for number in range(40)]
-            for name in names:
-                group = name.partition(".")[2]
-                definition = {**BETA, "metadata": {"name": name}, "spec": {**BETA["spec"], "group": group}}
-                key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"
-                etcd.call("/v3/kv/put", {"key": encoded(key.encode()), "value": encoded(orjson.dumps(definition))})
-            client.until(
-                lambda reply: str(reply.body).count("'NonStructuralSchema'") == len(names), "GET", CRDS, timeout=60
-            )
-    finally:
-        etcd.stop()
+    with running_etcd(tmp_path / "etcd") as etcd, running(tmp_path, f"--etcd-servers={etcd.url}") as server:
+        client = HttpsClient(server.kubeconfig)
+        names = [f"foos.g{number}.example.com" for number in range(40)]
+        for name in names:
+            group = name.partition(".")[2]
+            definition = {**BETA, "metadata": {"name": name}, "spec": {**BETA["spec"], "group": group}}
+            key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"
+            etcd.call("/v3/kv/put", {"key": encoded(key.encode()), "value": encoded(orjson.dumps(definition))})
+        client.until(
+            lambda reply: str(reply.body).count("'NonStructuralSchema'") == len(names), "GET", CRDS, timeout=60
+        )
 
 
 def encoded(text: bytes) -> str:

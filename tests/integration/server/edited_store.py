@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from support.etcd import Etcd
-from support.forms import ensure_service_account, running_etcd, serving_over
+from support.etcd import Etcd, running_etcd
+from support.forms import ensure_service_account, serving_over
 from support.https_client import HttpsClient
 from tetrapod.machinery.gvk import Object
 

@@ -14,7 +14,7 @@ import pytest
 
 from support import kube_apiserver, stock
 from support.definitions import definition
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.server import running
 from support.waiting import until
 from tetrapod.machinery import cbor
@@ -140,13 +140,11 @@ def answers(url: str, ca: Path) -> list[tuple[int, str, Any, Any]]:
 @pytest.mark.long
 def test_answers_in_cbor_equal_those_of_a_kube_apiserver(tmp_path: Path) -> None:
     binary = stock.binaries()["kube-apiserver"]
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
-        with kube_apiserver.running_over(etcd.url, binary, tmp_path / "stock", GATE) as original:
-            expected = answers(original.url, original.ca)
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(tmp_path / "etcd") as etcd,
+        kube_apiserver.running_over(etcd.url, binary, tmp_path / "stock", GATE) as original,
+    ):
+        expected = answers(original.url, original.ca)
     tokens = tmp_path / "tokens.csv"
     tokens.write_text(kube_apiserver.TOKENS)
     with running(tmp_path / "own", GATE, f"--token-auth-file={tokens}") as server:

@@ -13,16 +13,8 @@ from typing import Any, Final
 import pytest
 
 from support.definitions import definition
-from support.forms import (
-    ETCD,
-    SQLITE,
-    STOCK,
-    ensure_service_account,
-    feature_gates,
-    running_etcd,
-    serving,
-    serving_over,
-)
+from support.etcd import running_etcd
+from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, created, patched
 
 GATES: Final = (

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from integration.server.test_egress_selector import write_configuration
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.https_client import MERGE, HttpsClient
 from support.konnectivity import Konnectivity, konnectivity
 from support.server import Server, freeze, running
@@ -57,22 +57,17 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, proxy: Konnectivity) -> Iterator[Cluster]:
     """Run a server all of whose traffic goes through the proxy."""
-    etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
-    etcd.start()
     connection = {"proxyProtocol": "GRPC", "transport": {"uds": {"udsName": str(proxy.socket)}}}
     path = write_configuration(
         tmp_path_factory.mktemp("configuration") / "egress.json",
         dict.fromkeys(("cluster", "controlplane", "etcd"), connection),
     )
-    try:
-        with webhook_server() as webhook:
-            flags = (f"--egress-selector-config-file={path}", f"--etcd-servers={etcd.url}")
-            with running(tmp_path_factory.mktemp("server"), *flags) as server:
-                client = HttpsClient(server.kubeconfig)
-                until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
-                yield Cluster(server, client, webhook, etcd)
-    finally:
-        etcd.stop()
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd, webhook_server() as webhook:
+        flags = (f"--egress-selector-config-file={path}", f"--etcd-servers={etcd.url}")
+        with running(tmp_path_factory.mktemp("server"), *flags) as server:
+            client = HttpsClient(server.kubeconfig)
+            until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+            yield Cluster(server, client, webhook, etcd)
 
 
 def metric(lines: list[str], name: str, **labels: str) -> float:

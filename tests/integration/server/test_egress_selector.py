@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support.connect_proxy import ConnectProxy, connect_proxy
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.failing_starts import start_error
 from support.https_client import MERGE, HttpsClient
 from support.server import Server, running
@@ -65,38 +65,34 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(directory / "ca.crt"))
     context.load_cert_chain(directory / "proxy.crt", directory / "proxy.key")
     context.verify_mode = ssl.CERT_REQUIRED
-    etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
-    etcd.start()
-    try:
-        with (
-            tempfile.TemporaryDirectory() as sockets,
-            webhook_server() as webhook,
-            connect_proxy({}, unix=Path(sockets) / "s") as (for_cluster, _),
-            connect_proxy({}, tls=context) as (for_control_plane, tls_port),
-            connect_proxy({}) as (for_etcd, plain_port),
-        ):
-            hook_port = int(webhook.url.rpartition(":")[2])
-            for_cluster.names["kubelet.example:10250"] = hook_port
-            for_control_plane.names[f"127.0.0.1:{hook_port}"] = hook_port
-            for_etcd.names["etcd.example:2379"] = int(etcd.url.rpartition(":")[2])
-            tls = {"caBundle": str(directory / "ca.crt"), "clientCert": str(directory / "client.crt")}
-            tls |= {"clientKey": str(directory / "client.key"), "tlsServerName": "proxy.example"}
-            tcp = {"url": f"https://127.0.0.1:{tls_port}", "tlsConfig": tls}
-            path = write_configuration(
-                directory / "egress.json",
-                {
-                    "cluster": _connection({"uds": {"udsName": f"{sockets}/s"}}),
-                    "controlplane": _connection({"tcp": tcp}),
-                    "Etcd": _connection({"tcp": {"url": f"http://127.0.0.1:{plain_port}"}}),
-                },
-            )
-            flags = (f"--egress-selector-config-file={path}", "--etcd-servers=http://etcd.example:2379")
-            with running(tmp_path_factory.mktemp("server"), *flags) as server:
-                client = HttpsClient(server.kubeconfig)
-                until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
-                yield Cluster(server, client, webhook, for_cluster, for_control_plane, for_etcd)
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(tmp_path_factory.mktemp("etcd")) as etcd,
+        tempfile.TemporaryDirectory() as sockets,
+        webhook_server() as webhook,
+        connect_proxy({}, unix=Path(sockets) / "s") as (for_cluster, _),
+        connect_proxy({}, tls=context) as (for_control_plane, tls_port),
+        connect_proxy({}) as (for_etcd, plain_port),
+    ):
+        hook_port = int(webhook.url.rpartition(":")[2])
+        for_cluster.names["kubelet.example:10250"] = hook_port
+        for_control_plane.names[f"127.0.0.1:{hook_port}"] = hook_port
+        for_etcd.names["etcd.example:2379"] = int(etcd.url.rpartition(":")[2])
+        tls = {"caBundle": str(directory / "ca.crt"), "clientCert": str(directory / "client.crt")}
+        tls |= {"clientKey": str(directory / "client.key"), "tlsServerName": "proxy.example"}
+        tcp = {"url": f"https://127.0.0.1:{tls_port}", "tlsConfig": tls}
+        path = write_configuration(
+            directory / "egress.json",
+            {
+                "cluster": _connection({"uds": {"udsName": f"{sockets}/s"}}),
+                "controlplane": _connection({"tcp": tcp}),
+                "Etcd": _connection({"tcp": {"url": f"http://127.0.0.1:{plain_port}"}}),
+            },
+        )
+        flags = (f"--egress-selector-config-file={path}", "--etcd-servers=http://etcd.example:2379")
+        with running(tmp_path_factory.mktemp("server"), *flags) as server:
+            client = HttpsClient(server.kubeconfig)
+            until(lambda: client.call("GET", "/api/v1/namespaces/default/serviceaccounts/default").status == 200)
+            yield Cluster(server, client, webhook, for_cluster, for_control_plane, for_etcd)
 
 
 def _connection(transport: dict[str, Any]) -> dict[str, Any]:

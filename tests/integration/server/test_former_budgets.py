@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from support.etcd import Etcd
-from support.forms import ETCD, running_etcd, serving_over
+from support.etcd import Etcd, running_etcd
+from support.forms import ETCD, serving_over
 from support.https_client import HttpsClient
 
 LABEL: Final = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import APPLY, MERGE, HttpsClient
 from support.server import running
 from tetrapod.generic.certificates.authority import Authority
@@ -175,17 +175,13 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         with running(directory, *flags) as server:
             yield Door(HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), None)
         return
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
+    with running_etcd(directory / "etcd") as etcd:
         for key, value in values.items():
             etcd.call("/v3/kv/put", {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()})
         with running(directory, f"--etcd-servers={etcd.url}", *flags) as server:
             yield Door(
                 HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), etcd.value
             )
-    finally:
-        etcd.stop()
 
 
 async def _fill(path: Path, values: dict[str, bytes]) -> None:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.failing_starts import start_error
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.apps.options.options import Options
@@ -51,12 +51,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Etcd]]:
     """The URLs of two etcd servers that do not form a cluster."""
-    found = [Etcd(etcd_36(), tmp_path_factory.mktemp(name)) for name in ("one", "two")]
-    for etcd in found:
-        etcd.start()
-    yield found
-    for etcd in found:
-        etcd.stop()
+    with running_etcd(tmp_path_factory.mktemp("one")) as one, running_etcd(tmp_path_factory.mktemp("two")) as two:
+        yield [one, two]
 
 
 def serving(directory: Path, **given: Any) -> object:

@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from support.etcd import Etcd
-from support.forms import ETCD, STOCK, ensure_service_account, feature_gates, running_etcd, serving_over
+from support.etcd import Etcd, running_etcd
+from support.forms import ETCD, STOCK, ensure_service_account, feature_gates, serving_over
 from support.https_client import HttpsClient, created
 from tetrapod.machinery.gvk import Object
 

@@ -11,17 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import (
-    ETCD,
-    FORMS,
-    SQLITE,
-    STOCK,
-    ensure_service_account,
-    feature_gates,
-    running_etcd,
-    serving,
-    serving_over,
-)
+from support.etcd import running_etcd
+from support.forms import ETCD, FORMS, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, causes
 from tetrapod.machinery.gvk import Object
 

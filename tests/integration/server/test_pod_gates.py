@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from support.forms import ETCD, FORMS, STOCK, ensure_service_account, feature_gates, running_etcd, serving, serving_over
+from support.etcd import running_etcd
+from support.forms import ETCD, FORMS, STOCK, ensure_service_account, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, Reply, causes, created
 from tetrapod.machinery.gvk import Object
 

@@ -10,16 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import (
-    ETCD,
-    SQLITE,
-    STOCK,
-    ensure_service_account,
-    feature_gates,
-    running_etcd,
-    serving,
-    serving_over,
-)
+from support.etcd import running_etcd
+from support.forms import ETCD, SQLITE, STOCK, ensure_service_account, feature_gates, serving, serving_over
 from support.https_client import MERGE, HttpsClient, created, patched
 from tetrapod.machinery.gvk import Object
 

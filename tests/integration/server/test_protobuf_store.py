@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from integration.server.stored_objects import LISTS, NAMESPACED, OBJECTS, WIDGETS, Client, by_name, fill
 from support import stock
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.kube_apiserver import TOKENS, running_over
 from support.server import running
 from support.waiting import until
@@ -21,10 +21,8 @@ from tetrapod.generic.storage.media_types import PROTOBUF as MEDIA_TYPE
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    yield etcd
-    etcd.stop()
+    with running_etcd(tmp_path / "etcd") as etcd:
+        yield etcd
 
 
 def check_lists(original: Client, ours: Client) -> int:

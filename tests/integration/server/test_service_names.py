@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from support.forms import ETCD, STOCK, running_etcd, serving_over
+from support.etcd import running_etcd
+from support.forms import ETCD, STOCK, serving_over
 from support.https_client import MERGE, HttpsClient
 
 SERVICES = "/api/v1/namespaces/default/services"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support.definitions import definition
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.failing_starts import failed_start
 from support.https_client import HttpsClient, created
 from support.server import running
@@ -49,13 +49,11 @@ def _encoded(key: str) -> str:
 def serving(form: str, directory: Path, flag: str) -> Iterator[tuple[HttpsClient, Etcd]]:
     """Run servers with the flag, and yield a client of them and the etcd of --etcd-servers."""
     if form == "one process":
-        etcd = Etcd(etcd_36(), directory / "etcd")
-        etcd.start()
-        try:
-            with running(directory, f"--etcd-servers={etcd.url}", flag) as server:
-                yield HttpsClient(server.kubeconfig), etcd
-        finally:
-            etcd.stop()
+        with (
+            running_etcd(directory / "etcd") as etcd,
+            running(directory, f"--etcd-servers={etcd.url}", flag) as server,
+        ):
+            yield HttpsClient(server.kubeconfig), etcd
     else:
         with running_services(directory, **dict.fromkeys(NAMES, (flag,))) as services:
             assert isinstance(services.etcd, Etcd)
@@ -64,21 +62,21 @@ def serving(form: str, directory: Path, flag: str) -> Iterator[tuple[HttpsClient
 
 @pytest.fixture(scope="module", params=["one process", "four services"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    etcds = [Etcd(etcd_36(), tmp_path_factory.mktemp(name)) for name in ("second", "third")]
-    try:
-        for etcd in etcds:
-            etcd.start()
-        second, third = (etcd.url for etcd in etcds)
+    with (
+        running_etcd(tmp_path_factory.mktemp("second")) as second,
+        running_etcd(tmp_path_factory.mktemp("third")) as third,
+    ):
         resources = ("/configmaps", "/events", "/services", "rbac.authorization.k8s.io/clusterrolebindings")
-        settings = [f"{resource}#{second}" for resource in resources]
-        settings += [f"apps/*#{third}", f"apps/replicasets#{second}", f"overrides.example.com/widgets#{third}"]
-        settings += [f"apiextensions.k8s.io/customresourcedefinitions#{third}", f"/nosuch#{third}"]
+        settings = [f"{resource}#{second.url}" for resource in resources]
+        settings += [
+            f"apps/*#{third.url}",
+            f"apps/replicasets#{second.url}",
+            f"overrides.example.com/widgets#{third.url}",
+        ]
+        settings += [f"apiextensions.k8s.io/customresourcedefinitions#{third.url}", f"/nosuch#{third.url}"]
         flag = f"--etcd-servers-overrides={','.join(settings)}"
         with serving(request.param, tmp_path_factory.mktemp("data"), flag) as (client, default):
-            yield Cluster(client, default, *etcds)
-    finally:
-        for etcd in etcds:
-            etcd.stop()
+            yield Cluster(client, default, second, third)
 
 
 def workload(kind: str) -> dict[str, Any]:

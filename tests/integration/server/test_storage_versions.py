@@ -12,7 +12,7 @@ import pytest
 
 from integration.server.stored_objects import Client
 from support import stock
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import HttpsClient, Reply
 from support.kube_apiserver import running_over
 from support.server import running
@@ -64,14 +64,12 @@ def test_a_ready_server_has_reported_all_resources_under_its_identity(client: Ht
 
 @pytest.mark.long
 def test_reports_equal_those_of_a_stock_server(client: HttpsClient, tmp_path: Path) -> None:
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
-        with running_over(etcd.url, stock.binaries()["kube-apiserver"], tmp_path / "stock", *FLAGS) as server:
-            original = Client(server.url, server.ca)
-            expected = reports(until(lambda: original.get(PATH)))
-    finally:
-        etcd.stop()
+    with (
+        running_etcd(tmp_path / "etcd") as etcd,
+        running_over(etcd.url, stock.binaries()["kube-apiserver"], tmp_path / "stock", *FLAGS) as server,
+    ):
+        original = Client(server.url, server.ca)
+        expected = reports(until(lambda: original.get(PATH)))
     found = reports(client.call("GET", PATH).body)
     differences = {}
     for name in sorted(expected.keys() | found.keys()):

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from support.etcd import Etcd
-from support.forms import ETCD, STOCK, running_etcd, serving_over
+from support.etcd import Etcd, running_etcd
+from support.forms import ETCD, STOCK, serving_over
 from support.https_client import MERGE, HttpsClient
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import ETCD, STOCK, running_etcd, serving_over
+from support.etcd import running_etcd
+from support.forms import ETCD, STOCK, serving_over
 from support.held_watches import HeldWatches
 from support.https_client import HttpsClient, created
 

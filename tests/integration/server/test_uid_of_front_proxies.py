@@ -14,8 +14,9 @@ from typing import Final
 import httpx
 import pytest
 
+from support.etcd import running_etcd
 from support.failing_starts import start_error
-from support.forms import ETCD, STOCK, running_etcd, serving_over
+from support.forms import ETCD, STOCK, serving_over
 from support.https_client import HttpsClient, created
 from support.webhook import WebhookServer, webhook_server
 

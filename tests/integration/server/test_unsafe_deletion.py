@@ -15,8 +15,8 @@ from urllib.parse import quote
 import pytest
 
 from support.definitions import definition
-from support.etcd import Etcd
-from support.forms import ETCD, STOCK, running_etcd, serving_over
+from support.etcd import Etcd, running_etcd
+from support.forms import ETCD, STOCK, serving_over
 from support.https_client import HttpsClient, Reply
 
 OPTION: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"

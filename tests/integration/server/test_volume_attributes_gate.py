@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from support.forms import ETCD, SQLITE, STOCK, running_etcd, serving, serving_over
+from support.etcd import running_etcd
+from support.forms import ETCD, SQLITE, STOCK, serving, serving_over
 from support.https_client import MERGE, HttpsClient, causes, created, patched
 from tetrapod.machinery.gvk import Object
 

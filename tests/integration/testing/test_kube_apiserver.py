@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import HttpsClient
 from support.server import environment, free_port, wait_ready
 from tetrapod.generic.certificates.authority import Authority
@@ -147,14 +147,10 @@ def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd:
 
 
 def test_a_real_etcd_is_used_as_such(tmp_path: Path) -> None:
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
-    try:
+    with running_etcd(tmp_path / "etcd") as etcd:
         with apiserver(tmp_path, etcd.url) as client:
             assert client.call("POST", MAPS, {"metadata": {"name": "there"}}).status == 201
         assert not list(tmp_path.rglob("tetrapod.db"))
-    finally:
-        etcd.stop()
 
 
 def test_data_of_a_real_etcd_are_left_alone(tmp_path: Path) -> None:

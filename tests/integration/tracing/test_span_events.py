@@ -10,7 +10,7 @@ import pytest
 
 from integration.tracing.conftest import TOKENS, TRACEPARENT, ask, tracing_file
 from integration.tracing.test_one_process import exported
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.kms import KmsPlugin
 from support.otlp import Collector, ReceivedSpan
 from support.server import Server, running
@@ -45,23 +45,24 @@ UPDATED: Final = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("span-events")
-    etcd, plugin, encryption = Etcd(etcd_36(), directory / "etcd"), KmsPlugin(directory), directory / "encryption.yaml"
-    etcd.start()
+    plugin, encryption = KmsPlugin(directory), directory / "encryption.yaml"
     plugin.start()
     encryption.write_text(ENCRYPTION.format(endpoint=plugin.endpoint))
     flags = {
-        "etcd-servers": etcd.url,
         "token-auth-file": str(TOKENS),
         "tracing-config-file": tracing_file(directory, collector),
         "encryption-provider-config": str(encryption),
         "controllers": "-*",
     }
+    given = [f"--{name}={value}" for name, value in flags.items()]
     try:
-        with running(directory / "data", *(f"--{name}={value}" for name, value in flags.items())) as found:
+        with (
+            running_etcd(directory / "etcd") as etcd,
+            running(directory / "data", f"--etcd-servers={etcd.url}", *given) as found,
+        ):
             yield found
     finally:
         plugin.stop()
-        etcd.stop()
 
 
 class Traced:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from bench.processes import cpu_seconds
-from integration.workers.worker_server import COUNT, WATCH, WorkerServer, own_etcd, server_over, worker_server
+from integration.workers.worker_server import COUNT, WATCH, WorkerServer, server_over, worker_server
+from support.etcd import running_etcd
 from support.waiting import until
 from support.wire import raw_connection, read_to_end
 
@@ -82,7 +83,7 @@ def test_workers_end_if_their_supervisor_is_killed(server: WorkerServer) -> None
 
 
 def test_service_manager_sees_one_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with own_etcd(tmp_path) as etcd, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+    with running_etcd(tmp_path / "etcd") as etcd, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(60)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.server import Server, running
 from support.waiting import until
 from support.wire import Answer, Client
@@ -134,18 +134,8 @@ def sockets_in(pid: int) -> set[str]:
 @contextmanager
 def worker_server(directory: Path, flags: Sequence[str] = (), workers: int = COUNT) -> Iterator[WorkerServer]:
     """Run a server with workers over an etcd of its own, and yield it when all workers are ready."""
-    with own_etcd(directory) as etcd, server_over(etcd, directory, flags, workers) as server:
+    with running_etcd(directory / "etcd") as etcd, server_over(etcd, directory, flags, workers) as server:
         yield server
-
-
-@contextmanager
-def own_etcd(directory: Path) -> Iterator[Etcd]:
-    etcd = Etcd(etcd_36(), directory / "etcd")
-    etcd.start()
-    try:
-        yield etcd
-    finally:
-        etcd.stop()
 
 
 @contextmanager
