@@ -54,7 +54,10 @@ def connect(node: Node, pid: int, switch: int) -> None:
         f"route add default dev {_OUTSIDE} src {node.address}",
     )
     for chain in ("OUTPUT", "FORWARD"):
-        run(*enter(pid), "iptables", "--wait", "--append", chain, "--out-interface", _OUTSIDE, "--jump", "REJECT")
+        # The chain OUTPUT sees the interface of the first route, also if kube-proxy's rules replace the address.
+        others = ("--match", "conntrack", "!", "--ctstate", "DNAT")
+        outside = ("--out-interface", _OUTSIDE, *others, "--jump", "REJECT")
+        run(*enter(pid), "iptables", "--wait", "--append", chain, *outside)
     _batch(f"route add {node.pods} via {node.address}")
     if node == NODES[0]:
         _batch(f"route add {SERVICES} via {node.address}")

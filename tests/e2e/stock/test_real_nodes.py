@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from cluster import network
+from cluster.commands import run
 from cluster.control_groups import hierarchies
 from cluster.images import AGNHOST
 from cluster.leftovers import KERNEL
+from cluster.processes import Processes
 from cluster.settings import FORMS, HOST_INTERFACE, NODES, Paths
 from support.cluster import cluster_command
 from support.kubectl import Kubectl
@@ -175,6 +177,15 @@ def test_the_machine_reaches_pods_and_services(cluster: Cluster) -> None:
     for address in (*pods, service):
         with urllib.request.urlopen(f"http://{address}/hostname", timeout=10) as answer:
             assert answer.status == 200
+
+
+def test_processes_of_nodes_reach_services(cluster: Cluster) -> None:
+    service = cluster.kubectl.json("get", "service", "web")["spec"]["clusterIP"]
+    processes = Processes(Paths.default().processes, Paths.default().logs)
+    for node in NODES:
+        pid = processes.pid(node.name)
+        assert pid is not None
+        run(*network.enter(pid), "curl", "--silent", "--fail", "--max-time", "10", f"http://{service}/hostname")
 
 
 def test_connections_to_other_networks_are_rejected_at_once(cluster: Cluster) -> None:
