@@ -117,6 +117,7 @@ def _objects(ask: TokenClient) -> None:
     ask("GET", _MAPS)
     ask("GET", f"{_MAPS}?limit=1&resourceVersion=0")
     ask("GET", "/api/v1/configmaps?labelSelector=no%3Dsuch")
+    ask("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnone")
     ask(
         "PATCH",
         f"{_MAPS}/counted?fieldManager=m&force=true",

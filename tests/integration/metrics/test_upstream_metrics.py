@@ -84,6 +84,7 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(
         'apiserver_init_events_total{group="",resource="configmaps"}',
         'apiserver_watch_cache_consistent_read_total{fallback="false",group="",resource="configmaps",success="true"}',
         'apiserver_storage_list_total{group="",index="",resource="configmaps",storage="watchcache"}',
+        'apiserver_storage_list_total{group="",index="f:spec.nodeName",resource="pods",storage="watchcache"} 1',
         'apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}',
         'apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="namespace",version="v1"} 1',
         'apiserver_watch_events_dispatch_duration_seconds_count{group="",resource="configmaps",stage="total"}',

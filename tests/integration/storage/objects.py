@@ -69,7 +69,7 @@ def in_zone(wanted: str, tested: list[str]) -> Predicate:
         tested.append(entry.key)
         return zone(entry) == wanted
 
-    return Predicate(fields=matches, index=IndexedValue(wanted, zone))
+    return Predicate(fields=matches, index=IndexedValue("zone", wanted, zone))
 
 
 def image(wanted: str) -> Predicate:

@@ -10,7 +10,7 @@ from functools import partial
 import orjson
 import pytest
 
-from integration.storage.objects import PODS, create, image, labelled, names, pod, reached, setting, watching
+from integration.storage.objects import PODS, create, image, in_zone, labelled, names, pod, reached, setting, watching
 from support.waiting import eventually
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher import Cacher, CachingStorageFactory, freshness, reflector
@@ -346,3 +346,24 @@ async def test_a_value_written_by_a_stock_server_is_served(pods: Cacher, backend
         wanted = orjson.loads(value)
         wanted["metadata"]["resourceVersion"] = str(revision)
         assert orjson.loads(entry.raw) == wanted
+
+
+async def test_a_list_by_an_indexed_value_tests_only_the_objects_that_have_it(pods: Cacher) -> None:
+    await create(pods, "a/x", "b/x", zone="1")
+    await create(pods, "a/y", "a/z", zone="2")
+
+    async def listed(zone: str, **query: str | int) -> tuple[list[str], list[str]]:
+        tested: list[str] = []
+        page = await pods.list(ListQuery(predicate=in_zone(zone, tested), **query))  # type: ignore[arg-type]
+        return names(page.entries), tested
+
+    assert await listed("2") == (["a/y", "a/z"], ["a/y", "a/z"])
+    assert await listed("1", prefix="a/", resource_version="0") == (["a/x"], ["a/x"])
+    assert await listed("2", limit=1) == (["a/y"], ["a/y"])
+    await pods.guaranteed_update("a/x", setting(zone="2"))
+    await pods.delete("a/z")
+    last = await create(pods, "c/x", zone="1")
+    await reached(pods, last.revision)
+    assert await listed("1") == (["b/x", "c/x"], ["b/x", "c/x"])
+    assert await listed("2") == (["a/x", "a/y"], ["a/x", "a/y"])
+    assert await listed("3") == ([], [])

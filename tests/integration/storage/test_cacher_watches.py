@@ -169,6 +169,24 @@ async def test_a_change_concerns_only_the_watches_of_its_indexed_values(pods: Ca
         assert third == []
 
 
+async def test_a_watch_begins_with_the_objects_of_its_indexed_value(pods: Cacher) -> None:
+    await create(pods, "a/x", "b/x", zone="1")
+    await create(pods, "a/y", zone="2")
+    await latest(pods)
+    tested: list[str] = []
+    async with watching(pods, predicate=in_zone("1", tested)) as events:
+        assert await events.take(2) == [("ADDED", "a/x"), ("ADDED", "b/x")]
+        assert tested == ["a/x", "b/x"]
+        await pods.guaranteed_update("a/x", setting(zone="2"))
+        assert await events.take(1) == [("DELETED", "a/x")]
+    tested.clear()
+    async with watching(
+        pods, predicate=in_zone("2", tested), prefix="a/", initial_events=True, bookmarks=True
+    ) as events:
+        assert await events.take(3) == [("ADDED", "a/x"), ("ADDED", "a/y"), ("BOOKMARK", "")]
+        assert tested == ["a/x", "a/y"]
+
+
 async def test_field_selectors_watch_too(pods: Cacher) -> None:
     await pods.ready()
     async with watching(pods, predicate=image("i"), resource_version="0") as events:

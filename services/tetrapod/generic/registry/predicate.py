@@ -116,7 +116,7 @@ def _index(definition: ResourceDefinition, selector: FieldSelector) -> IndexedVa
     """Return the value of the indexed field that a selector requires, or None without one."""
     field = definition.strategy.indexed_field
     value = selector.requires_exact_match(field) if field else None
-    return None if value is None else IndexedValue(value, _indexed_value(definition))
+    return None if value is None else IndexedValue(field, value, _indexed_value(definition))
 
 
 def _indexed_value(definition: ResourceDefinition) -> Callable[[Entry], str]:

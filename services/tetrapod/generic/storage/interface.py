@@ -83,10 +83,12 @@ class IndexedValue(NamedTuple):
     """A value that selectors require of the field that the strategy of the resource indexes.
 
     Attributes:
+        field: the name of the field.
         value: the value.
         of: returns the value that an entry has.
     """
 
+    field: str
     value: str
     of: Callable[[Entry], str]
 

@@ -69,18 +69,20 @@ class Lists:
     def __init__(self, group: str, resource: str) -> None:
         self._labels = (group, resource)
         self._cache, self._store = (group, resource, "watchcache"), (group, resource, "etcd")
-        self._cache_index, self._store_index = (*self._cache, ""), (*self._store, "")
+        self._store_index = (*self._store, "")
         self._seconds = ("false", group, resource)
 
-    def cached(self, fetched: int, returned: int) -> None:
+    def cached(self, fetched: int, returned: int, field: str = "") -> None:
         """Count a list that was answered from the cache.
 
         Args:
             fetched: the number of objects before selectors and limit were applied.
             returned: the number of objects in the response.
+            field: the field by whose index the objects were fetched; "" if they were fetched without an index.
         """
-        LISTS.add(self._cache_index)
-        FETCHED.add(self._cache_index, fetched)
+        labels = (*self._cache, field and f"f:{field}")
+        LISTS.add(labels)
+        FETCHED.add(labels, fetched)
         _EVALUATED.add(self._cache, 0)
         RETURNED.add(self._cache, returned)
 

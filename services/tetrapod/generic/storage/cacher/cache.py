@@ -16,6 +16,7 @@ from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry, compress
 from tetrapod.generic.storage.cacher.entry_reader import EntryReader
+from tetrapod.generic.storage.cacher.field_index import FieldIndex
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.unreadable import NotDecodable
@@ -59,6 +60,7 @@ class Cache:
         self.consistent = True
         self.revision = 0
         self.entries = Entries()
+        self.index = FieldIndex(self.entries)
         self.window = Window(0, most=window, counters=counters)
         self.fanout = Fanout(lambda: self.revision, counters)
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -69,6 +71,7 @@ class Cache:
         Open watches end, because the changes in between are unknown.
         """
         former, self.entries = self.entries, entries
+        self.index = FieldIndex(entries)
         former.release()
         self.window = Window(revision, most=self._window_size, counters=self.counters)
         self.filled, self.forgotten = True, False
@@ -113,10 +116,14 @@ class Cache:
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]
         if event.value is None:
-            previous = self.entries.remove(key)
-            return None if previous is None else Change(key, None, previous, event.revision)
-        entry = self.entry(KeyValue(event.key, event.value, event.revision, 0, event.lease))
-        return Change(key, entry, self.entries.put(entry), event.revision)
+            entry, previous = None, self.entries.remove(key)
+            if previous is None:
+                return None
+        else:
+            entry = self.entry(KeyValue(event.key, event.value, event.revision, 0, event.lease))
+            previous = self.entries.put(entry)
+        self.index.update(previous, entry)
+        return Change(key, entry, previous, event.revision)
 
     def entry(self, kv: KeyValue) -> StoredEntry:
         """Return a key of the store as an entry of this cache, without adding it.

@@ -31,6 +31,7 @@ from tetrapod.generic.storage.cacher.window import MOST
 from tetrapod.generic.storage.cacher.writing import Writer
 from tetrapod.generic.storage.interface import (
     Entry,
+    IndexedValue,
     ListPage,
     ListQuery,
     Preconditions,
@@ -235,6 +236,9 @@ class Cacher:
             await self._freshness.filled()
         resumed = bool(requested) and not query.initial_events
         complete = not resumed or requested >= self._cache.window.start or await self._history.reach(requested)
+        index = None if query.single or resumed else query.predicate.index
+        if index is not None:
+            await self._cache.index.fill(index.of)
         # Nothing is awaited below this line, so the watch begins exactly where its initial state ends.
         span = here()
         span.event("watchCache locked acquired")
@@ -249,7 +253,7 @@ class Cacher:
                 if query.initial_events and query.bookmarks
                 else None
             )
-            watch.begin_with(self._snapshot(query), end)
+            watch.begin_with(self._snapshot(query, index), end)
         elif resumed:
             watch.begin_after(self._events_since(query, requested))
         self._cache.fanout.add(watch)
@@ -257,11 +261,18 @@ class Cacher:
             self._schedule_bookmarks()
         return watch
 
-    def _snapshot(self, query: WatchQuery) -> Sequence[StoredEntry]:
-        if not query.single:
-            return self._cache.entries.within(query.prefix)
-        entry = self._cache.entries.get(query.prefix)
-        return [] if entry is None else [entry]
+    def _snapshot(self, query: WatchQuery, index: IndexedValue | None) -> Sequence[StoredEntry]:
+        """Return the entries with which a watch begins, before its selectors are applied.
+
+        Args:
+            query: the query of the watch.
+            index: the value of the indexed field that the watch requires; None if it requires none.
+        """
+        if query.single:
+            entry = self._cache.entries.get(query.prefix)
+            return [] if entry is None else [entry]
+        indexed = None if index is None else self._cache.index.within(index, query.prefix)
+        return self._cache.entries.within(query.prefix) if indexed is None else indexed
 
     def _events_since(self, query: WatchQuery, revision: int) -> Sequence[WatchEvent]:
         """Return the events that a watch which resumes at `revision` has missed, in order.

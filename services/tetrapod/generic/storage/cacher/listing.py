@@ -55,10 +55,12 @@ class Snapshot(NamedTuple):
     Attributes:
         entries: all entries, or as many as the query needs.
         total: the number of entries that exist, which may be more than `entries` contains.
+        field: the field by whose index the entries were found; "" if they were found by their keys.
     """
 
     entries: Sequence[StoredEntry]
     total: int
+    field: str = ""
 
 
 class Lister:
@@ -268,11 +270,23 @@ class Lister:
         everything = self._cache.entries.within(query.prefix, start)
         return Snapshot(everything, len(everything))
 
+    async def _indexed(self, query: ListQuery, start: str) -> Snapshot | None:
+        """Return the cache's current entries that have the required value of the indexed field.
+
+        Return None if the query does not require one, or selects objects in another version.
+        """
+        required = query.predicate.index
+        if required is None or query.single or query.view is not None:
+            return None
+        await self._cache.index.fill(required.of)
+        entries = self._cache.index.within(required, query.prefix, start)
+        return None if entries is None else Snapshot(entries, len(entries), required.field)
+
     async def _from_cache(self, query: ListQuery, start: str = "", *, limit: int) -> ListPage:
         span = here()
         span.event("watchCache locked acquired")
         span.event("watchCache fresh enough")
-        snapshot = self._current(query, start, limit)
+        snapshot = await self._indexed(query, start) or self._current(query, start, limit)
         span.event("GetLatestSnapshotOrBuildLocked success")
         span.event("Listed items from cache")
         page = await self._page(query, snapshot, self._freshness.revision(), limit)
@@ -305,7 +319,7 @@ class Lister:
             more, remaining = examined < len(entries), 0
             if more and (index := query.predicate.index) is not None:
                 more = bool((await _filter(entries[examined:], index.matches, 1))[0])
-        self._lists.cached(snapshot.total, len(chosen))
+        self._lists.cached(snapshot.total, len(chosen), snapshot.field)
         return _page_of(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
