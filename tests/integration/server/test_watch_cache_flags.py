@@ -38,6 +38,20 @@ def test_a_limit_applies_to_resource_version_0_without_a_cache_only(client: Http
     assert ("continue" in body["metadata"]) == (count == 1)
 
 
+def test_events_are_read_from_the_store_by_default(client: HttpsClient) -> None:
+    path = "/api/v1/namespaces/uncached/events"
+    for name in ("a", "b"):
+        event = {"metadata": {"name": name}, "involvedObject": {"namespace": "uncached"}}
+        assert client.call("POST", path, event).status == 201
+    for group in ("/api/v1", "/apis/events.k8s.io/v1"):
+        body = client.call("GET", f"{group}/namespaces/uncached/events?resourceVersion=0&limit=1").body
+        assert [item["metadata"]["name"] for item in body["items"]] == ["a"]
+        assert body["metadata"]["remainingItemCount"] == 1
+    reply = client.call("GET", f"{path}/a?resourceVersion={FUTURE}")
+    assert (reply.status, "retryAfterSeconds" in reply.body["details"]) == (504, False)
+    assert client.call("GET", f"{path}/a?resourceVersion=x").status == 400
+
+
 def test_pages_continue(client: HttpsClient) -> None:
     names, token = [], ""
     while True:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
 _EARLY_TIMEOUT: Final = 3.0
+_UNCACHED: Final = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
+"""The resources whose reads no watch cache answers unless --watch-cache-sizes gives it a size."""
 _STORAGE_MEDIA_TYPES: Final = (JSON, PROTOBUF, YAML)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -89,14 +91,16 @@ def _etcd(flags: EtcdFlags, servers: Sequence[str], egress: EgressSelector) -> E
 def cached_resources(flags: EtcdFlags) -> Callable[[GroupResource], bool]:
     """Return a function that returns whether reads of a resource are answered by its watch cache.
 
-    They are, unless --watch-cache is off or --watch-cache-sizes gives the resource the size 0.
+    They are, unless --watch-cache is off, or the size of the cache is 0: that of --watch-cache-sizes, or by default
+    that of Events.
 
-    Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes
+    Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, ParseWatchCacheSizes;
+    pkg/kubeapiserver/default_storage_factory_builder.go, DefaultWatchCacheSizes
 
     Raises:
         ValueError: a size is invalid; the text is upstream's.
     """
-    uncached: dict[GroupResource, bool] = {}
+    uncached = dict.fromkeys(_UNCACHED, True)
     for setting in flags.watch_cache_sizes:
         resource, *sizes = setting.split("#")
         if len(sizes) != 1:

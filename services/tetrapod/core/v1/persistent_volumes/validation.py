@@ -269,12 +269,16 @@ def _sources_of(spec: Object) -> Object:
 
 
 def _moves_beta_labels_to_ga(new: Any, old: Any) -> bool:
-    """Return whether two node affinities are equal, not counting beta label keys that changed to their GA names."""
+    """Return whether two node affinities are equal, not counting beta label keys that changed to their GA names.
+
+    As upstream, the GA name of any other label is "".
+    """
     if isinstance(new, dict) and isinstance(old, dict):
         if new.keys() != old.keys():
             return False
         return all(
-            _moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and _GA_LABELS.get(old[k]) == new[k]) for k in new
+            _moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and new[k] == _GA_LABELS.get(old[k], ""))
+            for k in new
         )
     if isinstance(new, list) and isinstance(old, list):
         return len(new) == len(old) and all(map(_moves_beta_labels_to_ga, new, old))

@@ -51,6 +51,8 @@ from tetrapod.machinery.status import bad_request, resource_expired
 
 BOOKMARK_SECONDS: Final = 60.0
 NO_PRECONDITIONS: Final = Preconditions()
+_TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
+"""The error of a watch from a compacted version of the store, for resources whose reads the cache does not answer."""
 
 
 def _attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
@@ -287,7 +289,8 @@ class Cacher:
         return events
 
     def _end_as_too_old(self, watch: CacheWatch, revision: int) -> Watch:
-        status = resource_expired(f"too old resource version: {revision} ({self._cache.window.start})").to_status()
+        cached = f"too old resource version: {revision} ({self._cache.window.start})"
+        status = resource_expired(cached if self._cached_reads else _TOO_OLD).to_status()
         watch.push([WatchEvent("ERROR", None, 0, status=status)])
         watch.close()
         return watch
