@@ -15,6 +15,7 @@ from tetrapod.generic.storage.backend import Backend, BackendWatch, WatchBatch
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.cacher import watching as watching_module
 from tetrapod.generic.storage.interface import ListQuery, StorageConfig, TooLargeResourceVersion, WatchEvent, WatchQuery
+from tetrapod.generic.storage.transforming import ConvertedBackend
 from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 
@@ -445,8 +446,12 @@ async def test_a_sink_gets_initial_events_queued_ones_and_then_each_as_it_happen
     await asyncio.wait_for(watch.ended(), 10)
 
 
-async def test_events_that_arrive_together_are_passed_to_a_sink_together(backend: Backend, root: str) -> None:
-    pods = Cacher(Bursts(backend, 3), PODS, root=root)
+@pytest.mark.parametrize("transformed", [False, True])
+async def test_events_that_arrive_together_are_passed_to_a_sink_together(
+    backend: Backend, root: str, transformed: bool
+) -> None:
+    bursts = Bursts(backend, 3)
+    pods = Cacher(ConvertedBackend(bursts, lambda value: value) if transformed else bursts, PODS, root=root)
     await pods.ready()
     watch = await pods.watch(WatchQuery(resource_version="0"))
     batches: list[list[str]] = []

@@ -147,7 +147,7 @@ class TransformingBackend(ForwardingBackend):
 
 
 class _TransformedWatch:
-    """A `BackendWatch` that transforms events.
+    """A `BackendWatch` that transforms events. Those that have arrived together are in one batch.
 
     A transformation may wait, such as for a KMS plugin. Until it is done, `progress` excludes the events.
     `next_if_ready` returns None always for the same reason.
@@ -163,18 +163,24 @@ class _TransformedWatch:
         self._inner = inner
         self._transform = transform
         self._transforming_after: int | None = None
+        self._notification: WatchBatch | None = None  # a progress notification that arrived behind the last events
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]:
         return self
 
     async def __anext__(self) -> WatchBatch:
-        batch = await self._inner.__anext__()
+        batch = self._notification or await self._inner.__anext__()
+        self._notification = None
         if not batch.events:
             return batch
         self._transforming_after = batch.events[0].revision - 1
-        events = await self._transform(batch.events)
+        arrived = list(batch.events)
+        while (following := self._inner.next_if_ready()) is not None and following.events:
+            arrived += following.events
+        self._notification = following
+        events = await self._transform(arrived)
         self._transforming_after = None
-        return batch._replace(events=events)
+        return WatchBatch(events, arrived[-1].revision)
 
     def next_if_ready(self) -> WatchBatch | None:
         return None
