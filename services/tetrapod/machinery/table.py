@@ -70,9 +70,13 @@ class TableConvertor:
     described: str = ""
 
 
+_ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+"""An unset time, as Go formats it. Bookmarks of watches have no creation time."""
+
+
 def _name_and_creation(obj: Object) -> list[Any]:
     metadata = obj["metadata"]
-    return [metadata.get("name", ""), metadata.get("creationTimestamp")]
+    return [metadata.get("name", ""), metadata.get("creationTimestamp") or _ZERO_TIME]
 
 
 DEFAULT_TABLE: Final = TableConvertor(

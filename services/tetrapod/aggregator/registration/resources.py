@@ -35,7 +35,7 @@ def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[Re
 def _row(obj: Object) -> list[Any]:
     service = service_of(obj)
     location = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
-    return [obj["metadata"]["name"], location, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
+    return [obj["metadata"].get("name", ""), location, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
 
 
 def _available(obj: Object) -> str:

@@ -94,7 +94,8 @@ def definition() -> ResourceDefinition:
     )
     status = AnnotatedStatus(strategy, TEMPLATE_GENERATION, validate=validate_status)
     definition = builtin("apps", "daemonsets", strategy, table=TABLE, subresources={"status": status})
-    return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
+    empty = {"metadata": {"annotations": {TEMPLATE_GENERATION: "0"}}}
+    return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}), empty=empty)
 
 
 def normalize_template_generation(obj: Object) -> None:

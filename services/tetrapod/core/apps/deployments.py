@@ -18,6 +18,7 @@ from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
+    NO_REPLICAS,
     TERMINATING_REPLICAS,
     scale,
     validate_collision_count,
@@ -75,7 +76,7 @@ def definition() -> ResourceDefinition:
     definition = builtin(
         "apps", "deployments", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
     )
-    return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
+    return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}), empty=NO_REPLICAS)
 
 
 def normalize_rollback(obj: Object) -> None:

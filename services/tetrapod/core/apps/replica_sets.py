@@ -5,6 +5,7 @@ Upstream: pkg/registry/apps/replicaset/strategy.go and pkg/apis/apps/validation.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core import cells
@@ -15,6 +16,7 @@ from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
+    NO_REPLICAS,
     TERMINATING_REPLICAS,
     scale,
     validate_counters,
@@ -43,7 +45,10 @@ def definition() -> ResourceDefinition:
         generation=("spec",),
     )
     status = StatusStrategy(strategy, validate=validate_status, gated=TERMINATING_REPLICAS)
-    return builtin("apps", "replicasets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+    definition = builtin(
+        "apps", "replicasets", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
+    )
+    return replace(definition, empty=NO_REPLICAS)
 
 
 def set_defaults(obj: Object) -> None:

@@ -5,6 +5,7 @@ Upstream: pkg/registry/apps/statefulset/strategy.go and pkg/apis/apps/validation
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core import cells
@@ -15,6 +16,7 @@ from tetrapod.core.podspec.claim_spec import claim_spec, claim_spec_warnings, de
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
+    NO_REPLICAS,
     pod_template_spec,
     scale,
     validate_collision_count,
@@ -64,7 +66,10 @@ def definition() -> ResourceDefinition:
         gated_fields=FieldGates(GatedFields(_MAX_UNAVAILABLE, ("spec.updateStrategy.rollingUpdate.maxUnavailable",))),
     )
     status = StatusStrategy(strategy, validate=validate_status)
-    return builtin("apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+    definition = builtin(
+        "apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
+    )
+    return replace(definition, empty=NO_REPLICAS)
 
 
 def set_defaults(obj: Object) -> None:

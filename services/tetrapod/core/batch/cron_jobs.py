@@ -173,6 +173,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     return warnings
 
 
+_UNSET: Final = "<unset>"
+
+
 def _row(obj: Object) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     last = status.get("lastScheduleTime")
@@ -181,7 +184,7 @@ def _row(obj: Object) -> list[Any]:
         name_of(obj),
         spec.get("schedule", ""),
         spec.get("timeZone") or NONE,
-        "True" if spec.get("suspend") else "False",
+        _UNSET if spec.get("suspend") is None else "True" if spec["suspend"] else "False",
         len(status.get("active") or []),
         since(last) if last else NONE,
         age(obj),

@@ -23,6 +23,8 @@ from tetrapod.machinery.metadata import validate_annotations
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
+NO_REPLICAS: Final = {"spec": {"replicas": 0}}
+"""The members of a workload without values. Upstream's internal type has replicas as a number that is never unset."""
 TERMINATING_REPLICAS: Final = FieldGates(
     GatedFields("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",))
 )

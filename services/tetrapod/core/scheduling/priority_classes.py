@@ -42,7 +42,7 @@ TABLE: Final = TableConvertor(
         obj.get("value") or 0,
         bool(obj.get("globalDefault")),
         age(obj),
-        obj.get("preemptionPolicy") or "PreemptLowerPriority",
+        obj.get("preemptionPolicy", ""),
     ],
 )
 

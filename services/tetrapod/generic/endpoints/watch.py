@@ -466,13 +466,14 @@ class Frames:
         scope = self._scope
         obj: dict[str, Any] = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, "metadata": {}}
         if not scope.definition.custom:
-            zero = typed.zero(scope.definition.schema(scope.version))
-            if isinstance(zero, dict):
-                obj.update((key, value) for key, value in zero.items() if key not in obj)
-        obj["metadata"] = {"resourceVersion": revision}
+            zero = typed.without_defaults(scope.definition.schema(scope.version))
+            obj.update((key, value) for key, value in zero.items() if key not in obj)
+        if self._plain:  # these members are fields upstream, which Tables and partial objects do not show
+            obj.update((name, {**obj.get(name, {}), **members}) for name, members in scope.definition.empty.items())
+        metadata = {**obj["metadata"], "resourceVersion": revision}
         if initial_end:
-            obj["metadata"]["annotations"] = {INITIAL_EVENTS_END: "true"}
-        return obj
+            metadata["annotations"] = {**metadata.get("annotations", {}), INITIAL_EVENTS_END: "true"}
+        return obj | {"metadata": metadata}
 
 
 class MessageFrames(Frames):

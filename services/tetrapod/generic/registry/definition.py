@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
@@ -67,6 +68,7 @@ class ResourceDefinition:
         storage_version_hash: the hash that discovery lists; "" for none.
         deprecated: the texts of Warning headers, by deprecated version.
         hidden_annotations: annotations that are fields upstream, and are omitted from Tables and PartialObjectMetadata.
+        empty: members, by name, that upstream's conversion from its internal version adds to an object without values.
         storage_group: the group under which it is stored; None for `group` (events).
         from_former: returns a value that was stored in a version which is no longer served in the storage version, and
             other values unchanged; None if every stored version is served.
@@ -100,6 +102,7 @@ class ResourceDefinition:
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)
     hidden_annotations: frozenset[str] = frozenset()
+    empty: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     storage_group: str | None = None
     from_former: Callable[[bytes], bytes] | None = None
     equivalents: Callable[[], Sequence[ResourceDefinition]] = tuple

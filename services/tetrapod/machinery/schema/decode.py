@@ -114,6 +114,22 @@ def zero(node: SchemaNode) -> Any:
     return zero_of_scalar(node)
 
 
+def without_defaults(node: SchemaNode) -> Object:
+    """Return an object of a kind without values as Go encodes it, which has no defaults."""
+    obj: Object = zero(node)
+    _drop_defaults(node, obj)
+    return obj
+
+
+def _drop_defaults(node: SchemaNode, obj: Object) -> None:
+    for name in list(obj):
+        child = node.properties[name]
+        if child.presence not in ("=", "n"):
+            del obj[name]
+        elif isinstance(obj[name], dict):
+            _drop_defaults(child, obj[name])
+
+
 def object_walk(node: SchemaNode) -> Walk:
     """Return the decoder of a struct: a function that decodes an object in place and returns it.
 

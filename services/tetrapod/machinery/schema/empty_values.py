@@ -62,6 +62,7 @@ _PRINTED: Final = frozenset(
         (f"{_CORE}ExecAction", "command"),
         (f"{_CORE}HTTPGetAction", "httpHeaders"),
         (f"{_CORE}PodSecurityContext", "sysctls"),
+        (f"{_CORE}ResourceQuotaSpec", "scopes"),
         (f"{_CORE}HostAlias", "hostnames"),
         ("io.k8s.api.batch.v1.PodFailurePolicyRule", "onPodConditions"),
     }
