@@ -73,7 +73,7 @@ test-all: dev
 test-versions: dev
 	UV=$(BIN)/uv PYTHON=$(if $(filter-out python3,$(PYTHON)),$(PYTHON),$(BIN)/python) ./tools/versions.sh
 
-## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; ARGS='--image linux/amd64,linux/arm64 --sign KEY'; CONTRIBUTING.md)
+## release: set the version, build what is published into dist/, and publish nothing (VERSION=0.2.0; ARGS='--image linux/amd64,linux/arm64 --sign KEY', --offline: pull no image; CONTRIBUTING.md)
 release: dev
 	$(BIN)/python tools/release.py $(VERSION) $(ARGS)
 
@@ -151,7 +151,7 @@ e2e: dev
 	./tools/prepare.sh containers
 	$(call run_tests,tests/e2e -m containers)
 
-## e2e-image: the image of a release with its provenance, as root (the first run builds BuildKit: minutes)
+## e2e-image: the image of a release for two architectures with SBOM and provenance, and a registry with it, as root (the first run builds BuildKit and a scanner: minutes)
 e2e-image: dev
 	./tools/prepare.sh image
 	$(call run_tests,tests/e2e -m buildkit)

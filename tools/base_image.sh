@@ -2,8 +2,8 @@
 # Makes the image $1 (default tetrapod-base:trixie) of the architecture $2 (default that of this machine, as Debian names it, such as arm64)
 # from Debian's packages, for machines that reach no image registry: a stand-in for
 # python:3-slim to give as BASE to deploy/Dockerfile, with the same release of Debian. It trusts what this machine trusts (CA bundle), and
-# uses its pip and apt settings, so that builds in it reach what the machine reaches. Needs root, debootstrap and a running Docker; for
-# another architecture an emulator too (tools/emulator.sh). Does nothing where the image is there.
+# uses its pip and apt settings, so that builds in it reach what the machine reaches. Needs root, debootstrap and a running Docker. Does
+# nothing where the image is there.
 set -eu
 image=${1:-tetrapod-base:trixie}
 architecture=${2:-$(dpkg --print-architecture)}
@@ -13,8 +13,26 @@ if docker image inspect "$image" >/dev/null 2>&1; then exit 0; fi
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -e security -e updates | head -n 1 || true)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-debootstrap --arch="$architecture" --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$root" "${mirror:-http://deb.debian.org/debian}" >&2
+bootstrap() { # OPTIONS…
+    debootstrap "$@" --arch="$architecture" --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$root" \
+        "${mirror:-http://deb.debian.org/debian}" >&2
+}
+if [ "$architecture" = "$(dpkg --print-architecture)" ]; then
+    bootstrap
+else
+    # Packages of another architecture are unpacked and not configured: their scripts would take hours in an emulator. Python works so.
+    bootstrap --foreign
+    for package in "$root"/var/cache/apt/archives/*.deb; do
+        dpkg-deb --extract "$package" "$root"
+        dpkg-deb --field "$package" | sed '/^Package:/a Status: install ok unpacked'
+        echo
+    done > "$root/var/lib/dpkg/status"
+    cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
+    cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
+    rm -rf "$root/debootstrap"
+fi
 
+mkdir -p "$root/etc/ssl/certs" "$root/etc/apt/apt.conf.d"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 printf '[global]\ncert = /etc/ssl/certs/ca-certificates.crt\n' > "$root/etc/pip.conf"
 if [ -f /etc/pip.conf ]; then cp /etc/pip.conf "$root/etc/pip.conf"; fi

@@ -6,6 +6,7 @@
 #   tools/cluster.sh conformance  builds the conformance suite too, and what it runs: kubectl, ginkgo, a registry, programs of images
 #   tools/cluster.sh kind         builds what a node image of kind has beside, in the directory kind below: kubeadm, kubectl, the control
 #                                 plane with its etcd, crictl, kube-router for pods' network and NetworkPolicies
+#   tools/cluster.sh registry     builds only the registry (CNCF distribution)
 #   tools/cluster.sh --where      only prints the directory
 # Where: $TETRAPOD_CACHE, else ~/.cache/tetrapod. The first build takes minutes of two cores.
 set -eu
@@ -33,7 +34,10 @@ kubernetes() { # PACKAGE: with the version that clients and the suite compare
     build kubernetes "$1" -ldflags "-s -w -X $of.gitVersion=v$version -X $of.gitMajor=1 -X $of.gitMinor=37 -X $of.gitTreeState=clean"
 }
 
-if [ "${1:-}" != --where ]; then
+if [ "${1:-}" = registry ]; then
+    mkdir -p "$directory"
+    build registry . -ldflags '-s -w'
+elif [ "${1:-}" != --where ]; then
     mkdir -p "$directory"
     kubernetes k8s.io/kubernetes/cmd/kubelet
     kubernetes k8s.io/kubernetes/cmd/kube-proxy

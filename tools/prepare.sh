@@ -3,7 +3,8 @@
 #   tools/prepare.sh             kubectl, etcd, redis-server, wrk, h2load, helm, openssl, curl, Node, h2spec
 #   tools/prepare.sh browser     the above, and Chromium, unless there is Chrome
 #   tools/prepare.sh containers  the first, and Docker with compose, running, with a base image for our own
-#   tools/prepare.sh image       what `make e2e-image` needs: Docker, runc, skopeo, debootstrap, helm, BuildKit
+#   tools/prepare.sh image       what `make e2e-image` needs: Docker, running, runc, skopeo, debootstrap, helm,
+#                                BuildKit, a registry, a scanner of packages
 #   tools/prepare.sh cluster     what `make cluster` needs: runc, iptables, debootstrap, a C compiler, kubectl, etcd
 #   tools/prepare.sh faults      the first, and libfaketime, for clocks that jump
 # What cannot be had is said in a line; the tests that need it are skipped, and say so.
@@ -47,6 +48,8 @@ if [ "${1:-}" = image ]; then
     install dockerd:docker.io docker:docker.io runc:runc skopeo:skopeo debootstrap:debootstrap
     tool helm "$here/helm.sh"
     tool BuildKit "$here/buildkit.sh" true
+    "$here/dockerd.sh"
+    tool "registry or SBOM scanner" "$here/registry.sh" "$here/sbom_scanner.sh"
     exit 0
 fi
 

@@ -1,12 +1,13 @@
 """Prepare a release: `make release VERSION=0.2.0`.
 
-It needs no network but a registry of Python packages, and publishes nothing. It changes the version in pyproject.toml
+It needs no network but registries of packages, and publishes nothing. It changes the version in pyproject.toml
 and in the chart, and dates the section of CHANGELOG.md. `dist/` gets these files:
 
 - The wheel and the source distribution. Each is built twice from clean copies, and both builds must be equal.
 - The software bill of materials (CycloneDX) of the locked dependencies.
 - With `--image PLATFORMS`: the image as an OCI archive, built by BuildKit (tools/buildkit.sh) for these platforms, with
-  its provenance. It needs root, the base image, and for arm64 an emulator (tools/emulator.sh).
+  its SBOM and its provenance. It needs root. With `--offline` no image is pulled for it: the base images are made from
+  Debian's packages, and the SBOM scanner from its Go module. Such an image is for trying, and not for publishing.
 - The chart as a package. With `--image` or `--image-digest` it names the published image by its digest.
 - The release notes, which are the section of CHANGELOG.md.
 - SHA256SUMS of these files, and with `--sign KEY` its signature by an SSH key (SHA256SUMS.sig).
@@ -20,18 +21,18 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from release_image import ImageOptions, build_image
 
 ROOT: Final = Path(__file__).parent.parent
 UNRELEASED: Final = "## Unreleased\n"
@@ -178,16 +179,12 @@ class Artefacts:
     """The choices of what a release contains.
 
     Attributes:
-        platforms: the platforms of the image, such as linux/amd64,linux/arm64; "" to build no image.
-        base: the base image; "" for that of the Dockerfile.
-        layouts: OCI layouts of the base image, as PLATFORM=FOLDER, for machines that reach no registry.
+        image: how to build the image; None to build none.
         image_digest: the digest of the image that the chart names, if it was built elsewhere.
         key: the file of the SSH key that signs; None to sign nothing.
     """
 
-    platforms: str = ""
-    base: str = ""
-    layouts: tuple[str, ...] = ()
+    image: ImageOptions | None = None
     image_digest: str = ""
     key: Path | None = None
 
@@ -205,22 +202,26 @@ def _package_chart(out: Path, image_digest: str) -> None:
         shutil.copytree(ROOT / "charts/tetrapod", chart)
         if image_digest:
             values = chart / "values.yaml"
-            values.write_text(with_image(values.read_text(), repository().partition("://")[2], image_digest))
+            values.write_text(with_image(values.read_text(), image_repository(), image_digest))
         subprocess.run([helm, "package", chart, "--destination", out], check=True, capture_output=True)
 
 
-def with_image(values: str, address: str, digest: str) -> str:
+def image_repository() -> str:
+    """Return the path of the image in its registry, such as owner/tetrapod, from the URL of the repository."""
+    return repository().partition("://")[2].partition("/")[2].lower()
+
+
+def with_image(values: str, name: str, digest: str) -> str:
     """Return the chart's values with the published image.
 
     Args:
         values: the text of values.yaml.
-        address: the repository without the scheme, such as github.com/OWNER/NAME.
+        name: its path in the registry, such as owner/tetrapod.
         digest: the digest of the image.
 
     Raises:
         NotReleasable: the values do not begin with an image as expected.
     """
-    name = address.partition("/")[2].lower()
     text, count = re.subn(
         r"""^image:\n  registry: ""\n  repository: tetrapod\n  tag: ""\n  digest: ""$""",
         f'image:\n  registry: {REGISTRY}\n  repository: {name}\n  tag: ""\n  digest: {digest}',
@@ -230,36 +231,6 @@ def with_image(values: str, address: str, digest: str) -> str:
     if count != 1:
         raise NotReleasable("values.yaml has no image of its own build")
     return text
-
-
-def _build_image(version: str, artefacts: Artefacts, out: Path) -> str:
-    """Build the image into an OCI archive, and return the digest of its index."""
-    archive = out / f"tetrapod-{version}-image.tar"
-    options = [f"platform={artefacts.platforms}", "attest:provenance=mode=max"]
-    layouts = []
-    if artefacts.base:
-        options.append(f"build-arg:BASE={artefacts.base}")
-    for number, given in enumerate(artefacts.layouts):
-        platform, _, folder = given.partition("=")
-        (manifest,) = json.loads((Path(folder) / "index.json").read_text())["manifests"]
-        layouts += ["--oci-layout", f"base{number}={folder}"]
-        options.append(f"context:{artefacts.base}::{platform}=oci-layout://base{number}@{manifest['digest']}")
-    with tempfile.TemporaryDirectory() as directory:
-        _copy(Path(directory))
-        argv = [str(ROOT / "tools/buildkit.sh"), "buildctl", "build", "--progress=plain", "--frontend=dockerfile.v0"]
-        argv += [f"--local=context={directory}", f"--local=dockerfile={directory}/deploy", *layouts]
-        argv += [f"--opt={option}" for option in options]
-        subprocess.run([*argv, f"--output=type=oci,dest={archive},rewrite-timestamp=true"], check=True)
-    return image_digest(archive)
-
-
-def image_digest(archive: Path) -> str:
-    """Return the digest of the only image in an OCI archive."""
-    with tarfile.open(archive) as tar:
-        member = tar.extractfile("index.json")
-        assert member is not None
-        (image,) = json.load(member)["manifests"]
-    return str(image["digest"])
 
 
 def _write_bill(version: str, out: Path) -> None:
@@ -281,7 +252,12 @@ def _write_dist(version: str, out: Path, artefacts: Artefacts) -> None:
     out.mkdir(parents=True)
     _build_twice(out)
     _write_bill(version, out)
-    _package_chart(out, _build_image(version, artefacts, out) if artefacts.platforms else artefacts.image_digest)
+    image_digest = artefacts.image_digest
+    if artefacts.image is not None:
+        with tempfile.TemporaryDirectory() as directory:
+            _copy(Path(directory))
+            image_digest = build_image(Path(directory), out / f"tetrapod-{version}-image.tar", artefacts.image)
+    _package_chart(out, image_digest)
     (out / "NOTES.md").write_text(section((ROOT / "CHANGELOG.md").read_text(), f"## {version} "))
     lines = [f"{digest(path)}  {path.name}\n" for path in sorted(out.iterdir())]
     sums = out / "SHA256SUMS"
@@ -325,15 +301,15 @@ def main() -> int:
     parser.add_argument("--repository", default="", help="fail unless pyproject.toml names this URL")
     parser.add_argument("--image", default="", metavar="PLATFORMS", help="build the image, for linux/amd64,linux/arm64")
     parser.add_argument("--base", default="", help="the base image, instead of that of the Dockerfile")
-    parser.add_argument(
-        "--base-layout", action="append", default=[], metavar="PLATFORM=FOLDER", help="an OCI layout of it"
-    )
+    parser.add_argument("--offline", action="store_true", help="pull no image: make the base and the scanner here")
     parser.add_argument("--image-digest", default="", help="the digest of the published image, for the chart")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign SHA256SUMS with this SSH key")
     arguments = parser.parse_args()
-    artefacts = Artefacts(
-        arguments.image, arguments.base, tuple(arguments.base_layout), arguments.image_digest, arguments.sign
-    )
+    image = None
+    if arguments.image:
+        name = f"{REGISTRY}/{image_repository()}:{arguments.version}"
+        image = ImageOptions(name, arguments.image, arguments.base, arguments.offline)
+    artefacts = Artefacts(image, arguments.image_digest, arguments.sign)
     try:
         if arguments.repository not in ("", repository()):
             raise NotReleasable(f"pyproject.toml names {repository()}, and this is {arguments.repository}")

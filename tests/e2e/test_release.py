@@ -5,12 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import shutil
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -21,15 +18,14 @@ from release import (
     chart_version,
     dated,
     digest,
-    image_digest,
     repository,
     section,
     with_image,
     with_version,
 )
+from support.release_clone import commit, make_clone, release
 
 ROOT = Path(__file__).parents[2]
-BASE = "tetrapod-base:trixie"
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A.\n\n## 0.1.0 (2026-11-21)\n\n- B.\n"
 NOTHING_NEW = "# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-11-21)\n\n- B.\n"
 
@@ -57,7 +53,7 @@ def test_a_version_is_replaced_in_exactly_one_line() -> None:
 
 def test_the_chart_names_the_published_image_by_its_digest() -> None:
     values = (ROOT / "charts/tetrapod/values.yaml").read_text()
-    image = yaml.safe_load(with_image(values, "github.com/Owner/tetrapod", "sha256:1"))["image"]
+    image = yaml.safe_load(with_image(values, "owner/tetrapod", "sha256:1"))["image"]
     assert image == {
         "registry": "ghcr.io",
         "repository": "owner/tetrapod",
@@ -66,42 +62,12 @@ def test_the_chart_names_the_published_image_by_its_digest() -> None:
         "pullPolicy": "IfNotPresent",
     }
     with pytest.raises(NotReleasable):
-        with_image("image: {}\n", "github.com/owner/tetrapod", "sha256:1")
+        with_image("image: {}\n", "owner/tetrapod", "sha256:1")
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone with the files as they are here, committed or not, and an entry in the changelog."""
-    target = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", target], check=True)
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    ).stdout.decode()
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file() and not (ROOT / name).is_symlink():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, target / name)
-            shutil.copymode(ROOT / name, target / name)
-    changelog = target / "CHANGELOG.md"
-    text = changelog.read_text()
-    if "\n## Unreleased\n\n## " in text:
-        changelog.write_text(text.replace("\n## Unreleased\n", "\n## Unreleased\n\n- Something.\n", 1))
-    commit(target)
-    return target
-
-
-def commit(clone: Path) -> None:
-    who = ("-c", "user.name=test", "-c", "user.email=test@example.com")
-    for command in (["add", "--all"], [*who, "commit", "--quiet", "--allow-empty", "--message=test"]):
-        subprocess.run(["git", *command], cwd=clone, check=True)
-
-
-def tool(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "tools/release.py", *arguments]
-    return subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False)
+    return make_clone(tmp_path / "clone")
 
 
 def check_signature(file: Path, public: Path) -> None:
@@ -116,18 +82,18 @@ def check_signature(file: Path, public: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path, tmp_path: Path) -> None:
-    refused = tool(clone, "9.8.7", "--check")
+    refused = release(clone, "9.8.7", "--check")
     assert refused.returncode == 1
     assert "pyproject.toml has version" in refused.stderr
     (clone / "new").write_text("x")
-    assert "files are not committed" in tool(clone, "9.8.7").stderr
+    assert "files are not committed" in release(clone, "9.8.7").stderr
     (clone / "new").unlink()
 
-    assert "pyproject.toml names" in tool(clone, "9.8.7", "--repository", "https://example.com/other").stderr
+    assert "pyproject.toml names" in release(clone, "9.8.7", "--repository", "https://example.com/other").stderr
 
     key, image = tmp_path / "key", f"sha256:{'0' * 64}"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    done = tool(clone, "9.8.7", "--sign", str(key), "--image-digest", image, "--repository", repository())
+    done = release(clone, "9.8.7", "--sign", str(key), "--image-digest", image, "--repository", repository())
     assert done.returncode == 0, done.stderr
     assert "git tag --sign v9.8.7" in done.stdout
     dist = clone / "dist"
@@ -151,42 +117,5 @@ def test_a_release_is_built_twice_alike_and_can_be_checked(clone: Path, tmp_path
     assert re.search(r"^## 9\.8\.7 \(\d{4}-\d\d-\d\d\)$", (clone / "CHANGELOG.md").read_text(), re.MULTILINE)
 
     commit(clone)
-    assert tool(clone, "9.8.7", "--check").returncode == 0
+    assert release(clone, "9.8.7", "--check").returncode == 0
     assert not subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, check=True).stdout
-
-
-@pytest.mark.buildkit
-@pytest.mark.timeout(1800)
-def test_the_image_is_built_with_its_provenance(clone: Path, tmp_path: Path) -> None:
-    """On this machine's processor, over the base image of the tests, because no registry may be reachable."""
-    layout = tmp_path / "layout"
-    if shutil.which("skopeo") is None or shutil.which("docker") is None:
-        pytest.skip("needs skopeo and docker")
-    subprocess.run([ROOT / "tools/dockerd.sh"], check=True)
-    subprocess.run([ROOT / "tools/base_image.sh"], check=True)
-    subprocess.run(["skopeo", "copy", "--quiet", f"docker-daemon:{BASE}", f"oci:{layout}:base"], check=True)
-    given = ["--image", "linux/amd64", "--base", BASE, "--base-layout", f"linux/amd64={layout}"]
-    done = tool(clone, "9.8.7", *given)
-    assert done.returncode == 0, done.stderr[-4000:]
-    archive = clone / "dist/tetrapod-9.8.7-image.tar"
-    with tarfile.open(archive) as tar:
-        index = read_blob(tar, image_digest(archive))
-        image, attestation = index["manifests"]
-        assert image["platform"] == {"architecture": "amd64", "os": "linux"}
-        assert attestation["annotations"]["vnd.docker.reference.digest"] == image["digest"]
-        (statement,) = read_blob(tar, attestation["digest"])["layers"]
-        assert statement["annotations"]["in-toto.io/predicate-type"].startswith("https://slsa.dev/provenance/")
-        assert read_blob(tar, read_blob(tar, image["digest"])["config"]["digest"])["config"]["Entrypoint"] == [
-            "tetrapod"
-        ]
-    with tarfile.open(clone / "dist/tetrapod-9.8.7.tgz") as chart:
-        member = chart.extractfile("tetrapod/values.yaml")
-        assert member is not None
-        assert yaml.safe_load(member.read())["image"]["digest"] == image_digest(archive)
-
-
-def read_blob(tar: tarfile.TarFile, digest: str) -> Any:
-    """Return a JSON document of an OCI archive."""
-    member = tar.extractfile(f"blobs/{digest.replace(':', '/')}")
-    assert member is not None
-    return json.load(member)
