@@ -24,7 +24,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried be
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-image e2e-kind e2e-stock \
-	cluster cluster-load cluster-down proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
+	cluster cluster-load cluster-down cluster-soak proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -179,6 +179,10 @@ cluster-load: dev
 ## cluster-down: end it, and check that nothing is left of it
 cluster-down: dev
 	PYTHONPATH=services:tests $(BIN)/python -m cluster down
+
+## cluster-soak: the cluster under churn and restarts of every program, as root, and docs/reference/cluster-soak.md (FORM=four; ARGS='--minutes 20')
+cluster-soak: dev
+	PYTHONPATH=services:tests $(BIN)/python -m cluster_soak --form $(FORM) $(ARGS)
 
 ## proxy-states: the rules of `tetrapod proxy` beside kube-proxy's over generated states, as root (ARGS='--seed 7 --cases 50')
 proxy-states: dev

@@ -86,6 +86,15 @@ class Processes:
         for name in names:
             self._file(name).unlink(missing_ok=True)
 
+    def restart(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """End a process that runs by a signal, and start it again with its arguments and environment."""
+        pid = self.pid(name)
+        assert pid is not None, f"{name} does not run"
+        argv, variables = (Path(f"/proc/{pid}/{part}").read_bytes().decode() for part in ("cmdline", "environ"))
+        self.stop(name, number=number)
+        environment = dict(line.split("=", 1) for line in variables.rstrip("\0").split("\0"))
+        self.start(name, argv.rstrip("\0").split("\0"), environment)
+
     def _wait_until_ended(self, name: str, timeout: float) -> None:
         until(lambda: self._ended(name), timeout=timeout, description=f"the end of {name}")
 
