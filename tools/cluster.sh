@@ -14,11 +14,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's|^\t*\(require \)*k8s.io/kubernetes v||p' "$here/cluster/kubernetes/go.mod")
 directory="${TETRAPOD_CACHE:-$HOME/.cache/tetrapod}/cluster-$version"
 
-build() { # MODULE PACKAGE [go build arguments...]: builds a program below tools/cluster/MODULE; it is called like the end of its package
+# MODULE PACKAGE [go build arguments...]: builds a program below tools/cluster/MODULE, which is called like the end of its package. A program
+# of our own, from MODULE/main.go, is built again when that file has changed.
+build() {
     module=$1 package=$2 name=${2##*/}
     shift 2
     case $package in .) name=$module ;; go.etcd.io/etcd/server/v3) name=etcd ;; esac
-    if [ -x "$directory/$name" ]; then return 0; fi
+    own=/dev/null
+    case $package in .) own=$here/cluster/$module/main.go ;; esac
+    if [ -x "$directory/$name" ] && { [ "$own" = /dev/null ] || cmp -s "$own" "$directory/$name.go"; }; then return 0; fi
     echo "cluster: building $name" >&2
     # Built under another name first: whoever runs this at the same time never sees half a binary.
     command=build
@@ -27,6 +31,7 @@ build() { # MODULE PACKAGE [go build arguments...]: builds a program below tools
     (cd "$here/cluster/$module" && CGO_ENABLED=0 GOFLAGS=-mod=readonly go $command -p 2 -trimpath -buildvcs=false "$@" \
         -o "$directory/$name.$$" "$package") >&2
     mv "$directory/$name.$$" "$directory/$name"
+    [ "$own" = /dev/null ] || cp "$own" "$directory/$name.go"
 }
 
 kubernetes() { # PACKAGE: with the version that clients and the suite compare

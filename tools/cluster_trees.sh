@@ -6,7 +6,8 @@
 set -eu
 directory=$1
 if cmp -s "$0" "$directory/cluster_trees.sh"; then exit 0; fi
-packages=bash,bind9-dnsutils,busybox,curl,iperf,iproute2,iputils-ping,netcat-openbsd,nginx-light,perl,procps,socat,util-linux-extra
+packages=bash,bind9-dnsutils,busybox,conntrack,curl,iperf,iproute2,iptables,iputils-ping,netcat-openbsd,nginx-light,perl,procps,socat,util-linux-extra
+packages=$packages,wget  # busybox 1.35 crashes with wget -T
 
 suite=$(. /etc/os-release && [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-}" || true)
 suite=${suite:-bookworm}
@@ -34,7 +35,7 @@ cc -O2 -static -o "$small/bin/sh" "$(dirname "$0")/cluster/busybox/sh.c"
 # The user and the group of a spec about the groups of a user in an image.
 printf 'user-defined-in-image:x:1000:1000::/home:/bin/sh\n' >> "$root/etc/passwd"
 printf 'user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n' >> "$root/etc/group"
-# Commands that only busybox has here, such as wget and vi.
+# Commands that only busybox has here, such as vi.
 mkdir -p "$root/usr/local/bin"
 for name in $(chroot "$root" busybox --list); do
     if ! chroot "$root" sh -c "command -v $name" >/dev/null; then ln -s /bin/busybox "$root/usr/local/bin/$name"; fi

@@ -57,6 +57,7 @@ class ConformanceImages(BasicImages):
             Image((f"{SUITE}/nonroot:1.5",), (busybox,), {"Cmd": ["sh"], "User": "1234"}),
             Image((f"{SUITE}/ipc-utils:1.4",), (debian,), {"Cmd": ["sh"]}),
             Image((f"{SUITE}/glibc-dns-testing:2.1.1",), (debian,), {"Cmd": ["bash"]}),
+            Image(("registry.k8s.io/build-image/distroless-iptables:v0.9.7",), (debian,), {"Cmd": ["sh"]}),
             Image((f"{SUITE}/perl:5.26",), (debian,), {"Cmd": ["perl"]}),
             Image((f"{SUITE}/nginx:1.27.0-2",), (debian, self._nginx), {"Cmd": ["nginx"]}),
             Image((f"{SUITE}/nginx:1.28.0-2",), (debian, self._nginx), {"Cmd": ["nginx"], "Labels": {"new": "1"}}),
