@@ -129,6 +129,5 @@ def kube_proxy(node: Node) -> dict[str, Any]:
         "mode": "iptables",
         "clusterCIDR": PODS,
         "nodePortAddresses": ["primary"],
-        # The limits of connection tracking are the machine's.
-        "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
+        "conntrack": {"maxPerCore": 0},  # all network namespaces of the machine share the limit
     }

@@ -182,4 +182,4 @@ def test_tetrapod_proxy_accepts_the_configuration_of_a_node(tmp_path: Path) -> N
     check(configuration)
     assert configuration.hostname_override == NODES[0].name
     assert configuration.cluster_cidrs == (PODS,)
-    assert configuration.conntrack == Conntrack(max_per_core=0, tcp_established_timeout=0.0, tcp_close_wait_timeout=0.0)
+    assert configuration.conntrack == Conntrack(max_per_core=0)
