@@ -24,7 +24,10 @@ _LEFT_OUT: Final = (
     ),
     (re.compile(r"\[Alpha\]"), "needs a feature gate that is off by default"),
     (
-        re.compile(r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]|CSI Mock|PersistentVolumes NFS"),
+        re.compile(
+            r"\[Driver: [^\]]+\]|\[Provider:[^\]]+\]|CSI Mock|PersistentVolumes NFS|MutableCSINodeAllocatableCount"
+            r"|Volume metrics (Ephemeral|PVC) "
+        ),
         "needs a storage driver, an NFS server or a cloud provider",
     ),
     (re.compile(r"\[Slow\]"), "takes more than five minutes; upstream's jobs for changes leave it out too"),
