@@ -17,6 +17,7 @@ _FEW: Final = {
     "generic/admission/policy/environment.py admission_environment": "eight combinations of three switches",
     "generic/audit/event.py _second": "seconds of the clock, four of them",
     "generic/client/partial_decoding.py _list_decoder": "classes in the code",
+    "generic/endpoints/tables.py _decoder_of": "classes in the code",
     "core/resource/device_selectors.py _environment": "two booleans",
     "generic/client/partial_decoding.py _event_decoder": "classes in the code",
     "generic/configuration/feature_gates.py _gates_of": "the releases that can be emulated, four of them",

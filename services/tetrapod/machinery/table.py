@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from tetrapod.machinery.gvk import Object
 
 NAME_DESCRIPTION: Final = (
@@ -58,6 +60,8 @@ class TableConvertor:
         order: the sort key of rows; None keeps the order of the list.
         repeats_columns: whether each event of a watch has the columns, and not only the first one.
         described: the built-in resource (`deployments.apps`) whose column descriptions apply if the columns have none.
+        reads: the fields that `row` and `conditions` read, as a struct whose optional fields default to UNSET. Only
+            these are then decoded for a row. None decodes whole objects.
     """
 
     columns: Sequence[Column]
@@ -68,6 +72,7 @@ class TableConvertor:
     order: Callable[[Object], tuple[Any, ...]] | None = None
     repeats_columns: bool = False
     described: str = ""
+    reads: type[msgspec.Struct] | None = None
 
 
 _ZERO_TIME: Final = "0001-01-01T00:00:00Z"

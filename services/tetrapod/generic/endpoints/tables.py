@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import msgspec
@@ -111,9 +111,26 @@ class Tables:
             whole = self._include == "Object"
             included = self._object(conversion.bytes(entry) if whole else conversion.metadata_bytes(entry))
         if keep or entry.size < LARGE:
-            return self._row(conversion.peek(entry) if conversion.definition.custom else entry.peek(), included)
+            return self._row(conversion.peek(entry) if conversion.definition.custom else self._read(entry), included)
         make = partial(conversion.object, entry) if conversion.definition.custom else entry.object
         return use_large(make, lambda obj: self._row(obj, included))
+
+    def _read(self, entry: Entry) -> Object:
+        """Return the fields of a built-in object that its cells need, which are then cached in the entry.
+
+        It is the whole object if the kind does not declare them, or if a field has an unexpected type.
+        """
+        fields = self._convertor.reads
+        if fields is None:
+            return entry.peek()
+        decoded: Object | None = entry.representations.get(fields)
+        if decoded is None:
+            try:
+                decoded = msgspec.to_builtins(_decoder_of(fields).decode(entry.raw))
+            except msgspec.ValidationError:
+                decoded = entry.peek()
+            entry.representations[fields] = decoded
+        return decoded
 
     def _object(self, raw: bytes) -> bytes:
         match self._include:
@@ -176,6 +193,11 @@ class Tables:
                 for c in self._convertor.columns
             ]
         )
+
+
+@cache
+def _decoder_of(fields: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(fields)
 
 
 class _Metadata(msgspec.Struct):

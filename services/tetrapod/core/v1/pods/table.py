@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
+from tetrapod.core.v1.pods.table_fields import PodFields
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -183,4 +184,5 @@ TABLE: Final = TableConvertor(
     ),
     pod_row,
     pod_conditions,
+    reads=PodFields,
 )
