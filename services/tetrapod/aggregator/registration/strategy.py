@@ -27,6 +27,7 @@ class APIServiceStrategy(Strategy):
     initial_status = {}
     allow_unconditional_update = False
     qualified_finalizers = False
+    metadata_rules = "own"
     repeats_errors = True
 
     def __init__(self, on_delete: Callable[[str], None] = lambda name: None) -> None:
@@ -42,9 +43,6 @@ class APIServiceStrategy(Strategy):
         if service_of(obj) is None:
             set_condition(obj, local_condition())
 
-    def validate_name(self, name: str, prefix: bool) -> list[str]:
-        return []  # the valid names depend on the spec: see validate_api_service
-
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return validate_api_service(obj)
 
@@ -53,7 +51,7 @@ class APIServiceStrategy(Strategy):
 
         As upstream, it validates the metadata twice more than other kinds and reports the errors each time.
         """
-        return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new, again=True)
+        return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]

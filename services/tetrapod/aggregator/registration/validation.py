@@ -16,23 +16,21 @@ _STATUSES: Final = ("True", "False", "Unknown")
 _LOCAL: Final = "local APIServices may not have"
 
 
-def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
-    """Return the errors of an APIService's name and spec.
+def validate_api_service(obj: Object) -> list[FieldError]:
+    """Return the errors of an APIService's metadata and spec.
 
     The name is `VERSION.GROUP`. Group, version and priorities are valid. A service has a name, a namespace and a valid
     port; without a service, neither caBundle nor insecureSkipTLSVerify is allowed.
-
-    Args:
-        obj: the APIService.
-        again: whether to validate the metadata too, although the registry has done so. Upstream reports its errors
-            twice on
-            update.
     """
     spec = obj.get("spec") or {}
-    group, version = group_version(obj)
-    errors = _names(obj)
-    if again:
-        errors += validate_object_meta(obj["metadata"], False, lambda name, prefix: [])
+    group, version = served = group_version(obj)
+    wanted = name_for(served)
+
+    def name_errors(name: str, prefix: bool) -> list[str]:
+        texts = is_path_segment_name(name)
+        return texts or ([] if name == wanted else [f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}'])
+
+    errors = validate_object_meta(obj["metadata"], False, name_errors)
     if not group and version != "v1":
         errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     if group:
@@ -43,20 +41,6 @@ def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError
         if not 0 < value <= limit:
             errors.append(invalid(f"spec.{field}", value, f"must be positive and less than {limit}"))
     return errors + (_local(spec) if spec.get("service") is None else _external(spec))
-
-
-def _names(obj: Object) -> list[FieldError]:
-    wanted = name_for(group_version(obj))
-    errors: list[FieldError] = []
-    for field in ("generateName", "name"):
-        name = obj["metadata"].get(field)
-        if not name:
-            continue
-        texts = is_path_segment_name(name)
-        if not texts and name != wanted:
-            texts = [f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}']
-        errors += [invalid(f"metadata.{field}", name, text) for text in texts]
-    return errors
 
 
 def _local(spec: Object) -> list[FieldError]:

@@ -24,6 +24,7 @@ class CrdStrategy(Strategy):
     namespaced = False
     allow_unconditional_update = False
     qualified_finalizers = False
+    metadata_rules = "own"
     generation: tuple[str, ...] | None = ("spec",)
 
     def default(self, obj: Object, version: str) -> None:
@@ -40,17 +41,6 @@ class CrdStrategy(Strategy):
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         _leave_loop(ctx, obj)
         return validate_create(obj)
-
-    def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Return [], because the validation of the spec checks that the name is `plural.group`.
-
-        Implements `Strategy.validate_name`.
-
-        Args:
-            name: the name, which is not used.
-            prefix: whether the name is a generateName; not used.
-        """
-        return []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         _leave_loop(ctx, new)

@@ -26,7 +26,7 @@ from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError, child, index, invalid, required
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.metadata import validate_immutable
+from tetrapod.machinery.metadata import validate_immutable, validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, name_is_dns_subdomain
 from tetrapod.machinery.schema.crd_schema import TYPES, Rules, walk
 from tetrapod.machinery.schema.default_rules import validate_defaults
@@ -53,11 +53,14 @@ _MIXED = "may have mixed case, but should otherwise match: "
 
 
 def validate_create(crd: Object) -> list[FieldError]:
-    """Return the errors of a new definition: its name, which must be `plural.group`, its spec, and its status."""
+    """Return the errors of a new definition: its metadata with the name `plural.group`, its spec, and its status."""
     spec = Spec.of(crd["spec"])
-    meta = crd["metadata"]
-    errors = _name_errors(meta.get("generateName") or "", spec, "metadata.generateName", prefix=True)
-    errors += _name_errors(meta.get("name") or "", spec, "metadata.name")
+
+    def name_errors(name: str, prefix: bool) -> list[str]:
+        named = name == f"{spec.names.get('plural') or ''}.{spec.group}"
+        return name_is_dns_subdomain(name, prefix) + ([] if named else ['must be spec.names.plural+"."+spec.group'])
+
+    errors = validate_object_meta(crd["metadata"], False, name_errors)
     errors += _spec_errors(spec, Options(), "spec")
     return errors + _after_spec(crd, None)
 
@@ -86,13 +89,6 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
     """Return the errors of status.acceptedNames; other parts of the status are not validated, and `old` is not used."""
     return validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
-
-
-def _name_errors(name: str, spec: Spec, path: str, *, prefix: bool = False) -> list[FieldError]:
-    texts = name_is_dns_subdomain(name, prefix) if name else []
-    if name != f"{spec.names.get('plural') or ''}.{spec.group}":
-        texts.append('must be spec.names.plural+"."+spec.group')
-    return [invalid(path, name, text) for text in texts] if name else []
 
 
 def _after_spec(new: Object, old: Object | None) -> list[FieldError]:
