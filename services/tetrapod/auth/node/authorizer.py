@@ -113,10 +113,10 @@ class NodeAuthorizer:
         return self._related(node, attributes)
 
     def _service_account(self, node: str, attributes: Attributes) -> AuthorizationResult:
-        if attributes.verb == "get" and not attributes.subresource and not any(map(feature_gates.enabled, _ACCOUNTS)):
-            return no_opinion("not allowed to get service accounts")
-        if attributes.verb == "get":
-            return self._get_related(node, attributes)
+        if attributes.verb == "get" and not attributes.subresource:
+            if not any(map(feature_gates.enabled, _ACCOUNTS)):
+                return no_opinion("not allowed to get service accounts")
+            return self._read_related(node, attributes)
         if attributes.verb != "create" or not attributes.name:
             return no_opinion("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
@@ -172,7 +172,7 @@ class NodeAuthorizer:
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOW
             return no_opinion("can only list/watch podcertificaterequests with nodeName field selector")
-        return _NO_OPINION
+        return no_opinion(f"nodes may not {attributes.verb} podcertificaterequests")
 
     def _node(self, node: str, attributes: Attributes) -> AuthorizationResult:
         verb, subresource = attributes.verb, attributes.subresource
