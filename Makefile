@@ -23,7 +23,7 @@ run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { [ $$? = 1 ] && echo "== Retried be
 # Some shells and images forbid bytecode: each server that a test starts would compile a thousand modules, half of its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-image e2e-kind e2e-stock \
+.PHONY: run install dev lock lint test test-all test-versions release facts coverage contract contract-http2 fuzz chaos soak stall differential bench bench-envtest scale screenshots e2e e2e-image e2e-arm64 e2e-kind e2e-stock \
 	cluster cluster-load cluster-down cluster-soak proxy-states conformance conformance-short upstream upstream-short neighbours docs clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
@@ -155,6 +155,11 @@ e2e: dev
 e2e-image: dev
 	./tools/prepare.sh image
 	$(call run_tests,tests/e2e -m buildkit)
+
+## e2e-arm64: the wheel on arm64, where needed in an emulator, as root: a server, kubectl, and unit tests (ARGS=tests/unit/http: others; many minutes)
+e2e-arm64: dev
+	./tools/prepare.sh image
+	PYTHON=$(BIN)/python ./tools/arm64.sh $(ARGS)
 
 ## e2e-kind: the chart on a kind cluster, and docs/how-to/kind.md; where no node image can be pulled, one is made (as root; minutes)
 e2e-kind: dev
