@@ -117,7 +117,8 @@ class ResourceHandler:
             return subresource(request)
         self._deprecation.record(request, info)
         verb = VERBS.get(info.verb)
-        if verb is None or info.verb not in self.definition.verbs:
+        # `list_` rejects a watch of a resource that can only be listed, after errors of its options
+        if verb is None or ("list" if verb is list_ else info.verb) not in self.definition.verbs:
             raise method_not_supported(self.definition.group_resource, info.verb)
         return _serve(verb, self._scope, request)
 

@@ -87,7 +87,7 @@ async def watch(
         StatusError: the resource has no watch (405), YAML is requested (406), `includeObject` of a Table is invalid
             (400), or the resource version is malformed (500) or was not reached in time (504).
     """
-    if scope.rest is not None:
+    if scope.rest is not None or "watch" not in scope.definition.verbs:
         raise method_not_supported(scope.definition.group_resource, "watch")
     frames = _FRAMES.get(accepted.media_type, Frames)(scope, accepted)
     query = WatchQuery(
