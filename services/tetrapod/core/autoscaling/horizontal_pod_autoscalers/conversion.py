@@ -38,11 +38,23 @@ _BEHAVIOR_NAMES: Final = {name.lower(): name for name in ("ScaleUp", "ScaleDown"
 
 
 def convert_autoscaler(obj: Object, version: str) -> Object:
-    """Return a copy of the autoscaler in `version` ("v1" or "v2"). The copy may share nested objects."""
-    current_version = obj.get("apiVersion", "").rpartition("/")[2]
-    if current_version == version:
+    """Return a copy of the autoscaler in `version` ("v1" or "v2"), in v2 with the default metrics.
+
+    The copy may share nested objects.
+    """
+    if _version_of(obj) == version:
         return dict(obj)
     return _to_v1(obj) if version == "v1" else _to_v2(obj)
+
+
+def without_default_metrics(obj: Object) -> Object:
+    """Return a copy of the autoscaler in v2 without setting defaults. The copy may share nested objects."""
+    return dict(obj) if _version_of(obj) == "v2" else _as_v2(obj)
+
+
+def _version_of(obj: Object) -> str:
+    api_version: str = obj.get("apiVersion", "")
+    return api_version.rpartition("/")[2]
 
 
 def default_autoscaler_v1(obj: Object) -> None:
@@ -155,6 +167,12 @@ def _rules_to_v1(rules: Object | None) -> Object | None:
 
 
 def _to_v2(obj: Object) -> Object:
+    converted = _as_v2(obj)
+    default_metrics(converted["spec"])
+    return converted
+
+
+def _as_v2(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     v1_annotations = obj["metadata"].get("annotations") or {}
     annotations = {k: v for k, v in v1_annotations.items() if k not in _OURS}
@@ -168,7 +186,6 @@ def _to_v2(obj: Object) -> Object:
             }
         )
     spec["metrics"] = metric_specs
-    default_metrics(spec)
     if behavior := _load(v1_annotations.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
         # defaults come after validation, when upstream reads the stored object
         spec["behavior"] = _with_json_names(behavior)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import convert_autoscaler
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import without_default_metrics
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
@@ -23,7 +23,8 @@ _METRIC_FIELDS: Final = {
 
 
 def _row(obj: Object) -> list[Any]:
-    obj = convert_autoscaler(obj, "v2")  # upstream prints the internal form, regardless of the requested version
+    # Upstream prints the internal form, regardless of the requested version. That of a bookmark has no metrics.
+    obj = without_default_metrics(obj)
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
     minimum = spec.get("minReplicas")
