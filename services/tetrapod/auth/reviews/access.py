@@ -15,7 +15,7 @@ from tetrapod.generic.authorization.interface import Attributes, AuthorizationRe
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.scheduling.offload import offloaded
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, bad_request, invalid
@@ -214,18 +214,6 @@ def _internal(path: Object) -> Object:
     return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
 
 
-_META_ORDER: Final = (
-    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *(
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    ),
-)
 _ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
@@ -235,21 +223,19 @@ def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
     Args:
         local: whether the review may have a namespace.
     """
-    meta: Object = obj.get("metadata") or {}
-    ignored = ("managedFields", "namespace") if local else ("managedFields",)
-    if not any(value not in (None, "", [], {}, 0) for key, value in meta.items() if key not in ignored):
+    shown = _ordered(obj.get("metadata") or {})
+    ignored = {"managedFields", "namespace"} if local else {"managedFields"}
+    if not shown.keys() - ignored:
         return []
     text = "must be empty except for namespace" if local else "must be empty"
-    return [field.invalid("metadata", _ordered(meta), text)]
+    return [field.invalid("metadata", shown, text)]
 
 
 def _ordered(meta: Object) -> Object:
-    """Return the non-empty metadata with keys in the order of Go's struct, in which the error text shows them."""
-    shown = {key: meta[key] for key in _META_ORDER if meta.get(key) not in (None, "", [], {}, 0)}
-    if "managedFields" in shown:
-        shown["managedFields"] = [
-            {key: entry[key] for key in _ENTRY_ORDER if key in entry} for entry in shown["managedFields"]
-        ]
+    """Return the metadata without empty fields, in the order of Go's structs, as the error text shows it."""
+    shown = go_structs.metadata(meta)
+    if entries := meta.get("managedFields"):
+        shown["managedFields"] = [{key: entry[key] for key in _ENTRY_ORDER if key in entry} for entry in entries]
     return shown
 
 
