@@ -253,6 +253,21 @@ def timeout(message: str, retry_after: int = 0) -> StatusError:
     return StatusError(504, "Timeout", f"Timeout: {message}", details)
 
 
+def too_large_resource_version(message: str, retry_after: int) -> StatusError:
+    """Return a 504 for a resourceVersion that the server has not reached.
+
+    Args:
+        message: the error's text.
+        retry_after: seconds after which the client should retry; 0 leaves them out.
+
+    Upstream: storage.NewTooLargeResourceVersionError
+    """
+    error = timeout(message, retry_after)
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    error.details = {"causes": [cause], **(error.details or {})}
+    return error
+
+
 def internal_error(message: str) -> StatusError:
     """Return a 500 with reason InternalError.
 

@@ -37,7 +37,7 @@ from tetrapod.machinery.status import (
     not_found,
     resource_expired,
     server_timeout,
-    timeout,
+    too_large_resource_version,
     too_many_requests,
 )
 
@@ -61,10 +61,7 @@ def expired(error: TooOldResourceVersion) -> StatusError:
 
 def too_large(error: TooLargeResourceVersion) -> StatusError:
     """Return, not raise, the 504 Timeout for a resourceVersion that was not reached in time."""
-    status_error = timeout(str(error), error.retry_seconds)
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    status_error.details = {"causes": [cause], **(status_error.details or {})}
-    return status_error
+    return too_large_resource_version(str(error), error.retry_seconds)
 
 
 def storage_error_text(path: str, detail: str) -> str:

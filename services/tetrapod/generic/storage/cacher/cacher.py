@@ -37,6 +37,7 @@ from tetrapod.generic.storage.interface import (
     Preconditions,
     StorageConfig,
     StoredDefaults,
+    TooLargeResourceVersion,
     TryUpdate,
     Watch,
     WatchEvent,
@@ -47,12 +48,15 @@ from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
 from tetrapod.machinery.go_packages import OWN_SCHEMES, go_type
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.status import bad_request, resource_expired
+from tetrapod.machinery.status import StatusError, bad_request, resource_expired, too_large_resource_version
 
 BOOKMARK_SECONDS: Final = 60.0
 NO_PRECONDITIONS: Final = Preconditions()
 _TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 """The error of a watch from a compacted version of the store, for resources whose reads the cache does not answer."""
+
+_LONGEST_RETRY: Final = 3
+"""Seconds. After a random number of seconds up to this, clients retry a watch from a version of the future."""
 
 
 def _attributes(cacher: Cacher, key: str, *_: object, **__: object) -> dict[str, Any]:
@@ -230,6 +234,11 @@ class Cacher:
     @traced("cacher.Watch", _type_attribute)
     async def watch(self, query: WatchQuery) -> Watch:
         requested = parse_resource_version(query.resource_version)
+        if requested and query.initial_events and not self._cached_reads:
+            try:
+                await self._lister.check_reached(requested)
+            except TooLargeResourceVersion as error:
+                return self._end_as_too_large(query, error)
         if not query.resource_version and await self._freshness.latest():
             pass
         elif requested and query.initial_events:
@@ -290,10 +299,16 @@ class Cacher:
 
     def _end_as_too_old(self, watch: CacheWatch, revision: int) -> Watch:
         cached = f"too old resource version: {revision} ({self._cache.window.start})"
-        status = resource_expired(cached if self._cached_reads else _TOO_OLD).to_status()
-        watch.push([WatchEvent("ERROR", None, 0, status=status)])
-        watch.close()
-        return watch
+        return _ended(watch, resource_expired(cached if self._cached_reads else _TOO_OLD))
+
+    def _end_as_too_large(self, query: WatchQuery, error: TooLargeResourceVersion) -> Watch:
+        """Return a watch that ends with the error as an event, as upstream's store sends it.
+
+        Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/watcher.go, startWatching
+        """
+        retry_after = random.randint(1, _LONGEST_RETRY)
+        watch = CacheWatch(self._cache.fanout, query, error.requested)
+        return _ended(watch, too_large_resource_version(str(error), retry_after))
 
     @property
     def _bookmarks_scheduled(self) -> bool:
@@ -361,3 +376,10 @@ class Cacher:
         await self._checker.close()
         self._cache.fanout.close()
         await self._reflector.close()
+
+
+def _ended(watch: CacheWatch, error: StatusError) -> Watch:
+    """Return the watch, which ends with the error as an event."""
+    watch.push([WatchEvent("ERROR", None, 0, status=error.to_status())])
+    watch.close()
+    return watch
