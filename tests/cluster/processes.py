@@ -19,12 +19,16 @@ from support.waiting import until
 
 
 def start_time(pid: int) -> str | None:
-    """Return the time at which a process started, in clock ticks since the boot, or None if it has ended."""
+    """Return the time at which a process started, in clock ticks since the boot, or None if it has ended.
+
+    Its first thread may end before others. Until they have ended too, they hold its files and ports.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] == "Z" else fields[19]
+    state, threads, started = fields[0], int(fields[17]), fields[19]
+    return None if state == "Z" and threads <= 1 else started
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ class Soak:
         try:
             until(self._missing, lambda found: not found, timeout=_CONVERGENCE)
         except AssertionError:
-            self._outcome.failures += [f"round {number}{restarted}: {sentence}" for sentence in self._missing()]
+            sentences = [f"{program.label} does not run" for program in self._programs if program.pid() is None]
+            self._outcome.failures += [f"round {number}{restarted}: {each}" for each in sentences + self._missing()]
         seconds = time.monotonic() - began
         self._outcome.convergence.append(seconds)
         self._progress(f"round {number}{restarted}: as declared after {seconds:.0f} s")

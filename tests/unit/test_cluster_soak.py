@@ -16,12 +16,25 @@ from cluster_soak.run import Outcome
 from cluster_soak.verdict import growths
 from support.waiting import until
 
+OUTLIVES = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # processes are meant to
 MIB = 1 << 20
 READY = "import os, signal, sys; open(sys.argv[1], 'a').write(os.environ['WORD']); signal.pause()"
 
 
 def text_of(path: Path) -> str:
     return path.read_text() if path.exists() else ""
+
+
+WITHOUT_FIRST_THREAD = """
+import ctypes, pathlib, sys, threading, time
+
+def wait():
+    while not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.01)
+
+threading.Thread(target=wait).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 
 def samples(memory: list[int], threads: list[int] | None = None) -> list[Sample]:
@@ -53,7 +66,7 @@ def test_a_program_that_cannot_be_judged_is_a_failure() -> None:
     ]
 
 
-@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # it is meant to
+@OUTLIVES
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_process_restarts_with_its_arguments_and_environment(tmp_path: Path, number: signal.Signals) -> None:
     processes, written = Processes(tmp_path / "processes", tmp_path / "logs"), tmp_path / "written"
@@ -63,6 +76,23 @@ def test_a_process_restarts_with_its_arguments_and_environment(tmp_path: Path, n
         Program("program", processes).restart(number)
         until(lambda: text_of(written), lambda text: text == "started\n" * 2)
         assert processes.pid("program") not in (None, pid)
+    finally:
+        processes.stop("program", number=signal.SIGKILL)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@OUTLIVES
+def test_a_process_runs_until_all_of_its_threads_have_ended(tmp_path: Path) -> None:
+    processes, end = Processes(tmp_path / "processes", tmp_path / "logs"), tmp_path / "end"
+    pid = processes.start("program", [sys.executable, "-c", WITHOUT_FIRST_THREAD, str(end)])
+    try:
+        until(lambda: state_of(pid) == "Z")
+        assert processes.pid("program") == pid
+        end.touch()
+        until(lambda: processes.pid("program") is None)
     finally:
         processes.stop("program", number=signal.SIGKILL)
 
