@@ -84,6 +84,7 @@ async def patch(scope: Scope, request: Request) -> Response:
             new = await offloaded(context.large, revised)
         else:
             new = await scope.field_manager.run(context.large, revised)
+        context.unchanged = mechanism.unchanged
         _check_uid(scope, name, new, current)
         ensure_namespace(new, context.namespace)
         check_name(new, name)

@@ -30,6 +30,8 @@ class Context:
         discarded: the objects that `discard` has collected; None for requests that write no object, and for the
             server's own work.
         verb: the verb that was authorized, such as "patch" for a patch that creates an object.
+        unchanged: whether the request leaves the stored object as it is, except for its metadata: an apply that changes
+            nothing.
     """
 
     user: UserInfo = LOOPBACK
@@ -42,6 +44,7 @@ class Context:
     large: bool = False
     discarded: list[Any] | None = None
     verb: str = ""
+    unchanged: bool = False
 
     def discard(self, obj: Any) -> None:
         """Keep an object that is not needed any more until the request ends, and then deallocate it in a worker thread.

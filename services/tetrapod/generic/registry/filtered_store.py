@@ -64,13 +64,20 @@ class FilteredUpdateStore(Store, ABC):
 class FilteredStore(FilteredUpdateStore):
     """A store that also removes hidden fields from the object that an update or patch starts from.
 
-    A patch therefore cannot see or change them. The strategy still sees them in the old object.
+    A patch therefore cannot see them, and removes them unless it sends them. An apply that changes nothing keeps them,
+    because upstream then keeps the stored object. The strategy still sees them in the old object.
+
+    The store is only for kinds whose objects mutating admission does not change.
     """
 
     async def update(self, ctx: Context, name: str, transform: Transform, **options: Any) -> tuple[Entry, bool]:
         async def of_shown(current: Object | None) -> Object:
-            if current is not None:
-                self.hide(current)
-            return await transform(current)
+            if current is None:
+                return await transform(None)
+            stored = await ctx.copy(current)
+            if not self.hide(current):
+                return await transform(current)
+            new = await transform(current)
+            return stored | {"metadata": new["metadata"]} if ctx.unchanged else new
 
         return await super().update(ctx, name, of_shown, **options)
