@@ -27,8 +27,8 @@ This page is for operators who want to know whether kubelets and controllers run
 - In the first {RESTARTS:.0%} of the time, each round restarts one program, all of them in turn: Tetrapod, etcd,
   controller manager, scheduler, and on each node containerd, kubelet and kube-proxy. One turn uses SIGTERM, the next
   SIGKILL.
-- A round ends when everything is as declared: nodes are ready, workloads have their replicas, Jobs are complete, no pod
-  waits for its deletion, EndpointSlices have all pods, and each pod answers through the rules of kube-proxy.
+- A round ends when everything is as declared. Nodes are ready, workloads have their replicas, and Jobs are complete. No
+  pod waits for its deletion, EndpointSlices have all pods, and each pod answers through the rules of kube-proxy.
 - In the rest of the time nothing restarts. After each round the programs are sampled, and a robust line through the
   samples shows their growth. *Threads* are goroutines in the kubelet's rows. A program may grow by a fifth of its
   memory, or by 24 MiB.
