@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.failing_starts import failed_start
 from support.server import Server, command, environment, free_port, running, start
 from support.waiting import until
@@ -209,10 +209,8 @@ def test_sigterm_while_starting_ends_it(tmp_path: Path) -> None:
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    member = Etcd(etcd_36(), tmp_path / "etcd")
-    member.start()
-    yield member
-    member.stop()
+    with running_etcd(tmp_path / "etcd") as member:
+        yield member
 
 
 @pytest.fixture

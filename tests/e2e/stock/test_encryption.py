@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.definitions import definition
-from support.etcd import Etcd, etcd_36
+from support.etcd import Etcd, running_etcd
 from support.kms import KmsPlugin
 from support.kube_apiserver import running_over
 from support.server import Server, running
@@ -118,31 +118,29 @@ def test_each_server_reads_values_of_the_other_and_follows_key_rotation(tmp_path
     binaries()
     plugin = KmsPlugin(tmp_path)
     plugin.start()
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
     try:
-        turns = Turns(tmp_path, etcd, plugin)
-        configure(turns.config, plugin, "old")
-        with turns.stock() as stock:
-            with Client(stock) as client:
-                assert client("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).status == 201
-            make_all(stock, "by-stock")
-        configure(turns.config, plugin, "new", "old")
-        plugin.key_id = "key-2"
-        with turns.ours() as ours:
-            read_all(ours, "by-stock")
-            rewrite_all(ours, "by-stock")
-            make_all(ours, "by-us")
-        check_stored(turns, "by-stock", "new", "key-2")
-        check_stored(turns, "by-us", "new", "key-2")
-        configure(turns.config, plugin, "newest", "new", "old")
-        plugin.key_id = "key-3"
-        with turns.stock() as stock:
-            read_all(stock, "by-stock", "by-us")
-            rewrite_all(stock, "by-us")
-        check_stored(turns, "by-us", "newest", "key-3")
-        with turns.ours() as ours:
-            read_all(ours, "by-stock", "by-us")
+        with running_etcd(tmp_path / "etcd") as etcd:
+            turns = Turns(tmp_path, etcd, plugin)
+            configure(turns.config, plugin, "old")
+            with turns.stock() as stock:
+                with Client(stock) as client:
+                    assert client("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).status == 201
+                make_all(stock, "by-stock")
+            configure(turns.config, plugin, "new", "old")
+            plugin.key_id = "key-2"
+            with turns.ours() as ours:
+                read_all(ours, "by-stock")
+                rewrite_all(ours, "by-stock")
+                make_all(ours, "by-us")
+            check_stored(turns, "by-stock", "new", "key-2")
+            check_stored(turns, "by-us", "new", "key-2")
+            configure(turns.config, plugin, "newest", "new", "old")
+            plugin.key_id = "key-3"
+            with turns.stock() as stock:
+                read_all(stock, "by-stock", "by-us")
+                rewrite_all(stock, "by-us")
+            check_stored(turns, "by-us", "newest", "key-3")
+            with turns.ours() as ours:
+                read_all(ours, "by-stock", "by-us")
     finally:
-        etcd.stop()
         plugin.stop()

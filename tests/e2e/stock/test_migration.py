@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.https_client import HttpsClient
 from support.kube_apiserver import running_over
 from support.server import command, environment, running
@@ -107,10 +107,7 @@ def test_all_objects_survive_the_migration_from_and_to_a_stock_server(tmp_path: 
         migrate("--from", source, "--to", target, *more)
 
     pki = write_pki(tmp_path / "ours" / "pki", ["localhost", "127.0.0.1"])
-    first, second = Etcd(etcd_36(), tmp_path / "first"), Etcd(etcd_36(), tmp_path / "second")
-    first.start()
-    second.start()
-    try:
+    with running_etcd(tmp_path / "first") as first, running_etcd(tmp_path / "second") as second:
         with stock_server(tmp_path, pki, first.url, *flags["oldest"]) as client:
             assert client.call("POST", DEFINITIONS, yaml.safe_load(CRD.read_text())).status == 201
             for path, body in OBJECTS.items():
@@ -134,6 +131,3 @@ def test_all_objects_survive_the_migration_from_and_to_a_stock_server(tmp_path: 
             assert min(int(obj["metadata"]["resourceVersion"]) for obj in after.values()) > latest
             taken = client.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
             assert (taken.status, "already allocated" in taken.message) == (422, True)
-    finally:
-        first.stop()
-        second.stop()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support import server as servers
-from support.etcd import Etcd, etcd_36
+from support.etcd import running_etcd
 from support.failing_starts import failed_start
 from support.server import Server, start
 from support.waiting import until
@@ -51,24 +51,22 @@ def versions(server: Server, accept: str = AGGREGATED) -> list[str]:
 @pytest.fixture
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Server]]:
     """Yield a server that serves resource.k8s.io/v1beta1 and one that does not. They trust the same CAs."""
-    etcd = Etcd(etcd_36(), tmp_path / "etcd")
-    etcd.start()
     started: list[Server] = []
-    try:
-        for name, flags in (("newer", ["--runtime-config=resource.k8s.io/v1beta1=true"]), ("older", [])):
-            program = PROGRAM.format(hostname=name)
-            monkeypatch.setattr(servers, "command", lambda *args, p=program: [sys.executable, "-c", p, *args])
-            data = tmp_path / name
-            if started:
-                shutil.copytree(started[0].data_dir / "pki", data / "pki")
-                flags = [*flags, f"--peer-ca-file={started[0].ca}"]
-            started.append(start(data, f"--etcd-servers={etcd.url}", *flags))
-        yield started[0], started[1]
-    finally:
-        for server in started:
-            if server.process.poll() is None:
-                server.stop()
-        etcd.stop()
+    with running_etcd(tmp_path / "etcd") as etcd:
+        try:
+            for name, flags in (("newer", ["--runtime-config=resource.k8s.io/v1beta1=true"]), ("older", [])):
+                program = PROGRAM.format(hostname=name)
+                monkeypatch.setattr(servers, "command", lambda *args, p=program: [sys.executable, "-c", p, *args])
+                data = tmp_path / name
+                if started:
+                    shutil.copytree(started[0].data_dir / "pki", data / "pki")
+                    flags = [*flags, f"--peer-ca-file={started[0].ca}"]
+                started.append(start(data, f"--etcd-servers={etcd.url}", *flags))
+            yield started[0], started[1]
+        finally:
+            for server in started:
+                if server.process.poll() is None:
+                    server.stop()
 
 
 def test_requests_for_a_version_that_only_a_peer_serves_are_sent_to_the_peer(pair: tuple[Server, Server]) -> None:

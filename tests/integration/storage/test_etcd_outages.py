@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from integration.storage.objects import PODS, Events, create, labelled, names, pod, reached, setting
-from support.etcd import Etcd, EtcdCluster, etcd_36
+from support.etcd import Etcd, EtcdCluster, etcd_36, running_etcd
 from support.waiting import eventually
 from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.cacher import Cacher
@@ -20,10 +20,8 @@ from tetrapod.generic.storage.interface import ListQuery, WatchQuery
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    member = Etcd(etcd_36(), tmp_path / "etcd")
-    member.start()
-    yield member
-    member.stop()
+    with running_etcd(tmp_path / "etcd") as member:
+        yield member
 
 
 @pytest_asyncio.fixture(loop_scope="session")
