@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 
 from cluster.commands import CommandError
 from cluster.images import BasicImages
@@ -40,7 +41,7 @@ def main() -> None:
         check_absent(paths)
         try:
             client = up(paths, arguments.form, BasicImages(paths))
-            outcome = Soak(paths, client, arguments.minutes * 60, arguments.seed, _print).run()
+            outcome = Soak(paths, client, arguments.minutes * 60, arguments.seed, partial(print, flush=True)).run()
         finally:
             down(paths)
     except (ClusterError, CommandError, AssertionError, TimeoutError) as error:
@@ -51,10 +52,6 @@ def main() -> None:
     for failure in found:
         print(f"FAILED: {failure}")
     sys.exit(bool(found))
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
 
 
 if __name__ == "__main__":

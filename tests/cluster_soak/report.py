@@ -9,7 +9,8 @@ from typing import Final
 
 from cluster.settings import FORMS, ROOT, VERSION
 from cluster_soak.run import RESTARTS, Outcome
-from cluster_soak.verdict import FEWEST, Growth, growths
+from cluster_soak.verdict import growths
+from soak.verdict import FEWEST, Growth
 
 _OUT: Final = ROOT / "docs/reference/cluster-soak.md"
 _MIB: Final = 1 << 20

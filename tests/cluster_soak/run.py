@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ class Outcome:
 
     seconds: float = 0
     rounds: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     convergence: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
@@ -63,9 +64,9 @@ class Soak:
         self._client = client
         self._seconds = seconds
         self._progress = progress
-        self._workloads = Workloads(client, paths, random.Random(seed))
         self._programs = programs_of(Processes(paths.processes, paths.logs))
         self._outcome = Outcome()
+        self._workloads = Workloads(client, paths, random.Random(seed), self._outcome.counts)
         self._began = time.monotonic()
 
     def run(self) -> Outcome:
@@ -79,7 +80,6 @@ class Soak:
             if not restarting:
                 self._sample()
         outcome.seconds = time.monotonic() - self._began
-        outcome.counts |= self._workloads.counts
         return outcome
 
     def _round(self, number: int, restarting: bool) -> None:
@@ -103,7 +103,7 @@ class Soak:
         program = self._programs[number % len(self._programs)]
         chosen = signal.SIGKILL if number // len(self._programs) % 2 else signal.SIGTERM
         program.restart(chosen)
-        self._count(f"restarts of {program.name} ({chosen.name})")
+        self._outcome.counts[f"restarts of {program.name} ({chosen.name})"] += 1
         return f", restart of {program.label} by {chosen.name}"
 
     def _ready(self) -> bool:
@@ -124,6 +124,3 @@ class Soak:
                 self._outcome.failures.append(f"{program.label} does not run")
             else:
                 self._outcome.samples.setdefault(program.label, []).append(sample)
-
-    def _count(self, kind: str) -> None:
-        self._outcome.counts[kind] = self._outcome.counts.get(kind, 0) + 1

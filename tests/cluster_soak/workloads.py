@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster.commands import run
@@ -22,7 +23,7 @@ _MOST_REPLICAS: Final = 6
 _ROLLED: Final = [*(f"deployments/{name}" for name in DEPLOYMENTS), "statefulsets/store", "daemonsets/agent"]
 
 
-def pod(name: str, *command: str, image: str = _AGNHOST, **spec: Any) -> dict[str, Any]:
+def _pod(name: str, *command: str, image: str = _AGNHOST, **spec: Any) -> dict[str, Any]:
     """Return the template of a pod with one container. Its label `app` is the name."""
     container: dict[str, Any] = {"name": "main", "image": image, "command": list(command)}
     if image == _AGNHOST:
@@ -34,7 +35,7 @@ def pod(name: str, *command: str, image: str = _AGNHOST, **spec: Any) -> dict[st
 
 
 def _server(name: str, **spec: Any) -> dict[str, Any]:
-    return pod(name, "/agnhost", "netexec", **spec)
+    return _pod(name, "/agnhost", "netexec", **spec)
 
 
 @dataclass
@@ -45,12 +46,13 @@ class Workloads:
         client: an administrator.
         paths: the directories of the cluster, for kubectl.
         choices: the source of randomness.
+        counts: the changes, by their kind.
     """
 
     client: HttpsClient
     paths: Paths
     choices: random.Random
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str]
 
     def create(self) -> None:
         """Create them."""
@@ -73,21 +75,21 @@ class Workloads:
         for name in DEPLOYMENTS:
             replicas = self.choices.randint(1, _MOST_REPLICAS)
             patched(self.client, f"{APPS}/deployments/{name}/scale", {"spec": {"replicas": replicas}})
-            self._count("Deployments scaled")
+            self.counts["Deployments scaled"] += 1
         rolled = self.choices.choice(_ROLLED)
         round_of = {"metadata": {"annotations": {"round": str(number)}}}
         patched(self.client, f"{APPS}/{rolled}", {"spec": {"template": round_of}})
-        self._count("rollouts")
+        self.counts["rollouts"] += 1
         spec = {"completions": 4, "parallelism": 2, "backoffLimit": 20, "ttlSecondsAfterFinished": 60}
         job = {"metadata": {"name": f"job-{number}"}, "spec": {**spec, "template": _task("job")}}
         created(self.client, f"{BATCH}/jobs", job)
-        self._count("Jobs")
+        self.counts["Jobs"] += 1
 
     def drain(self, number: int) -> Node:
         """Drain a node by `kubectl drain`, each in turn, and return it. It stays unschedulable."""
         node = NODES[number % len(NODES)]
         self._kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
-        self._count("drains")
+        self.counts["drains"] += 1
         return node
 
     def uncordon(self, node: Node) -> None:
@@ -96,9 +98,6 @@ class Workloads:
 
     def _kubectl(self, *arguments: str) -> None:
         run(self.paths.programs / "kubectl", f"--kubeconfig={self.paths.kubeconfig}", *arguments, timeout=180)
-
-    def _count(self, kind: str) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + 1
 
 
 def _workload(name: str, template: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -113,4 +112,4 @@ def _service(name: str, **spec: Any) -> dict[str, Any]:
 
 def _task(name: str) -> dict[str, Any]:
     """Return the template of a pod that ends by itself."""
-    return pod(name, "sh", "-c", "sleep 1", image=_BUSYBOX, restartPolicy="OnFailure")
+    return _pod(name, "sh", "-c", "sleep 1", image=_BUSYBOX, restartPolicy="OnFailure")

@@ -74,7 +74,7 @@ def growths(samples: Sequence[Sample], settings: Settings) -> list[Growth]:
     requests = samples[-1].requests - samples[0].requests
     objects = max(settings.object_floor, settings.objects_per_request * requests)
     memory = max(settings.memory_floor * _MIB, settings.bytes_per_request * requests)
-    made = [_fitted("memory", [(sample.requests, sample.memory) for sample in samples], memory)]
+    made = [fitted("memory", [(sample.requests, sample.memory) for sample in samples], memory)]
     made += [
         _least(
             name,
@@ -87,10 +87,19 @@ def growths(samples: Sequence[Sample], settings: Settings) -> list[Growth]:
     return made
 
 
-def _fitted(name: str, points: Sequence[tuple[float, float]], most: float) -> Growth:
+def fitted(name: str, points: Sequence[tuple[float, float]], most: float, share: float = 0) -> Growth:
+    """Return the growth along a robust line.
+
+    Args:
+        name: the name of the quantity.
+        points: its values at increasing places.
+        most: the growth that is not a failure, at least.
+        share: the growth that is not a failure, as a share of the first value.
+    """
     each = slope(points)
     middle = median(y - each * x for x, y in points)
-    return Growth(name, middle + each * points[0][0], middle + each * points[-1][0], most)
+    first, last = (middle + each * x for x in (points[0][0], points[-1][0]))
+    return Growth(name, first, last, max(most, share * first))
 
 
 def _least(name: str, values: Sequence[float], most: float) -> Growth:
