@@ -16,9 +16,9 @@ from cluster.image_store import digest
 from cluster.nodes import plan_of, ready
 from cluster.processes import Processes
 from cluster.settings import DNS, HOST, NODES, PODS, PROXIES, SERVICES, Paths
-from tetrapod.proxy.configuration_file import read
-from tetrapod.proxy.sysctls import Conntrack
-from tetrapod.proxy.validation import check
+from tetrapod.kube_proxy.configuration_file import read
+from tetrapod.kube_proxy.sysctls import Conntrack
+from tetrapod.kube_proxy.validation import check
 
 
 def base(layer: Layer) -> None:

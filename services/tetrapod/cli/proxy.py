@@ -14,7 +14,7 @@ from tetrapod.cli.flags import FlagCommand, flag_values
 from tetrapod.cli.proxy_flags import ProxyFlags, configuration_of, with_flags
 
 if TYPE_CHECKING:
-    from tetrapod.proxy.configuration import Configuration
+    from tetrapod.kube_proxy.configuration import Configuration
 
 
 class _ProxyCommand(FlagCommand):
@@ -48,11 +48,11 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
     from tetrapod.generic.lifecycle import Unavailable
     from tetrapod.generic.observability.logs import configure
     from tetrapod.generic.scheduling import event_loop
-    from tetrapod.proxy import configuration_file
-    from tetrapod.proxy.cleanup import clean_up
-    from tetrapod.proxy.node import NodeChanged
-    from tetrapod.proxy.program import Start, run
-    from tetrapod.proxy.validation import check
+    from tetrapod.kube_proxy import configuration_file
+    from tetrapod.kube_proxy.cleanup import clean_up
+    from tetrapod.kube_proxy.node import NodeChanged
+    from tetrapod.kube_proxy.program import Start, run
+    from tetrapod.kube_proxy.validation import check
 
     try:
         given_configuration = _complete(flags, given)
@@ -84,7 +84,7 @@ def _run(flags: ProxyFlags, given: Collection[str]) -> int:
 
 def _complete(flags: ProxyFlags, given: Collection[str]) -> Configuration:
     from tetrapod.generic.configuration import feature_gates
-    from tetrapod.proxy.configuration_file import read
+    from tetrapod.kube_proxy.configuration_file import read
 
     try:
         configuration = read(flags.config) if flags.config else configuration_of(flags, given)

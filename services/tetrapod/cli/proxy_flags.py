@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tetrapod.apps.options.flag import Kind, flag
+from tetrapod.kube_proxy.configuration import HEALTHZ_PORT, METRICS_PORT, Configuration, with_port
+from tetrapod.kube_proxy.sysctls import Conntrack
 from tetrapod.machinery.golang.booleans import parse_bool
-from tetrapod.proxy.configuration import HEALTHZ_PORT, METRICS_PORT, Configuration, with_port
-from tetrapod.proxy.sysctls import Conntrack
 
 _DEFAULTS: Final = Configuration()
 _CONNTRACK: Final = Conntrack()

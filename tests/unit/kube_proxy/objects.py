@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.proxy.endpoints import Endpoint, endpoints_of
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.service_ports import ServiceName, ServicePort, ports_of
+from tetrapod.kube_proxy.endpoints import Endpoint, endpoints_of
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePort, ports_of
 
 NODE = "node1"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
-from tetrapod.proxy.changes import EndpointChanges, ServiceChanges
-from tetrapod.proxy.endpoints import local_ready_counts
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.service_ports import ServiceName
+from tetrapod.kube_proxy.changes import EndpointChanges, ServiceChanges
+from tetrapod.kube_proxy.endpoints import local_ready_counts
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.service_ports import ServiceName
 from unit.kube_proxy.objects import NODE, at, endpoint_slice, service
 
 P80 = {"name": "p80", "port": 80}

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from tetrapod.cli.main import main
 from tetrapod.generic.configuration import feature_gates
-from tetrapod.proxy import configuration_file
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.sysctls import Conntrack, connection_limit
+from tetrapod.kube_proxy import configuration_file
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.sysctls import Conntrack, connection_limit
 
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 DEFAULTS = Path(__file__).parents[2] / "facts/kube_proxy_configuration.yaml"

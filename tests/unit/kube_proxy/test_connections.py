@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tetrapod.proxy.conntrack import Flow, stale
-from tetrapod.proxy.endpoints import Endpoint
-from tetrapod.proxy.service_ports import ServiceName, ServicePort, ServicePortName
+from tetrapod.kube_proxy.conntrack import Flow, stale
+from tetrapod.kube_proxy.endpoints import Endpoint
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePort, ServicePortName
 
 NAME = ServicePortName(ServiceName("ns", "dns"), "dns", "UDP")
 PORT = ServicePort(

@@ -14,14 +14,14 @@ import pytest
 
 from support.server import free_port
 from tetrapod.generic.http.request import Handler
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.health import HealthHandler, ProxyHealth
+from tetrapod.kube_proxy.http_server import serve
+from tetrapod.kube_proxy.metrics_server import MetricsHandler
+from tetrapod.kube_proxy.service_health import ServiceHealth
+from tetrapod.kube_proxy.service_ports import ServiceName
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.health import HealthHandler, ProxyHealth
-from tetrapod.proxy.http_server import serve
-from tetrapod.proxy.metrics_server import MetricsHandler
-from tetrapod.proxy.service_health import ServiceHealth
-from tetrapod.proxy.service_ports import ServiceName
 
 NODE: Object = {"metadata": {"name": "node1"}}
 NAME = ServiceName("ns", "svc")

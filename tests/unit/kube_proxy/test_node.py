@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.node import addresses_by_family, node_addresses
-from tetrapod.proxy.warnings import doubts, mismatches
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.node import addresses_by_family, node_addresses
+from tetrapod.kube_proxy.warnings import doubts, mismatches
 
 V4, V6 = Family.IPV4, Family.IPV6
 

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from tetrapod.proxy.endpoints import Endpoint
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.node_ports import NodePortAddresses, expand
-from tetrapod.proxy.node_rules import (
+from tetrapod.kube_proxy.endpoints import Endpoint
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.node_ports import NodePortAddresses, expand
+from tetrapod.kube_proxy.node_rules import (
     NodeSettings,
     first_tables,
     forwarding_rules,
     masquerade_mark,
     node_port_entries,
 )
-from tetrapod.proxy.pod_traffic import PodTraffic, pod_traffic
-from tetrapod.proxy.port_rules import PortRules, Settings, port_rules
-from tetrapod.proxy.service_ports import ports_of
-from tetrapod.proxy.topology import Place
+from tetrapod.kube_proxy.pod_traffic import PodTraffic, pod_traffic
+from tetrapod.kube_proxy.port_rules import PortRules, Settings, port_rules
+from tetrapod.kube_proxy.service_ports import ports_of
+from tetrapod.kube_proxy.topology import Place
 from unit.kube_proxy.objects import NODE, at, endpoint_slice, only_endpoints, only_port, service
 
 UPSTREAM = Path(__file__).parents[2] / "facts/kube_proxy_rules.txt"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from support.waiting import eventually
-from tetrapod.proxy.sync_loop import SyncLoop
+from tetrapod.kube_proxy.sync_loop import SyncLoop
 
 LONG = 3600.0
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tetrapod.proxy.endpoints import Endpoint
-from tetrapod.proxy.service_ports import ServiceName, ServicePort, ServicePortName
-from tetrapod.proxy.topology import Place, reachable
+from tetrapod.kube_proxy.endpoints import Endpoint
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePort, ServicePortName
+from tetrapod.kube_proxy.topology import Place, reachable
 
 NAME = ServicePortName(ServiceName("ns", "svc"), "", "TCP")
 HERE = Place("node1", "a")

@@ -16,8 +16,8 @@ from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.debugging import profiles, zpages
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.observability.process_metrics import scraped
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.configuration_file import to_object
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.configuration_file import to_object
 
 _COMPONENT: Final = "kube-proxy"
 _PATHS: Final = ("/configz", "/flagz", "/healthz", "/metrics", "/proxyMode", "/statusz")

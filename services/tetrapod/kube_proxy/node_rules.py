@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tetrapod.kube_proxy import chains
+from tetrapod.kube_proxy.families import LOOPBACK, Family
+from tetrapod.kube_proxy.tables import Table, quoted
 from tetrapod.machinery.golang.ip_addresses import Address
-from tetrapod.proxy import chains
-from tetrapod.proxy.families import LOOPBACK, Family
-from tetrapod.proxy.tables import Table, quoted
 
 
 @dataclass(frozen=True, slots=True)

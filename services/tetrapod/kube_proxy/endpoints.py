@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from tetrapod.kube_proxy.families import parse_address
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePortName
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy.families import parse_address
-from tetrapod.proxy.service_ports import ServiceName, ServicePortName
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 

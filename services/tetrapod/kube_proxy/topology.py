@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tetrapod.proxy.endpoints import Endpoint
-from tetrapod.proxy.service_ports import ServicePort
+from tetrapod.kube_proxy.endpoints import Endpoint
+from tetrapod.kube_proxy.service_ports import ServicePort
 
 _Test = Callable[[Endpoint], bool]
 

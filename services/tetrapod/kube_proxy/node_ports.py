@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from tetrapod.kube_proxy.families import LOOPBACK, Family, networks_of
 from tetrapod.machinery.golang.ip_addresses import Address, Network
-from tetrapod.proxy.families import LOOPBACK, Family, networks_of
 
 PRIMARY: Final = "primary"
 LOCALHOST: Final = "localhost"

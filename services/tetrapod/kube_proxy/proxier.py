@@ -14,26 +14,26 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tetrapod.kube_proxy import metrics
+from tetrapod.kube_proxy.canary import watch_rules
+from tetrapod.kube_proxy.chains import JUMPS, KUBELET_JUMPS, belongs_to_port
+from tetrapod.kube_proxy.changes import EndpointChanges, EndpointUpdate, ServiceChanges
+from tetrapod.kube_proxy.conntrack import delete_stale_flows
+from tetrapod.kube_proxy.endpoints import local_ready_counts
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.health import ProxyHealth
+from tetrapod.kube_proxy.interfaces import interface_addresses
+from tetrapod.kube_proxy.iptables import IPTables, IPTablesError
+from tetrapod.kube_proxy.node_ports import NodePortAddresses
+from tetrapod.kube_proxy.node_rules import NodeSettings, first_tables, forwarding_rules, node_port_entries
+from tetrapod.kube_proxy.packet_counters import INVALID, LOCALHOST, PacketCounters
+from tetrapod.kube_proxy.port_rules import PortRules, Settings, port_rules
+from tetrapod.kube_proxy.service_health import ServiceHealth
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePortName
+from tetrapod.kube_proxy.sync_loop import SyncLoop
+from tetrapod.kube_proxy.tables import Table, chains_in
 from tetrapod.machinery.golang.ip_addresses import Address
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy import metrics
-from tetrapod.proxy.canary import watch_rules
-from tetrapod.proxy.chains import JUMPS, KUBELET_JUMPS, belongs_to_port
-from tetrapod.proxy.changes import EndpointChanges, EndpointUpdate, ServiceChanges
-from tetrapod.proxy.conntrack import delete_stale_flows
-from tetrapod.proxy.endpoints import local_ready_counts
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.health import ProxyHealth
-from tetrapod.proxy.interfaces import interface_addresses
-from tetrapod.proxy.iptables import IPTables, IPTablesError
-from tetrapod.proxy.node_ports import NodePortAddresses
-from tetrapod.proxy.node_rules import NodeSettings, first_tables, forwarding_rules, node_port_entries
-from tetrapod.proxy.packet_counters import INVALID, LOCALHOST, PacketCounters
-from tetrapod.proxy.port_rules import PortRules, Settings, port_rules
-from tetrapod.proxy.service_health import ServiceHealth
-from tetrapod.proxy.service_ports import ServiceName, ServicePortName
-from tetrapod.proxy.sync_loop import SyncLoop
-from tetrapod.proxy.tables import Table, chains_in
 
 log = logging.getLogger(__name__)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from tetrapod.kube_proxy.configuration import IPTABLES, Configuration
+from tetrapod.kube_proxy.families import family_of, parse_address, parse_network
+from tetrapod.kube_proxy.node_ports import KEYWORDS
+from tetrapod.kube_proxy.pod_traffic import BRIDGE_INTERFACE, CLUSTER_CIDR, INTERFACE_NAME_PREFIX, LOCAL_MODES
 from tetrapod.machinery.field import FieldError, aggregate, child, duplicate, index, invalid, not_supported
 from tetrapod.machinery.golang.durations import format_duration
-from tetrapod.proxy.configuration import IPTABLES, Configuration
-from tetrapod.proxy.families import family_of, parse_address, parse_network
-from tetrapod.proxy.node_ports import KEYWORDS
-from tetrapod.proxy.pod_traffic import BRIDGE_INTERFACE, CLUSTER_CIDR, INTERFACE_NAME_PREFIX, LOCAL_MODES
 
 _ROOT: Final = "KubeProxyConfiguration"
 _AT_LEAST_0: Final = "must be greater than or equal to 0"

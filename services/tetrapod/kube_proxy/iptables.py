@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tempfile import TemporaryFile
 from typing import Final
 
-from tetrapod.proxy.families import Family
+from tetrapod.kube_proxy.families import Family
 
 _WAIT: Final = ("-w", "5")
 """Programs wait up to 5 seconds while another one changes the rules."""

@@ -6,7 +6,7 @@ import ipaddress
 
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.proxy.interfaces import has_ipv6
+from tetrapod.kube_proxy.interfaces import has_ipv6
 
 
 async def serve(address: str, handler: Handler) -> HttpServer:

@@ -8,8 +8,8 @@ import struct
 from pathlib import Path
 from typing import Final
 
+from tetrapod.kube_proxy.netlink import attributes
 from tetrapod.machinery.golang.ip_addresses import Address
-from tetrapod.proxy.netlink import attributes
 
 _ROUTE: Final = 0
 _GET_ADDRESSES, _NEW_ADDRESS, _DONE, _ERROR = 22, 20, 3, 2

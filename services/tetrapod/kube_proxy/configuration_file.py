@@ -25,18 +25,18 @@ from tetrapod.generic.configuration.schemas import (
     strings,
     struct,
 )
-from tetrapod.machinery.golang.durations import format_duration, parse_duration
-from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema_node import SchemaNode
-from tetrapod.machinery.serializer import yaml
-from tetrapod.proxy.configuration import (
+from tetrapod.kube_proxy.configuration import (
     HEALTHZ_PORT,
     METRICS_PORT,
     Configuration,
     default_server_addresses,
     with_port,
 )
-from tetrapod.proxy.sysctls import Conntrack
+from tetrapod.kube_proxy.sysctls import Conntrack
+from tetrapod.machinery.golang.durations import format_duration, parse_duration
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.serializer import yaml
 
 log = logging.getLogger(__name__)
 

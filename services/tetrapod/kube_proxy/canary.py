@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from tetrapod.proxy.chains import CANARY
-from tetrapod.proxy.iptables import IPTables, IPTablesError
+from tetrapod.kube_proxy.chains import CANARY
+from tetrapod.kube_proxy.iptables import IPTables, IPTablesError
 
 log = logging.getLogger(__name__)
 

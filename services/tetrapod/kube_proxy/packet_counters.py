@@ -11,7 +11,7 @@ import struct
 from typing import Final
 
 from tetrapod.generic.metrics.collectors import CounterFunction
-from tetrapod.proxy.netlink import Netfilter, attribute, attributes
+from tetrapod.kube_proxy.netlink import Netfilter, attribute, attributes
 
 log = logging.getLogger(__name__)
 

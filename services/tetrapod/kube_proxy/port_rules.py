@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tetrapod.kube_proxy import chains
+from tetrapod.kube_proxy.chains import endpoint_chain, port_chains
+from tetrapod.kube_proxy.endpoints import Endpoint
+from tetrapod.kube_proxy.pod_traffic import PodTraffic
+from tetrapod.kube_proxy.service_ports import ServicePort
+from tetrapod.kube_proxy.tables import quoted
+from tetrapod.kube_proxy.topology import Place, Reachable, reachable
 from tetrapod.machinery.golang.ip_addresses import Address
-from tetrapod.proxy import chains
-from tetrapod.proxy.chains import endpoint_chain, port_chains
-from tetrapod.proxy.endpoints import Endpoint
-from tetrapod.proxy.pod_traffic import PodTraffic
-from tetrapod.proxy.service_ports import ServicePort
-from tetrapod.proxy.tables import quoted
-from tetrapod.proxy.topology import Place, Reachable, reachable
 
 
 @dataclass(frozen=True, slots=True)

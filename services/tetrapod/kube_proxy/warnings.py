@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.families import Family, family_of, networks_of, parse_address
+from tetrapod.kube_proxy.pod_traffic import CLUSTER_CIDR, NODE_CIDR
 from tetrapod.machinery.error_aggregate import aggregate_errors
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.families import Family, family_of, networks_of, parse_address
-from tetrapod.proxy.pod_traffic import CLUSTER_CIDR, NODE_CIDR
 
 
 def doubts(configuration: Configuration, primary: Family, pod_cidrs: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.proxy.families import Family, networks_of
+from tetrapod.kube_proxy.families import Family, networks_of
 
 CLUSTER_CIDR: Final = "ClusterCIDR"
 NODE_CIDR: Final = "NodeCIDR"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.health import ProxyHealth
+from tetrapod.kube_proxy.http_server import listen_error
+from tetrapod.kube_proxy.service_ports import ServiceName
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.health import ProxyHealth
-from tetrapod.proxy.http_server import listen_error
-from tetrapod.proxy.service_ports import ServiceName
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from tetrapod.kube_proxy import metrics
+from tetrapod.kube_proxy.endpoints import Endpoints, endpoints_of, service_of
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.service_ports import ServiceName, ServicePorts, name_of, ports_of
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy import metrics
-from tetrapod.proxy.endpoints import Endpoints, endpoints_of, service_of
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.service_ports import ServiceName, ServicePorts, name_of, ports_of
 
 _TRIGGER: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 

@@ -11,24 +11,24 @@ from dataclasses import dataclass
 
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.configuration import feature_gates
+from tetrapod.kube_proxy import sysctls
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.health import ProxyHealth
+from tetrapod.kube_proxy.interfaces import has_ipv6, interface_addresses
+from tetrapod.kube_proxy.iptables import IPTables, IPTablesError, usable
+from tetrapod.kube_proxy.node_ports import NodePortAddresses
+from tetrapod.kube_proxy.node_rules import NodeSettings, masquerade_mark
+from tetrapod.kube_proxy.packet_counters import PacketCounters
+from tetrapod.kube_proxy.pod_traffic import NODE_CIDR, PodTraffic, pod_traffic
+from tetrapod.kube_proxy.port_rules import Settings
+from tetrapod.kube_proxy.proxier import Parts, Proxier
+from tetrapod.kube_proxy.service_health import ServiceHealth
+from tetrapod.kube_proxy.service_ports import ServiceName
+from tetrapod.kube_proxy.topology import Place
+from tetrapod.kube_proxy.warnings import mismatches
 from tetrapod.machinery.golang.ip_addresses import Address
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy import sysctls
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.health import ProxyHealth
-from tetrapod.proxy.interfaces import has_ipv6, interface_addresses
-from tetrapod.proxy.iptables import IPTables, IPTablesError, usable
-from tetrapod.proxy.node_ports import NodePortAddresses
-from tetrapod.proxy.node_rules import NodeSettings, masquerade_mark
-from tetrapod.proxy.packet_counters import PacketCounters
-from tetrapod.proxy.pod_traffic import NODE_CIDR, PodTraffic, pod_traffic
-from tetrapod.proxy.port_rules import Settings
-from tetrapod.proxy.proxier import Parts, Proxier
-from tetrapod.proxy.service_health import ServiceHealth
-from tetrapod.proxy.service_ports import ServiceName
-from tetrapod.proxy.topology import Place
-from tetrapod.proxy.warnings import mismatches
 
 log = logging.getLogger(__name__)
 

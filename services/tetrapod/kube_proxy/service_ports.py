@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from tetrapod.kube_proxy.families import Family, addresses_of, family_of, networks_of, parse_address
 from tetrapod.machinery.golang.ip_addresses import Network
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy.families import Family, addresses_of, family_of, networks_of, parse_address
 
 _LOCAL: Final = "Local"
 _CLIENT_IP: Final = "ClientIP"

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tetrapod.kube_proxy import metrics
+from tetrapod.kube_proxy.endpoints import Endpoints
+from tetrapod.kube_proxy.families import Family
+from tetrapod.kube_proxy.netlink import Netfilter, attribute, attributes
+from tetrapod.kube_proxy.service_ports import ServicePort, ServicePorts
 from tetrapod.machinery.golang.ip_addresses import join_host_port
-from tetrapod.proxy import metrics
-from tetrapod.proxy.endpoints import Endpoints
-from tetrapod.proxy.families import Family
-from tetrapod.proxy.netlink import Netfilter, attribute, attributes
-from tetrapod.proxy.service_ports import ServicePort, ServicePorts
 
 log = logging.getLogger(__name__)
 

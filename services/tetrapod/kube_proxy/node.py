@@ -18,10 +18,10 @@ from typing import Final
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Unavailable
+from tetrapod.kube_proxy.families import Family, family_of, parse_address
 from tetrapod.machinery.golang.ip_addresses import Address
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
-from tetrapod.proxy.families import Family, family_of, parse_address
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 
-from tetrapod.proxy.chains import CANARY, FILTER_CHAINS, JUMPS, NAT_CHAINS, belongs_to_port
-from tetrapod.proxy.iptables import IPTables, IPTablesError, usable
-from tetrapod.proxy.tables import Table, chains_in
+from tetrapod.kube_proxy.chains import CANARY, FILTER_CHAINS, JUMPS, NAT_CHAINS, belongs_to_port
+from tetrapod.kube_proxy.iptables import IPTables, IPTablesError, usable
+from tetrapod.kube_proxy.tables import Table, chains_in
 
 log = logging.getLogger(__name__)
 

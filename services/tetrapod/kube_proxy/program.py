@@ -22,19 +22,19 @@ from tetrapod.generic.configuration.watching import stamp
 from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.kube_proxy import sysctls
+from tetrapod.kube_proxy.assembly import Assembly, Host, prepare_kernel, supported_families
+from tetrapod.kube_proxy.configuration import Configuration
+from tetrapod.kube_proxy.connection import connect
+from tetrapod.kube_proxy.health import HealthHandler, ProxyHealth
+from tetrapod.kube_proxy.http_server import serve
+from tetrapod.kube_proxy.metrics_server import MetricsHandler
+from tetrapod.kube_proxy.node import NodeWatch, addresses_by_family
+from tetrapod.kube_proxy.node_ports import expand
+from tetrapod.kube_proxy.pod_traffic import NODE_CIDR
+from tetrapod.kube_proxy.proxier import Proxier
+from tetrapod.kube_proxy.warnings import doubts
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.proxy import sysctls
-from tetrapod.proxy.assembly import Assembly, Host, prepare_kernel, supported_families
-from tetrapod.proxy.configuration import Configuration
-from tetrapod.proxy.connection import connect
-from tetrapod.proxy.health import HealthHandler, ProxyHealth
-from tetrapod.proxy.http_server import serve
-from tetrapod.proxy.metrics_server import MetricsHandler
-from tetrapod.proxy.node import NodeWatch, addresses_by_family
-from tetrapod.proxy.node_ports import expand
-from tetrapod.proxy.pod_traffic import NODE_CIDR
-from tetrapod.proxy.proxier import Proxier
-from tetrapod.proxy.warnings import doubts
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from tetrapod.kube_proxy.families import parse_address
+from tetrapod.kube_proxy.pod_traffic import CLUSTER_CIDR
+from tetrapod.kube_proxy.sysctls import Conntrack
 from tetrapod.machinery.golang.ip_addresses import join_host_port
-from tetrapod.proxy.families import parse_address
-from tetrapod.proxy.pod_traffic import CLUSTER_CIDR
-from tetrapod.proxy.sysctls import Conntrack
 
 HEALTHZ_PORT: Final = 10256
 METRICS_PORT: Final = 10249

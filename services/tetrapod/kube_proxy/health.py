@@ -16,9 +16,9 @@ from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.headers import JSON_TYPE, NOSNIFF
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
+from tetrapod.kube_proxy import metrics
+from tetrapod.kube_proxy.families import Family
 from tetrapod.machinery.gvk import Object
-from tetrapod.proxy import metrics
-from tetrapod.proxy.families import Family
 
 _TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
 """The taint that the cluster autoscaler puts on a node before it deletes it."""
