@@ -36,15 +36,20 @@ class TokenSigner:
     def __init__(self, socket: Path, *, abstract: str = "") -> None:
         self.address = f"unix-abstract:{abstract}" if abstract else f"unix:{socket}"
         self.endpoint = f"@{abstract}" if abstract else str(socket)
-        self.keys = {"first": ec.generate_private_key(ec.SECP256R1())}
-        self.signing = "first"
-        self.hidden: set[str] = set()
+        self._first = ec.generate_private_key(ec.SECP256R1())
         self.max_lifetime, self.refresh = 7200, 600
         self.timestamp: int | None = int(time.time())
-        self.header: dict[str, Any] = {}
-        self.rejection = ""
         self.signed: list[Any] = []
         self._server: grpc.Server | None = None
+        self.restore()
+
+    def restore(self) -> None:
+        """Sign valid tokens with the first key again, and forget the other keys."""
+        self.keys = {"first": self._first}
+        self.signing = "first"
+        self.hidden: set[str] = set()
+        self.header: dict[str, Any] = {}
+        self.rejection = ""
 
     def add_key(self, key_id: str) -> None:
         self.keys[key_id] = ec.generate_private_key(ec.SECP256R1())

@@ -50,7 +50,7 @@ class Signed:
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]:
+def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]:
     directory = tmp_path_factory.mktemp("signer")
     with TokenSigner(directory / "signer.sock") as plugin:
         flag = f"--service-account-signing-endpoint={plugin.endpoint}"
@@ -58,6 +58,13 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]:
             client = HttpsClient(server.kubeconfig)
             until(lambda: client.call("GET", ACCOUNT).status, lambda status: status == 200)
             yield Signed(client, plugin)
+
+
+@pytest.fixture
+def signed(running_server: Signed) -> Iterator[Signed]:
+    """The server of this module. The plugin is restored after each test."""
+    yield running_server
+    running_server.plugin.restore()
 
 
 def claims_of(token: str) -> Any:
@@ -98,7 +105,6 @@ def test_discovery_shows_the_published_keys_of_the_plugin(signed: Signed) -> Non
         "Internal error occurred: failed to generate token: while validating header: key used for signing JWT (kid: "
         "old) is excluded from OIDC discovery docs"
     )
-    plugin.signing = "first"
 
 
 def test_tokens_of_a_removed_key_become_invalid(signed: Signed) -> None:
@@ -128,20 +134,15 @@ def test_tokens_of_a_removed_key_become_invalid(signed: Signed) -> None:
 )
 def test_invalid_headers_are_rejected(signed: Signed, header: dict[str, str], error: str) -> None:
     signed.plugin.header = header
-    try:
-        answer = signed.request()
-    finally:
-        signed.plugin.header = {}
+    answer = signed.request()
     assert (answer.status, answer.message) == (500, f"Internal error occurred: failed to generate token: {error}")
 
 
 def test_a_failure_of_the_plugin_is_reported_and_counted(signed: Signed) -> None:
+    signed.token()
     before = signed.metric('sign_request_total{code="PermissionDenied"}')
     signed.plugin.rejection = "not today"
-    try:
-        answer = signed.request()
-    finally:
-        signed.plugin.rejection = ""
+    answer = signed.request()
     assert answer.message == (
         "Internal error occurred: failed to generate token: while signing jwt: rpc error: code = PermissionDenied desc "
         "= not today"
