@@ -30,6 +30,7 @@ from bench.report import missed, render
 from bench.targets import Colocated, Embedded, Four, Program, Real, Target
 from bench.works import QUANTITIES, WORKS
 from support.server import SERVICES
+from support.termination import exit_on_sigterm
 from tetrapod.generic.certificates.pki import write_pki
 from upstream.workspace import commit
 
@@ -93,6 +94,7 @@ def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
 
 
 def main() -> int:
+    exit_on_sigterm()
     arguments = _arguments()
     if arguments.plots:
         plots.write(OUT.read_text())

@@ -19,6 +19,7 @@ from typing import Final
 from bench.processes import cpu_of, resident
 from support.etcd import etcd_36
 from support.server import environment, free_port, wait_ready
+from support.termination import exit_on_sigterm
 from tetrapod.generic.certificates.pki import write_pki
 
 ROUNDS: Final = 3
@@ -114,6 +115,7 @@ def _megabytes(values: Sequence[int]) -> str:
 
 
 def main() -> None:
+    exit_on_sigterm()
     known = planes()
     costs: dict[str, list[Cost]] = {name: [] for name in known}
     for _ in range(ROUNDS):

@@ -15,9 +15,11 @@ from pathlib import Path
 from chaos.report import figures, line, write
 from chaos.run import Run
 from chaos.scenarios import SCENARIOS
+from support.termination import exit_on_sigterm
 
 
 def main() -> int:
+    exit_on_sigterm()
     seed = int(os.environ.get("CHAOS_SEED") or int.from_bytes(os.urandom(4)))
     seconds = float(os.environ.get("CHAOS_SECONDS") or 60)
     names = (os.environ.get("CHAOS_FAULTS") or " ".join(SCENARIOS)).replace(",", " ").split()

@@ -16,6 +16,7 @@ from cluster.lifecycle import ClusterError, build, check_absent, down, up
 from cluster.settings import FORMS, Paths
 from cluster_soak.report import failures, write
 from cluster_soak.run import Soak
+from support.termination import exit_on_sigterm
 from upstream.workspace import commit
 
 
@@ -32,6 +33,7 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run what the arguments choose."""
+    exit_on_sigterm()
     arguments = _arguments()
     if os.geteuid() != 0:
         sys.exit("cluster_soak: only root can start a cluster")

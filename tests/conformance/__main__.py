@@ -28,6 +28,7 @@ from conformance.results import BEYOND_RECORD, NOT_REACHED, Results, read, save_
 from conformance.specs import Spec, beyond_specs, conformance_specs, focus, left_out, short_specs
 from conformance.suite import OUTPUT, Run
 from support.etcd import etcd_36
+from support.termination import exit_on_sigterm
 from upstream.workspace import commit
 
 _WRITTEN: Final = ("tests/conformance/results", "docs/reference/conformance.md")
@@ -106,6 +107,7 @@ def _record(name: str, results: Results) -> None:
 
 def main() -> None:
     """Run what the arguments choose."""
+    exit_on_sigterm()
     arguments = _arguments()
     if arguments.render:
         report.write()

@@ -15,6 +15,7 @@ from differential.generators import GENERATORS
 from differential.report import Report
 from differential.schemas import Schemas
 from differential.servers import pair
+from support.termination import exit_on_sigterm
 
 
 def _arguments() -> argparse.Namespace:
@@ -30,6 +31,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    exit_on_sigterm()
     arguments = _arguments()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names of any characters are printed
     report = Report(arguments.out)

@@ -17,6 +17,7 @@ from pathlib import Path
 from cluster.settings import Paths
 from proxy_states.judge import Different, judge
 from proxy_states.rules import KINDS
+from support.termination import exit_on_sigterm
 
 _INSIDE = "TETRAPOD_PROXY_STATES"
 
@@ -33,6 +34,7 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Compare, in a network namespace of its own."""
+    exit_on_sigterm()
     arguments = _arguments()
     if os.geteuid() != 0:
         sys.exit("proxy-states: only root can make network namespaces")

@@ -25,6 +25,7 @@ from scale import cluster, definitions, deletion, largest, report, results, soak
 from scale.forms import FORMS
 from scale.generator import LoadFailed
 from scale.results import Result
+from support.termination import exit_on_sigterm
 
 _RUNS: Final = {
     "largest": (largest, "the largest cluster that holds the objectives; the size is the seconds of each run", "60"),
@@ -62,6 +63,7 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Make the runs that the arguments name, and return the exit code: 1 if one was not finished."""
+    exit_on_sigterm()
     arguments = _arguments()
     if arguments.run == "render":
         report.write()

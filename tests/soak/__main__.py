@@ -15,10 +15,12 @@ from soak.report import render
 from soak.run import run
 from soak.settings import FORMS, Settings
 from soak.worlds import WORLDS
+from support.termination import exit_on_sigterm
 
 
 def main() -> int:
     """Run each form, print its tables, and return the exit code."""
+    exit_on_sigterm()
     forms = (os.environ.get("SOAK_FORMS") or " ".join(FORMS)).replace(",", " ").split()
     if unknown := [form for form in forms if form not in WORLDS]:
         print(f"unknown form: {', '.join(unknown)}; there are: {', '.join(WORLDS)}", file=sys.stderr)

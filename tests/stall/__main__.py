@@ -26,6 +26,7 @@ from stall.setup import prepare
 from stall.short import SHORT
 from stall.updating import updated
 from stall.worlds import FORMS
+from support.termination import exit_on_sigterm
 from support.webhook import webhook_server
 
 
@@ -73,6 +74,7 @@ async def _measure(form: str, cases: Sequence[Case], arguments: argparse.Namespa
 
 
 def main() -> int:
+    exit_on_sigterm()
     arguments = _arguments()
     forms = [*arguments.forms.split(",")]
     if os.environ.get("KUBE_APISERVER") and "kube-apiserver" not in forms:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Sequence
 
+from support.termination import exit_on_sigterm
 from upstream import report
 from upstream.packages import PACKAGES, SHORT, Package
 from upstream.results import Result, load, save
@@ -80,6 +81,7 @@ def _run(workspace: Workspace, package: Package, arguments: argparse.Namespace, 
 
 def main() -> None:
     """Run what the arguments choose."""
+    exit_on_sigterm()
     arguments = _arguments()
     rules = Rules.load()
     if arguments.render:
