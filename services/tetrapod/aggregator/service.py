@@ -20,9 +20,9 @@ from tetrapod.aggregator.crd_registration import CRDRegistration, declared_versi
 from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.external_proxy import ExternalProxy
 from tetrapod.aggregator.openapi import ExternalOpenAPI
-from tetrapod.aggregator.peers.discovery import PeerConfig, PeerDiscovery
-from tetrapod.aggregator.peers.exclusion import Exclusion
-from tetrapod.aggregator.peers.proxy import PeerProxy
+from tetrapod.aggregator.peerproxy.discovery import PeerConfig, PeerDiscovery
+from tetrapod.aggregator.peerproxy.exclusion import Exclusion
+from tetrapod.aggregator.peerproxy.proxy import PeerProxy
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
 from tetrapod.aggregator.routing import Records

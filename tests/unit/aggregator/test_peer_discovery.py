@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from tetrapod.aggregator.crd_registration import declared_versions
-from tetrapod.aggregator.peers import exclusion as exclusion_module
-from tetrapod.aggregator.peers.discovery import PeerConfig, PeerDiscovery
-from tetrapod.aggregator.peers.exclusion import Exclusion
-from tetrapod.aggregator.peers.proxy import PeerProxy
+from tetrapod.aggregator.peerproxy import exclusion as exclusion_module
+from tetrapod.aggregator.peerproxy.discovery import PeerConfig, PeerDiscovery
+from tetrapod.aggregator.peerproxy.exclusion import Exclusion
+from tetrapod.aggregator.peerproxy.proxy import PeerProxy
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.discovery.handlers import DiscoverySource
 from tetrapod.generic.http.request import Request

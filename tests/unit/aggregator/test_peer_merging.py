@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.aggregator.peers.merging import merge_groups
+from tetrapod.aggregator.peerproxy.merging import merge_groups
 
 
 def group(name: str, **versions: list[dict[str, Any]]) -> dict[str, Any]:

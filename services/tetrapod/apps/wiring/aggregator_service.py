@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from tetrapod.aggregator.backends import ProxyCertificate
-from tetrapod.aggregator.peers.discovery import PeerConfig
+from tetrapod.aggregator.peerproxy.discovery import PeerConfig
 from tetrapod.aggregator.service import AggregatorConfig
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address

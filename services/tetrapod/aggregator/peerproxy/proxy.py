@@ -9,7 +9,7 @@ import random
 from typing import Final
 
 from tetrapod.aggregator.external_proxy import forward_request
-from tetrapod.aggregator.peers.discovery import PROXIED, REROUTED, PeerDiscovery
+from tetrapod.aggregator.peerproxy.discovery import PROXIED, REROUTED, PeerDiscovery
 from tetrapod.generic.discovery.handlers import DiscoverySource
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.lifecycle import Lifecycle

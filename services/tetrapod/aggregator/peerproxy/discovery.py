@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from tetrapod.aggregator.backends import read_document
 from tetrapod.aggregator.discovery import NotDiscovered
 from tetrapod.aggregator.external_documents import Versions, read_aggregated
-from tetrapod.aggregator.peers.exclusion import Exclusion
-from tetrapod.aggregator.peers.merging import merge_groups
+from tetrapod.aggregator.peerproxy.exclusion import Exclusion
+from tetrapod.aggregator.peerproxy.merging import merge_groups
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
