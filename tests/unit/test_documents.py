@@ -14,6 +14,9 @@ import pytest
 
 from tetrapod.auth.rbac.aggregation import AggregationController
 from tetrapod.core import controllers
+from tetrapod.generic.authentication.union import UnionAuthenticator
+from tetrapod.generic.authorization.union import AlwaysAllow
+from tetrapod.generic.filters.chain import ChainConfig, ordered_filters
 from tetrapod.generic.server.controllers import KNOWN, OFF_BY_DEFAULT
 
 ROOT = Path(__file__).parents[2]
@@ -151,3 +154,14 @@ def test_the_cluster_guide_lists_every_controller_that_a_controller_manager_has_
     assert listed == sorted(listed)
     off = re.findall(r"^\| `([a-z-]+)` \| off \|$", text, re.MULTILINE)
     assert set(off) == OFF_BY_DEFAULT & set(listed)
+
+
+def test_the_page_about_requests_explains_every_filter_in_the_order_of_the_chain() -> None:
+    page = (ROOT / "docs/explanation/request-flow.md").read_text()
+    rows = re.findall(r"^\| \[([\w-]+)\]\(\S+/filters/\w+\.py\) \|", page, re.MULTILINE)
+    special = re.findall(r"^- `([\w-]+)` ", page.partition("Some filters have no counterpart")[2], re.MULTILINE)
+    assert special == ["fair-scheduling", "audit-findings", "maxinflight"]
+    config = ChainConfig(UnionAuthenticator(()), AlwaysAllow())
+    chain = [name for name, _ in ordered_filters(config) if name]
+    replaced = ["priorityandfairness" if name == "maxinflight" else name for name in chain]
+    assert rows == [name for name in replaced if name not in special]

@@ -79,14 +79,14 @@ class ChainConfig:
     min_request_timeout: float = MIN_WATCH_SECONDS
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
-    flow_control: FlowControl | None = None  # priority and fairness; replaces the two limits
-    scheduler: FairScheduler = field(default_factory=FairScheduler)  # for requests that the aggregator forwards
+    flow_control: FlowControl | None = None
+    scheduler: FairScheduler = field(default_factory=FairScheduler)
     audit: Audit | None = None
-    tracing: Tracing | None = None  # set if traces are exported
-    notify_aggregator: bool = False  # behind a front proxy that writes the audit events: return audit data to it
+    tracing: Tracing | None = None
+    notify_aggregator: bool = False
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security: tuple[str, ...] = ()
-    goaway_chance: float = 0.0  # fraction of HTTP/2 requests after which the client is asked to connect elsewhere
+    goaway_chance: float = 0.0
     storage_versions: Barrier | None = None
     server_name: str = "tetrapod"
 
@@ -101,7 +101,7 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
 
     Traced requests pass a second chain, with the same filters and two for tracing itself.
     """
-    filters = _filters(config)
+    filters = ordered_filters(config)
 
     def traceable() -> Handler:
         """Return a chain with a span around each filter, for traced requests."""
@@ -118,7 +118,7 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
     return with_traces(plain, traceable, config.tracing, config.server_name)
 
 
-def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
+def ordered_filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     """Return the filters from the outermost to the innermost, each with its name in traces (upstream's, if it has one).
 
     The filters with the name "" are part of tracing itself: one permits the trace in the response, the other creates
