@@ -9,7 +9,7 @@ from tetrapod.extensions.definitions.strategy import CrdStatusStrategy, CrdStrat
 from tetrapod.extensions.tables import CUSTOM_RESOURCE_DEFINITIONS
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.storage.backup.definitions import current
+from tetrapod.generic.storage.crd_versions import to_v1, to_v1beta1
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.machinery.gvk import GroupVersionResource
 
@@ -21,7 +21,8 @@ STORAGE = StorageConfig(
     "CustomResourceDefinition",
     namespaced=False,
     compressed=True,
-    convert=current,
+    from_store=to_v1,
+    to_store=to_v1beta1,
 )
 
 

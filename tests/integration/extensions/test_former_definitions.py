@@ -1,4 +1,4 @@
-"""Definitions in v1beta1 and without uid, which older releases and other programs stored, are served as v1."""
+"""Definitions are stored in v1beta1, as upstream, and served as v1. Stored ones may be in v1, or lack a uid."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tetrapod.machinery.gvk import Object
 
 NAME = "foos.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KEY = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}"
 FOOS = "/apis/example.com/v1/namespaces/default/foos"
 BETA: Object = {
     "kind": "CustomResourceDefinition",
@@ -37,7 +38,7 @@ BETA: Object = {
 
 async def _store(path: Path) -> None:
     backend = SqliteBackend(path)
-    await backend.put_if(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}", orjson.dumps(BETA), 0)
+    await backend.put_if(KEY, orjson.dumps(BETA), 0)
     await backend.close()
 
 
@@ -78,6 +79,52 @@ def test_definitions_get_the_condition_while_other_controllers_write_their_statu
         client.until(
             lambda reply: str(reply.body).count("'NonStructuralSchema'") == len(names), "GET", CRDS, timeout=60
         )
+
+
+def test_a_definition_is_stored_in_v1beta1_and_one_in_v1_is_stored_again_by_any_update(tmp_path: Path) -> None:
+    with running_etcd(tmp_path / "etcd") as etcd, running(tmp_path, f"--etcd-servers={etcd.url}") as server:
+        client = HttpsClient(server.kubeconfig)
+        created = client.call("POST", CRDS, definition("v1")).body
+        stored = orjson.loads(etcd.value(KEY))
+        assert stored["apiVersion"] == "apiextensions.k8s.io/v1beta1"
+        assert stored["spec"]["validation"] == created["spec"]["versions"][0]["schema"]
+        established = client.until(lambda reply: "Established" in str(reply.body), "GET", f"{CRDS}/{NAME}").body
+        unversioned = {**established["metadata"], "resourceVersion": None}
+        former = {**established, "metadata": {k: v for k, v in unversioned.items() if v is not None}}
+        etcd.call("/v3/kv/put", {"key": encoded(KEY.encode()), "value": encoded(orjson.dumps(former))})
+        changed = established["metadata"]["resourceVersion"]
+        client.until(lambda reply: reply.body["metadata"]["resourceVersion"] != changed, "GET", f"{CRDS}/{NAME}")
+        assert client.call("PATCH", f"{CRDS}/{NAME}", {"spec": {"scope": "Namespaced"}}, MERGE).status == 200
+        assert orjson.loads(etcd.value(KEY))["apiVersion"] == "apiextensions.k8s.io/v1beta1"
+
+
+def test_a_large_schema_of_several_versions_is_stored_once(tmp_path: Path) -> None:
+    """etcd accepts 1.5 MB, and this definition has 1.8 MB in v1."""
+    with running_etcd(tmp_path / "etcd") as etcd, running(tmp_path, f"--etcd-servers={etcd.url}") as server:
+        client = HttpsClient(server.kubeconfig)
+        large = definition("v1", "v2", "v3", description="x" * 600_000)
+        assert (reply := client.call("POST", CRDS, large)).status == 201, reply.message
+        assert len(etcd.value(KEY)) < 700_000
+        served = client.call("GET", f"{CRDS}/{NAME}").body["spec"]["versions"]
+        assert [version["schema"] for version in served] == [version["schema"] for version in large["spec"]["versions"]]
+
+
+def definition(*versions: str, description: str = "") -> Object:
+    """Return a definition in v1 whose versions have one schema."""
+    schema = {"openAPIV3Schema": {"type": "object", "description": description}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": name, "served": True, "storage": name == versions[0], "schema": schema} for name in versions
+            ],
+        },
+    }
 
 
 def encoded(text: bytes) -> str:

@@ -148,7 +148,7 @@ class GenericAPIServer:
             api_version=definition.gvk(definition.storage_version).api_version,
             kind=definition.kind,
             namespaced=definition.namespaced,
-            convert=definition.from_former,
+            from_store=definition.from_former,
             defaults=None if definition.custom else DefaultsOfKind(definition),
         )
         storage = self.storage.resource(config)

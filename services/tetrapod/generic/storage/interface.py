@@ -540,13 +540,15 @@ class StorageConfig:
 
     Attributes:
         prefix: the keys are below `/registry/` and this, such as "pods", "services/specs" or "example.com/widgets".
-        api_version: the apiVersion of stored objects.
+        api_version: the apiVersion of objects in the cache, and of stored ones without `to_store`.
         kind: the kind of stored objects.
         namespaced: whether the namespace is part of the key.
         compressed: whether the cache keeps the objects compressed, because they are large and seldom read.
         cbor: whether objects are written as CBOR instead of JSON. Both are read.
-        convert: converts a stored JSON value to the storage version, because another server may have stored it in
-            another version; None if that cannot happen.
+        from_store: returns a stored JSON value in the version `api_version`, and the value itself if it has that
+            version already; None if stored objects never have another version.
+        to_store: returns the JSON of an object in the version in which it is stored; None if that is `api_version`.
+            `from_store` must convert it back.
         defaults: sets the defaults that a stored object lacks; None if it has none.
     """
 
@@ -556,7 +558,8 @@ class StorageConfig:
     namespaced: bool = True
     compressed: bool = False
     cbor: bool = False
-    convert: Callable[[bytes], bytes] | None = None
+    from_store: Callable[[bytes], bytes] | None = None
+    to_store: Callable[[bytes], bytes] | None = None
     defaults: StoredDefaults | None = None
 
     @property

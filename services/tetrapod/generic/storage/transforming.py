@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import (
     Backend,
@@ -16,6 +17,7 @@ from tetrapod.generic.storage.backend import (
     BackendWatch,
     KeyValue,
     Range,
+    StaleKeyValue,
     UnreadableKeyValue,
     WatchBatch,
     WriteResult,
@@ -194,23 +196,33 @@ class _TransformedWatch:
 
 
 class ConvertedBackend(TransformingBackend):
-    """A wrapper of the store that converts values which are read to the storage version; implements `Backend`.
+    """A wrapper of the store that converts values between the stored version and the one that its callers see.
+
+    A value that is not stored in the version in which it would be written is a `StaleKeyValue`.
 
     Args:
         inner: the store; `close` leaves it open.
-        convert: returns a stored value in the storage version, the value itself if it is in that version.
+        from_store: returns a stored value in the version of the callers, and the value itself if it has that version.
+        to_store: returns a caller's value in the version to store; None stores the version of the callers.
     """
 
-    def __init__(self, inner: Backend, convert: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self,
+        inner: Backend,
+        from_store: Callable[[bytes], bytes],
+        to_store: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         super().__init__(inner)
-        self._convert = convert
+        self._converted = from_store
+        self._stored = to_store
 
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         try:
-            value = self._convert(kv.value)
+            value = await offloaded(len(kv.value) >= LARGE, self._converted, kv.value)
         except (LookupError, ValueError, AttributeError, TypeError):
             return kv  # the cache reports it as an object that cannot be decoded
-        return kv._replace(value=value)
+        stale = (value is kv.value) == (self._stored is not None)
+        return (StaleKeyValue if stale else KeyValue)(*kv._replace(value=value))
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
-        return value
+        return value if self._stored is None else await offloaded(len(value) >= LARGE, self._stored, value)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.storage.backup import definitions
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
-from tetrapod.generic.storage.encoding import as_json, is_yaml
+from tetrapod.generic.storage.encoding import CorruptObject, as_json, check_json, is_yaml
 from tetrapod.generic.storage.unreadable import ENCRYPTED
 
-_DEFINITIONS: Final = "apiextensions.k8s.io/customresourcedefinitions/"
 _NOT_COPIED: Final = ("masterleases/", "peerserverleases/", "ranges/")
 """The beginnings of keys that are not copied: Leases of API servers, because other servers run afterwards, and node
 port allocations, which are rebuilt from Services at startup.
@@ -22,8 +20,8 @@ port allocations, which are rebuilt from Services at startup.
 def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
     """Return the contents with each object as JSON, which Tetrapod reads for every resource.
 
-    CustomResourceDefinitions are converted to v1. Encrypted values are not changed. The keys of running API servers
-    (endpoint Leases) and of node port allocations are left out.
+    Encrypted values are not changed. The keys of running API servers (endpoint Leases) and of node port allocations are
+    left out.
 
     Args:
         keep_encrypted: accept encrypted values instead of raising an error.
@@ -43,8 +41,8 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
             items.append(item)
         else:
             try:
-                items.append(item._replace(value=_converted_value(item)))
-            except (ValueError, AttributeError, TypeError) as error:
+                items.append(item._replace(value=_in_json(item.value)))
+            except (ValueError, AttributeError, TypeError, CorruptObject) as error:
                 reason = "neither JSON, protobuf, CBOR nor YAML" if is_yaml(item.value) else error
                 errors.append(f"{item.key}: {reason}")
     if errors:
@@ -59,12 +57,13 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
     return contents.with_items(items)
 
 
-def _converted_value(item: Item) -> bytes:
-    """Return the value of a key as JSON, a CustomResourceDefinition in v1. Other values in JSON are not changed.
+def _in_json(value: bytes) -> bytes:
+    """Return a stored value as JSON, and one in JSON as it is.
 
     Raises:
-        ValueError, AttributeError, TypeError: the value cannot be decoded, or is not a CustomResourceDefinition.
+        ValueError, AttributeError, TypeError, CorruptObject: the value cannot be decoded.
     """
-    if item.value.lstrip()[:1] != b"{":
-        return as_json(item.value)
-    return definitions.current(item.value) if item.key.startswith(_DEFINITIONS) else item.value
+    if value.lstrip()[:1] != b"{":
+        return as_json(value)
+    check_json(value.lstrip())
+    return value

@@ -72,8 +72,8 @@ class CachingStorageFactory:
             backend: Backend = (
                 store if self._encryption is None else self._encryption.backend(store, config.group_resource)
             )
-            if config.convert is not None:
-                backend = ConvertedBackend(backend, config.convert)
+            if config.from_store is not None:
+                backend = ConvertedBackend(backend, config.from_store, config.to_store)
             if (encoding := ENCODINGS[self._encoding_of(config)]) is not None:
                 from tetrapod.generic.storage.encoded_backend import EncodedBackend
 
