@@ -59,14 +59,9 @@ def to_v1(stored: bytes) -> bytes:
     definition = _members_of(stored)
     if _loads(definition.get("apiVersion")) != V1BETA1:
         return stored
-    spec = _set(definition.get("spec"))
-    versions = [_set(version) for version in _list_of(spec.get("versions", _raw([])))]
-    if not versions and "version" in spec:
-        versions = [{"name": spec["version"], "served": _raw(True), "storage": _raw(True)}]
-    for own, shared in _SHARED.items():
-        if shared in spec:
-            for version in versions:
-                version[own] = spec[shared]
+    spec = _members(definition.get("spec"))
+    versions = _versions(spec) or _only_version(spec)
+    _move_to_versions(spec, versions)
     for version in versions:
         _rename_paths(version, "JSONPath", "jsonPath")
     spec["versions"] = _raw([_ordered(version, _VERSION) for version in versions])
@@ -77,8 +72,6 @@ def to_v1(stored: bytes) -> bytes:
     spec["scope"] = _raw(_loads(spec.get("scope")) or "Namespaced")
     spec["names"] = _raw(_names(_loads(spec.get("names")) or {}))
     spec["conversion"] = _raw(_conversion(_loads(spec.get("conversion")) or {"strategy": "None"}))
-    for beta_only in ("version", *_SHARED.values()):
-        spec.pop(beta_only, None)
     status = _members_of(_given(definition.get("status")) or b"{}")
     if not _loads(status.get("storedVersions")):
         stored_versions = [_loads(version["name"]) for version in versions if _loads(version.get("storage"))]
@@ -94,16 +87,11 @@ def to_v1beta1(value: bytes) -> bytes:
         ValueError: the value is not the JSON of such a definition.
     """
     definition = _members_of(value)
-    spec = _set(definition.get("spec"))
-    versions = [_set(version) for version in _list_of(spec.get("versions", _raw([])))]
+    spec = _members(definition.get("spec"))
+    versions = _versions(spec)
     for version in versions:
         _rename_paths(version, "jsonPath", "JSONPath")
-    for own, shared in _SHARED.items():
-        if versions and _all_equal(version.get(own) for version in versions):
-            for version in versions:
-                value_of_all = version.pop(own, None)
-                if value_of_all is not None:
-                    spec[shared] = value_of_all
+    _move_to_spec(spec, versions)
     if versions:
         spec["version"] = versions[0]["name"]
         spec["versions"] = _raw([_ordered(version, _VERSION) for version in versions])
@@ -112,6 +100,34 @@ def to_v1beta1(value: bytes) -> bytes:
         spec["conversion"] = _raw(_beta_conversion(_loads(spec["conversion"])))
     definition |= {"apiVersion": _raw(V1BETA1), "spec": _raw(_ordered(spec, _BETA_SPEC))}
     return msgspec.json.encode(definition)
+
+
+def _versions(spec: _Members) -> list[_Members]:
+    return [_members(version) for version in _list_of(spec.get("versions", b"[]"))]
+
+
+def _only_version(spec: _Members) -> list[_Members]:
+    """Return the version that a v1beta1 spec without a list of versions has, if any."""
+    return [{"name": spec["version"], "served": _raw(True), "storage": _raw(True)}] if "version" in spec else []
+
+
+def _move_to_versions(spec: _Members, versions: list[_Members]) -> None:
+    """Move fields that only a v1beta1 spec has to its versions, in place."""
+    spec.pop("version", None)
+    for own, shared in _SHARED.items():
+        value = spec.pop(shared, None)
+        if value is not None:
+            for version in versions:
+                version[own] = value
+
+
+def _move_to_spec(spec: _Members, versions: list[_Members]) -> None:
+    """Move fields that all versions have with equal values to the spec, in place."""
+    for own, shared in _SHARED.items():
+        if versions and own in versions[0] and _all_equal(version.get(own) for version in versions):
+            spec[shared] = versions[0][own]
+            for version in versions:
+                del version[own]
 
 
 def _raw(value: Any) -> msgspec.Raw:
@@ -127,7 +143,7 @@ def _given(value: msgspec.Raw | None) -> msgspec.Raw | None:
     return None if value is None or bytes(value) == b"null" else value
 
 
-def _set(value: msgspec.Raw | _Members | None) -> _Members:
+def _members(value: msgspec.Raw | _Members | None) -> _Members:
     """Return the members of an object that are not null."""
     members = value if isinstance(value, dict) else _members_of(_given(value) or b"{}")
     return {name: member for name, member in members.items() if _given(member) is not None}
