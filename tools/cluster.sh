@@ -34,9 +34,8 @@ build() {
     [ "$own" = /dev/null ] || cp "$own" "$directory/$name.go"
 }
 
-kubernetes() { # PACKAGE: with the version that clients and the suite compare
-    of=k8s.io/component-base/version
-    build kubernetes "$1" -ldflags "-s -w -X $of.gitVersion=v$version -X $of.gitMajor=1 -X $of.gitMinor=37 -X $of.gitTreeState=clean"
+kubernetes() { # PACKAGE
+    build kubernetes "$1" -ldflags "$("$here/version_ldflags.sh" "$version")"
 }
 
 if [ "${1:-}" = registry ]; then

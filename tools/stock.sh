@@ -15,8 +15,8 @@ if [ "${1:-}" != --where ]; then
         name=${package##*/}
         [ -x "$directory/$name" ] && continue
         # Built under another name first: whoever runs this at the same time never sees half a binary.
-        (cd "$here/stock" && GOFLAGS=-mod=readonly go build -p 2 -trimpath -buildvcs=false -ldflags '-s -w' \
-            -o "$directory/$name.$$" "$package") >&2
+        (cd "$here/stock" && GOFLAGS=-mod=readonly go build -p 2 -trimpath -buildvcs=false \
+            -ldflags "$("$here/version_ldflags.sh" "$version")" -o "$directory/$name.$$" "$package") >&2
         mv "$directory/$name.$$" "$directory/$name"
     done
 fi
