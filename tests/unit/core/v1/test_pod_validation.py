@@ -12,7 +12,7 @@ import pytest
 
 from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.v1.pods import status_validation, validation
-from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
+from tetrapod.core.v1.pods.defaults import default_pod_resources_after_admission, set_defaults
 from tetrapod.machinery.gvk import Object
 
 
@@ -120,7 +120,7 @@ def test_a_pod_asks_for_what_its_containers_do_or_its_limits_allow() -> None:
         ],
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
     }
-    default_pod_resources(spec)
+    default_pod_resources_after_admission(spec)
     assert spec["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 

@@ -34,7 +34,7 @@ def set_defaults(pod: Object) -> None:
     for container in each_container(spec, ephemeral=False):
         _requests_from_limits(container)
     if spec.get("resources") and feature_gates.enabled(POD_LEVEL_GATE) and not feature_gates.enabled(FIX_GATE):
-        _default_pod_resources_formerly(spec)
+        _default_pod_resources_before_admission(spec)
     if feature_gates.enabled("H2CContainerProbe"):
         for container in each_container(spec):
             for action in http_actions(container):
@@ -75,7 +75,7 @@ def _requests_from_limits(container: Object) -> None:
         requests.setdefault(name, value)
 
 
-def default_pod_resources(spec: Object) -> None:
+def default_pod_resources_after_admission(spec: Object) -> None:
     """Complete spec.resources of a pod that has pod-level requests or limits; `spec` is changed in place.
 
     - Unset limits of hugepages that have no request, and unset requests of cpu and memory, become the sum over the
@@ -104,10 +104,11 @@ def default_pod_resources(spec: Object) -> None:
     _replace_resources(spec, requests, limits)
 
 
-def _default_pod_resources_formerly(spec: Object) -> None:
-    """Complete spec.resources before admission, as without the gate PodLevelResourcesFixDefaulting.
+def _default_pod_resources_before_admission(spec: Object) -> None:
+    """Complete spec.resources of a pod without the gate PodLevelResourcesFixDefaulting; `spec` is changed in place.
 
-    Limits of cpu and memory get no defaults, and requests only if there are limits.
+    Unlike `default_pod_resources_after_admission`, it sets no limits of cpu and memory, and requests only if there are
+    limits.
     Upstream: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests
     """
     resources = spec["resources"]

@@ -7,7 +7,7 @@ from typing import Final
 from tetrapod.core.podspec.features import drop_disabled
 from tetrapod.core.podspec.stored import updating
 from tetrapod.core.v1.pods import resize_validation, resize_volumes
-from tetrapod.core.v1.pods.defaults import default_pod_resources
+from tetrapod.core.v1.pods.defaults import default_pod_resources_after_admission
 from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata, keep_pod_resources
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
@@ -45,7 +45,7 @@ class ResizeStrategy(PodStrategy):
             keep_metadata(new, old)
         spec = new["spec"]
         keep_pod_resources(spec, old_spec)
-        default_pod_resources(spec)
+        default_pod_resources_after_admission(spec)
         drop_disabled(spec, old_spec)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:

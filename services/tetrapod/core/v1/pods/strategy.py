@@ -10,7 +10,7 @@ from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.podspec.stored import updating
 from tetrapod.core.podspec.warnings import pod_warnings
 from tetrapod.core.v1.pods import status_validation, validation
-from tetrapod.core.v1.pods.defaults import FIX_GATE, default_pod_resources, set_defaults
+from tetrapod.core.v1.pods.defaults import FIX_GATE, default_pod_resources_after_admission, set_defaults
 from tetrapod.core.v1.pods.preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.generic.configuration import feature_gates
 from tetrapod.generic.registry.context import Context
@@ -93,7 +93,7 @@ class PodStrategy(Strategy):
         merge_label_keys(obj)
         ctx.warnings += app_armor_into_fields(obj)
         if spec.get("resources"):
-            default_pod_resources(spec)
+            default_pod_resources_after_admission(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_GATED}]
