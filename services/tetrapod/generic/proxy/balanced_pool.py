@@ -15,14 +15,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, Unpack
 
 from tetrapod.generic.http.peers import NOT_PROCESSED
 from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.exchange import BackendError, Exchange
-from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool
+from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool, ExchangeOptions
 from tetrapod.generic.proxy.replicas import Address, Replicas
 from tetrapod.generic.proxy.tls import ClientTLS
 
@@ -78,61 +78,38 @@ class BalancedPool(BackendPool):
 
             lifecycle.background(f"replicas/{replicas.name}", replicas.follow(probe))
 
-    async def exchange(  # noqa: PLR0913 - a parameter object would be allocated for each proxied request
+    async def exchange(
         self,
         endpoint: Endpoint,
         method: str,
         target: str,
         headers: HeaderList,
         body: BodyReader | bytes = b"",
-        *,
-        host: str = "",
-        upgrade: bytes = b"",
-        length: int | None = None,
-        replay: bool = False,
-        new_connection: bool = False,
-        shared: bool = False,
+        **options: Unpack[ExchangeOptions],
     ) -> Exchange:
         replicas = self._services.get((endpoint.host, endpoint.port))
         if replicas is None:
-            return await super().exchange(
-                endpoint,
-                method,
-                target,
-                headers,
-                body,
-                host=host,
-                upgrade=upgrade,
-                length=length,
-                replay=replay,
-                new_connection=new_connection,
-                shared=shared,
-            )
+            return await super().exchange(endpoint, method, target, headers, body, **options)
         candidates = await replicas.candidates()
         if not candidates:
             raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", no_response=True, unsent=True)
+        options["host"] = options.get("host") or endpoint.authority
         single = len(candidates) == 1
         attempts = candidates * _TRIES if single else candidates
         repeatable = isinstance(body, bytes)
         for number, address in enumerate(attempts):
             last = number == len(attempts) - 1
+            if number and single:
+                options["new_connection"] = True
+            dial_seconds = endpoint.dial_timeout if last or single else DIAL_SECONDS
             try:
                 connection = await super().exchange(
-                    _endpoint(address, endpoint.tls, endpoint.dial_timeout if last or single else DIAL_SECONDS),
-                    method,
-                    target,
-                    headers,
-                    body,
-                    host=host or endpoint.authority,
-                    upgrade=upgrade,
-                    length=length,
-                    replay=replay,
-                    new_connection=new_connection or bool(number and single),
-                    shared=shared,
+                    _endpoint(address, endpoint.tls, dial_seconds), method, target, headers, body, **options
                 )
             except BackendError as error:
                 replicas.mark_unavailable(address)
-                retriable = error.unsent or (error.no_response and repeatable and (replay or method in REPLAYABLE))
+                may_repeat = options.get("replay") or method in REPLAYABLE
+                retriable = error.unsent or (error.no_response and repeatable and may_repeat)
                 if last or single or not retriable:
                     raise
                 continue

@@ -100,7 +100,6 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
     request_body: BodyReader | bytes = request.body
     if length is not None and length <= WHOLE:
         request_body = await request.body.read(length) if length else b""
-    watch = request.info is not None and request.info.verb == "watch"
     connection = await pool.exchange(
         endpoint,
         request.method,
@@ -110,7 +109,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
         host=host,
         upgrade=upgrade,
         length=length,
-        shared=watch,
+        shared=_is_watch(request),
     )
     if upgrade and only_upgraded and connection.status != 101 and connection.status < 400:
         connection.close()
@@ -121,17 +120,42 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
             if upgrade
             else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
         )
-    if (
-        not redirects
-        and 300 <= connection.status <= 399
-        and any(name == b"location" and value for name, value in connection.headers)
-    ):
+    if not redirects and _redirects(connection):
         return _error_response(connection, 502, _REDIRECTED)
-    response_headers = returned_headers(connection.headers, dropped)
-    trailers, passed_trailers = connection.trailers, HeaderList()
+    response_headers, trailers = returned_headers(connection.headers, dropped), connection.trailers
     body = connection.complete_body()
     if body is not None and not trailers:
         return Response(connection.status, response_headers, body)
+    return _streamed(connection, response_headers, body, trailers, endpoint, request)
+
+
+def _is_watch(request: Request) -> bool:
+    return request.info is not None and request.info.verb == "watch"
+
+
+def _redirects(connection: Exchange) -> bool:
+    return 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers)
+
+
+def _streamed(
+    connection: Exchange,
+    headers: HeaderList,
+    body: bytes | None,
+    trailers: HeaderList,
+    endpoint: Endpoint,
+    request: Request,
+) -> StreamResponse:
+    """Return a response whose body is passed on as it arrives from the backend, and whose trailers follow it.
+
+    Args:
+        connection: the exchange with the backend.
+        headers: the headers of the response.
+        body: the body if it has arrived completely, else None.
+        trailers: the trailers of the exchange, which are complete when the body is.
+        endpoint: the backend.
+        request: the request that was forwarded.
+    """
+    passed_trailers = HeaderList()
 
     async def run(writer: StreamWriter) -> None:
         try:
@@ -149,7 +173,7 @@ async def forward(  # noqa: PLR0913 - see BackendPool.exchange
                 connection.close()
         passed_trailers.extend(returned_trailers(trailers))
 
-    stream = StreamResponse(connection.status, response_headers, run, endless=watch)
+    stream = StreamResponse(connection.status, headers, run, endless=_is_watch(request))
     stream.trailers = passed_trailers
     return stream
 

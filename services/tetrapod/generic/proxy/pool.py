@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, TypedDict
 
 from tetrapod.generic.dialing import Dialer
 from tetrapod.generic.http.request import BodyReader, HeaderList
@@ -22,10 +22,9 @@ from tetrapod.generic.proxy.dialing import Connection, dial
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.exchange import BackendError, Exchange
 from tetrapod.generic.proxy.h2.connection import Http2Connection
-from tetrapod.generic.proxy.h2.headers import encode_request
 from tetrapod.generic.proxy.h2.sessions import Http2Sessions
-from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.renewed_certificates import RenewedCertificates
+from tetrapod.generic.proxy.request_sending import begin, send_body
 from tetrapod.generic.proxy.tls import ClientTLS
 
 IDLE_TIMEOUT: Final = 60.0
@@ -34,12 +33,31 @@ client closes idle connections before them.
 """
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods whose requests have a Content-Length even if the body is empty."""
 _TRIES: Final = 7
 """The maximum number of times that a request is sent if an HTTP/2 server does not process it (golang.org/x/net/http2:
 RoundTripOpt).
 """
+
+
+class ExchangeOptions(TypedDict, total=False):
+    """The optional arguments of `BackendPool.exchange`.
+
+    Attributes:
+        host: the Host header; "" for that of the endpoint.
+        upgrade: the protocol of a requested upgrade; b"" for none.
+        length: the size of a streamed body in bytes; None to send it in chunks.
+        replay: whether the request may be repeated, regardless of its method.
+        new_connection: whether to use a new connection.
+        shared: whether to prefer an HTTP/2 connection, which other requests share.
+    """
+
+    host: str
+    upgrade: bytes
+    length: int | None
+    replay: bool
+    new_connection: bool
+    shared: bool
 
 
 class BackendPool:
@@ -90,18 +108,17 @@ class BackendPool:
             target: path and query.
             headers: the headers, without Host and framing.
             body: the bytes, or a reader whose data is sent as it arrives.
-            host: the Host header; "" for that of the endpoint.
-            upgrade: the protocol of a requested upgrade; b"" for none.
-            length: the size of a streamed body; None to send it in chunks.
-            replay: whether the request may be repeated, regardless of its method.
-            new_connection: whether to use a new connection.
-            shared: whether to prefer an HTTP/2 connection, which other requests share.
+            host: see `ExchangeOptions`, like the following.
+            upgrade: see there.
+            length: see there.
+            replay: see there.
+            new_connection: see there.
+            shared: see there.
 
         Raises:
             BackendError: the connection or the request failed.
         """
         reader = None if isinstance(body, bytes) else body
-        data = body if isinstance(body, bytes) else b""
         new_connection = new_connection or bool(upgrade)
         tries = 0
         while True:
@@ -113,19 +130,10 @@ class BackendPool:
                 except BackendError as error:
                     error.unsent = True
                     raise
-            if isinstance(connection, BackendConnection):
-                framing = _framing(method, body, length, upgrade)
-                head = render_request(method, target, host or endpoint.authority, headers, framing)
-                chunked = reader is not None and length is None
-                connection.begin(method, head, data, all_sent=reader is None, chunked=chunked)
-                exchange: Exchange = connection
-            else:
-                known = length if reader is not None else len(data) if data or method in _WITH_BODY else None
-                block = encode_request(method, host or endpoint.authority, target, headers, known)
-                exchange = connection.begin(method, block, data, all_sent=reader is None)
+            exchange = begin(connection, method, target, headers, body, host or endpoint.authority, upgrade, length)
             try:
                 if reader is not None:
-                    exchange.sender = asyncio.create_task(_send_body(exchange, reader, length))
+                    exchange.sender = asyncio.create_task(send_body(exchange, reader, length))
                 await exchange.wait_for_head()
                 return exchange
             except BackendError as error:
@@ -338,38 +346,6 @@ class BackendPool:
             connection.close()
         self._http2.close()
         await asyncio.sleep(0)
-
-
-def _framing(method: str, body: BodyReader | bytes, length: int | None, upgrade: bytes) -> bytes:
-    lines = b"Connection: Upgrade\r\nUpgrade: %b\r\n" % upgrade if upgrade else b""
-    if not isinstance(body, bytes):
-        return lines + (b"Transfer-Encoding: chunked\r\n" if length is None else b"Content-Length: %d\r\n" % length)
-    if body or method in _WITH_BODY:
-        return lines + b"Content-Length: %d\r\n" % len(body)
-    return lines
-
-
-async def _send_body(exchange: Exchange, body: BodyReader, length: int | None) -> None:
-    """Send a request body as it arrives. If it has not `length` bytes, end the connection to the backend.
-
-    Otherwise the backend would take the surplus, or the next request, for something else.
-    """
-    left = length
-    try:
-        while left != 0 and (data := await body.chunk()):
-            if left is not None and (left := left - len(data)) < 0:
-                break
-            await exchange.send(data)
-            if exchange.lost:
-                return
-        if left:
-            raise BackendError(f"http: ContentLength={length} with Body length {(length or 0) - left}")
-        exchange.sender = None
-        exchange.end_request()
-    # the client disconnected or its body is malformed: the backend must not take a part of the body for the whole
-    except Exception as error:
-        exchange.sender = None
-        exchange.fail_request_body(error)
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:
