@@ -19,18 +19,18 @@ from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.plain_errors import too_many_requests
 from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
-from tetrapod.generic.flowcontrol.flow_limit import InFlight
+from tetrapod.generic.flowcontrol.flow_limit import FlowLimiter, InFlight
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
-from tetrapod.generic.flowcontrol.work_estimator import LEAST, MUTATING, estimate
+from tetrapod.generic.flowcontrol.work_estimator import LEAST, MUTATING, Estimate, estimate
 from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.observability.request_metrics import IN_QUEUE, kind_of
-from tetrapod.machinery.requestinfo import is_long_running
+from tetrapod.machinery.requestinfo import RequestInfo, is_long_running
 from tetrapod.machinery.status import StatusError
 
 _LONGEST_WAIT: Final = 60.0
 
 
-def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:  # noqa: C901, PLR0915 - as below
+def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
     """Return a handler that executes, queues or rejects requests as API priority and fairness decides.
 
     Rejections are responses with 429. Long-running requests other than watches are passed on without a decision. A
@@ -42,27 +42,17 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         request_timeout: the timeout of requests without a deadline, in seconds; a quarter of it limits the queuing.
     """
     clock = time.monotonic
-
     scheduler, limiter, weight_of = control.scheduler, control.limiter, control.weight_of
     latency = FilterLatency("priorityandfairness")
 
-    async def priority_and_fairness(request: Request) -> Response:  # noqa: C901, PLR0912, PLR0915 - each call costs every request
+    async def priority_and_fairness(request: Request) -> Response:
         info = request.info
         if info is None or (info.verb != "watch" and is_long_running(info)):
             latency.passed()
             return await handler(request)
         flow = control.classify(request.user, info)
         queues = flow.level.queues
-        work = (
-            LEAST
-            if info.verb == "get"
-            else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
-        )
-        metrics.SEATS.count(flow.seats, work.seats)
-        if access_log.is_enabled():
-            access_log.add_flow(request, flow, work)
-        if info.verb in MUTATING:
-            metrics.WATCHERS.observe(flow.labels, control.watches.interested(info))
+        work = _estimate(control, flow, request, info)
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
         if ticket is None or (
             ticket.decision is not None and not await _wait_in_queue(queues, ticket, request, request_timeout)
@@ -74,19 +64,17 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         in_flight: InFlight | None = None
         unregister = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
-            if not flow.exempt and (weight := weight_of(info.verb)):
-                in_flight = limiter.enter(flow.key, weight) or await limiter.wait(flow.key, weight)
-            if not flow.exempt and not scheduler.try_start(flow.key):
-                await scheduler.wait(flow.key)
+            if not flow.exempt:
+                if weight := weight_of(info.verb):
+                    in_flight = limiter.enter(flow.key, weight) or await limiter.wait(flow.key, weight)
+                if not scheduler.try_start(flow.key):
+                    await scheduler.wait(flow.key)
             latency.observe(clock() - ticket.arrival)
             if unregister is not None:
                 access_log.add_duration(request, "apf_init_latency", clock() - ticket.arrival)
             response = await (handler(request) if flow.exempt else scheduler.run(flow.key, handler(request)))
         except BaseException as error:
-            if unregister is not None:
-                unregister()
-            if in_flight is not None:
-                limiter.leave(in_flight)
+            _release(limiter, in_flight, unregister)
             if isinstance(error, StatusError):
                 error.headers.extend(flow.headers)
             raise
@@ -104,6 +92,19 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         return response
 
     return priority_and_fairness
+
+
+def _estimate(control: FlowControl, flow: Flow, request: Request, info: RequestInfo) -> Estimate:
+    """Return the seats that a request needs, and record them in the metrics and the access log."""
+    work = (
+        LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
+    )
+    metrics.SEATS.count(flow.seats, work.seats)
+    if access_log.is_enabled():
+        access_log.add_flow(request, flow, work)
+    if info.verb in MUTATING:
+        metrics.WATCHERS.observe(flow.labels, control.watches.interested(info))
+    return work
 
 
 async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
@@ -138,6 +139,14 @@ def _reject(flow: Flow) -> Response:
     response = too_many_requests(retry.seconds)
     response.headers += flow.headers
     return response
+
+
+def _release(limiter: FlowLimiter, in_flight: InFlight | None, unregister: Callable[[], None] | None) -> None:
+    """End the counting of a request that failed: as one in flight of its flow, and as a watch."""
+    if unregister is not None:
+        unregister()
+    if in_flight is not None:
+        limiter.leave(in_flight)
 
 
 def _call_when_ended(response: Response, callback: Callable[[], None]) -> None:
