@@ -48,7 +48,7 @@ class GoFields:
         return found
 
     def presence(self, definition: str, name: str, schema: dict[str, Any]) -> str:
-        """Return the mark of how Go encodes a field (`schema_node.PRESENCE`).
+        """Return the mark of how Go encodes a field (`SchemaNode.presence`).
 
         Args:
             definition: the definition, such as "io.k8s.api.resource.v1beta1.Device".

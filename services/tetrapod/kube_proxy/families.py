@@ -26,11 +26,6 @@ class Family(Enum):
         """The CIDR with all addresses of the family."""
         return "0.0.0.0/0" if self is Family.IPV4 else "::/0"
 
-    @property
-    def loopback(self) -> Network:
-        """The loopback addresses of the family."""
-        return LOOPBACK[self]
-
 
 LOOPBACK: Final[dict[Family, Network]] = {
     Family.IPV4: ipaddress.ip_network("127.0.0.0/8"),

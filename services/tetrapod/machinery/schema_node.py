@@ -11,14 +11,6 @@ from typing import Any, Final
 
 NO_DEFAULT: Final = object()
 
-PRESENCE: Final = {
-    "": "omitempty: vanishes when it is empty or zero",
-    "*": "a pointer: written when it was given, zero or not",
-    "=": "a value: always written, even when it is zero",
-    "0": "a struct with omitzero: vanishes when nothing is set in it",
-    "n": "a list, map or pointer without omitempty: null when it is empty",
-}
-
 
 class SchemaNode:
     """A node of a schema. Its attributes are upstream's OpenAPI keywords; None or an empty value means unset.

@@ -58,7 +58,6 @@ class Plan:
         self._locals: list[dict[str, int]] = []
         self._fresh: set[int] = set()  # slots of accumulators to which nothing else refers
         self._size = 0
-        self._later: list[tuple[str, int]] = []
         self.run = self._eval(node)
 
     def frame_slots(self) -> list[Any]:

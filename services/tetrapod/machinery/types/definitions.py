@@ -85,7 +85,7 @@ def raw(definition: str) -> dict[str, Any]:
     """Return a new copy of a definition's generated data.
 
     It has the keywords of OpenAPI, with these differences: `$ref` is the name of a definition; `p` is the presence of a
-    field (see `schema_node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
+    field (see `SchemaNode.presence`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
 
     Raises:
         KeyError: the definition does not exist.
