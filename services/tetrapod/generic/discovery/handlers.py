@@ -15,11 +15,11 @@ import orjson
 from tetrapod.generic.discovery.negotiation import (
     aggregated_media_type,
     answer_document,
-    check_route_accept,
     wants_no_peers,
 )
+from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, with_cbor
 from tetrapod.generic.http.negotiation.documents import encode_document
-from tetrapod.generic.http.negotiation.media_types import wants_pretty
+from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type, wants_pretty
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.machinery import status
@@ -116,8 +116,8 @@ class DiscoveryHandlers:
         """Return the response to a non-resource path below /api or /apis, or None if its group is unknown.
 
         Raises:
-            StatusError: 404, the version is unknown or the path is longer; 405 or 406 for a method or media type that
-                is not supported.
+            StatusError: 404, the version is unknown or the path is longer; 405, 406 or 415 for a method or media type
+                that is not supported.
         """
         parts = request.path.split("/")  # "", "apis", group, version, …
         answer = self._core(request, parts) if parts[1] == "api" else self._document_of(request, parts)
@@ -216,11 +216,13 @@ class DiscoveryHandlers:
 
 
 def _check_route(request: Request) -> None:
-    """Check the method and then the Accept header, as upstream's routes do.
+    """Check the method, the Content-Type header and the Accept header in upstream's order.
 
     Raises:
-        StatusError: 405 for a method other than GET; 406 if the client accepts no offered media type.
+        StatusError: 405 for a method other than GET; 415 for a media type that is no representation of objects;
+            406 if the client accepts no offered media type.
     """
     if request.method != "GET":
         raise method_not_allowed()
+    check_route_content_type(request, with_cbor(MEDIA_TYPES))
     check_route_accept(request)

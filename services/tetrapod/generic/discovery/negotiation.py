@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tetrapod.generic.http.negotiation.accept import CBOR, MEDIA_TYPES, Offer, names_cbor, parse_accept
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
-from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
+from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
@@ -19,7 +19,7 @@ AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io
 _OFFER: Final = Offer(table=False, partial=False)
 _OFFER_WITHOUT_CBOR: Final = Offer(table=False, partial=False, cbor=False)
 
-__all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is_aggregated", "wants_no_peers"]
+__all__ = ["aggregated_media_type", "answer_document", "is_aggregated", "wants_no_peers"]
 
 
 def aggregated_media_type(request: Request) -> str | None:

@@ -15,7 +15,8 @@ from tetrapod.generic.configuration.effective_version import effective_version
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.error_responses import not_found
 from tetrapod.generic.http.headers import JSON_TYPE, TEXT_TYPE
-from tetrapod.generic.http.negotiation.media_types import check_route_accept
+from tetrapod.generic.http.negotiation.accept import JSON
+from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type
 from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.exposition import metrics_response
@@ -115,8 +116,13 @@ def health_handler(health: Health) -> Handler:
 
 
 async def version(request: Request) -> Response:
-    """Serve `/version` as JSON. Raises StatusError 406 if the client does not accept JSON."""
-    check_route_accept(request, ("application/json",))
+    """Serve `/version` as JSON.
+
+    Raises:
+        StatusError: 415 for a Content-Type other than JSON; 406 if the client does not accept JSON.
+    """
+    check_route_content_type(request, (JSON,))
+    check_route_accept(request, (JSON,))
     return Response(
         200,
         [JSON_TYPE],

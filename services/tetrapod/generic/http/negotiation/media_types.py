@@ -94,12 +94,20 @@ def _route_matches(key: tuple[str, tuple[str, ...]]) -> bool:
 
 
 def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
-    """Check the Content-Type header as go-restful's PATCH routes do. `consumed` are the accepted media types.
+    """Check the Content-Type header as go-restful's routes do, also of requests without a body.
+
+    Args:
+        request: the request. A GET needs no header.
+        consumed: the accepted media types.
 
     Raises:
         StatusError: 415, the header names none of them.
+
+    Upstream: github.com/emicklei/go-restful/v3/route.go, Route.matchesContentType
     """
     header = request.header(b"content-type")
+    if not header and request.method == "GET":
+        return
     for part in header.split(","):
         if part.split(";", 1)[0].strip(" ") in consumed:
             return
