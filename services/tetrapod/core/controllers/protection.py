@@ -1,8 +1,8 @@
 """Controllers that keep PersistentVolumes, PersistentVolumeClaims and PodGroups from being removed while they are used.
 
 Admission adds a finalizer to every new one. The controllers remove it from objects that are being deleted and that no
-pod (or no claim) uses any more. The claim controller also reports in the status of bound claims whether a pod refers to
-them.
+pod (or no claim) uses any more. Volumes and claims that lost it otherwise get it again. The claim controller also
+reports in the status of bound claims whether a pod refers to them.
 Upstream: pkg/controller/volume/{pvcprotection,pvprotection} and scheduling/podgroupprotection.
 """
 
@@ -35,7 +35,7 @@ _USE: Final = {
 class ClaimProtection:
     """The controller that removes the protection finalizer of deleted PersistentVolumeClaims once no pod uses them.
 
-    It also sets the condition Unused of bound claims that are not being deleted.
+    Claims that are not being deleted get the finalizer if they lack it, and the condition Unused if they are bound.
     """
 
     name = "persistentvolumeclaim-protection-controller"
@@ -57,7 +57,7 @@ class ClaimProtection:
             group.create_task(self._queue.run())
 
     def _on_claim(self, old: Object | None, new: Object | None) -> None:
-        if new is not None and (new["metadata"].get("deletionTimestamp") or _bound(new)):
+        if new is not None and (_is_deleted(new) or _bound(new) or _lacks_finalizer(new, _CLAIM_FINALIZER)):
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_pod(self, old: Object | None, new: Object | None) -> None:
@@ -69,8 +69,9 @@ class ClaimProtection:
         claim = self._claims.get(*key)
         if claim is None:
             return
-        if not claim["metadata"].get("deletionTimestamp"):
+        if not _is_deleted(claim):
             await self._report_use(key, claim)
+            await _add_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
             return
         if await self._used(*key):
             return
@@ -130,7 +131,7 @@ class ClaimProtection:
 class VolumeProtection:
     """The controller that removes the protection finalizer of PersistentVolumes that are being deleted.
 
-    It keeps the finalizer of bound ones.
+    It keeps the finalizer of bound ones, and adds it to those that are not being deleted and lack it.
     """
 
     name = "persistentvolume-protection-controller"
@@ -148,14 +149,17 @@ class VolumeProtection:
             group.create_task(self._queue.run())
 
     def _on_volume(self, old: Object | None, new: Object | None) -> None:
-        if new is not None and new["metadata"].get("deletionTimestamp"):
+        if new is not None and (_is_deleted(new) or _lacks_finalizer(new, _VOLUME_FINALIZER)):
             self._queue.add(new["metadata"]["name"])
 
     async def _sync(self, name: str) -> None:
         volume = self._volumes.get("", name)
-        if volume is None or (volume.get("status") or {}).get("phase") == "Bound":
+        if volume is None:
             return
-        await drop_finalizer(self._client, VOLUMES, volume, _VOLUME_FINALIZER)
+        if not _is_deleted(volume):
+            await _add_finalizer(self._client, VOLUMES, volume, _VOLUME_FINALIZER)
+        elif not _bound(volume):
+            await drop_finalizer(self._client, VOLUMES, volume, _VOLUME_FINALIZER)
 
 
 class PodGroupProtection:
@@ -250,8 +254,27 @@ def _ended(pod: Object) -> bool:
     return (pod.get("status") or {}).get("phase") in _ENDED
 
 
-def _bound(claim: Object) -> bool:
-    return (claim.get("status") or {}).get("phase") == "Bound"
+def _bound(obj: Object) -> bool:
+    return (obj.get("status") or {}).get("phase") == "Bound"
+
+
+def _is_deleted(obj: Object) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def _lacks_finalizer(obj: Object, finalizer: str) -> bool:
+    """Return whether the object should have the finalizer: it is not being deleted and does not have it."""
+    return not _is_deleted(obj) and finalizer not in (obj["metadata"].get("finalizers") or ())
+
+
+async def _add_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
+    """Append the finalizer to those of an object that is not being deleted, if it lacks it.
+
+    Raises:
+        StatusError: 409, the object has changed since it was read, and other errors.
+    """
+    if _lacks_finalizer(obj, finalizer):
+        await _patch_finalizers(client, gvr, obj, [*(obj["metadata"].get("finalizers") or ()), finalizer])
 
 
 async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
@@ -260,12 +283,20 @@ async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object,
     Raises:
         StatusError: 409, the object has changed since it was read, and other errors.
     """
+    finalizers = obj["metadata"].get("finalizers") or []
+    if finalizer in finalizers:
+        await _patch_finalizers(client, gvr, obj, [f for f in finalizers if f != finalizer])
+
+
+async def _patch_finalizers(client: Client, gvr: GroupVersionResource, obj: Object, finalizers: list[str]) -> None:
+    """Replace the finalizers of the object. Do nothing if it is gone.
+
+    Raises:
+        StatusError: 409, the object has changed since it was read, and other errors.
+    """
     meta = obj["metadata"]
-    finalizers = meta.get("finalizers") or []
-    if finalizer not in finalizers:
-        return
-    kept = [f for f in finalizers if f != finalizer]
-    patch = {"metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "finalizers": kept or None}}
+    identity = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    patch = {"metadata": {**identity, "finalizers": finalizers or None}}
     try:
         await client.patch(gvr, meta.get("namespace", ""), meta["name"], patch)
     except StatusError as error:
