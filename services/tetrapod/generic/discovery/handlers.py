@@ -219,7 +219,7 @@ def _check_route(request: Request) -> None:
     """Check the method, the Content-Type header and the Accept header in upstream's order.
 
     Raises:
-        StatusError: 405 for a method other than GET; 415 for a media type that is no representation of objects;
+        StatusError: 405 for a method other than GET; 415 for a media type that objects do not have;
             406 if the client accepts no offered media type.
     """
     if request.method != "GET":

@@ -24,13 +24,10 @@ async def get(scope: Scope, request: Request) -> Response:
     accepted = negotiate(request, scope.offer)
     context = scope.context(request)
     name = request_name(request)
-    if scope.rest is not None:
-        here().event("About to Get from storage")
-        values = request.query().values if request.query_string else {}
-        version = values.get("resourceVersion", "") if scope.subresource else _read_options(values)
-        return scope.representation.object(await scope.rest.get_at_version(context, name, version), accepted)
     version = _read_options(request.query().values) if request.query_string else ""
     here().event("About to Get from storage")
+    if scope.rest is not None:
+        return scope.representation.object(await scope.rest.get_at_version(context, name, version), accepted)
     entry = await scope.store.get(context, name, version)
     return await scope.representation.entry(entry, accepted)
 
