@@ -88,7 +88,7 @@ def test_get_in_chunks(kubectl: Kubectl) -> None:
     assert found == [f"configmap/c{n:02}" for n in range(12)]
 
 
-def test_get_watches(kubectl: Kubectl) -> None:
+def test_get_shows_the_events_of_a_watch(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "seen", "--from-literal=n=0")
     command = [
         *kubectl.command(),
@@ -113,7 +113,7 @@ def test_get_watches(kubectl: Kubectl) -> None:
             process.kill()
 
 
-def test_get_raw(admin: Kubectl) -> None:
+def test_get_raw_reads_paths_that_are_not_resources(admin: Kubectl) -> None:
     assert json.loads(admin("get", "--raw", "/version"))["minor"] == "37"
     assert admin("get", "--raw", "/readyz") == "ok"
     assert "readyz check passed" in admin("get", "--raw", "/readyz?verbose")
@@ -430,7 +430,7 @@ def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
     assert "Forbidden" in kubectl.fails("get", "secrets", *jane)
 
 
-def test_auth_reconcile(kubectl: Kubectl) -> None:
+def test_auth_reconcile_creates_a_role(kubectl: Kubectl) -> None:
     role: dict[str, Any] = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",

@@ -99,7 +99,7 @@ def signing_request() -> str:
     ).decode()
 
 
-def test_roles(off: HttpsClient, default: HttpsClient) -> None:
+def test_roles_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     rules: Object = {"rules": [{"verbs": []}]}
     assert errors(off, ROLES, rules) == [
         "rules[0].verbs: Required value: verbs must contain at least one value",
@@ -113,7 +113,7 @@ def test_roles(off: HttpsClient, default: HttpsClient) -> None:
     ]
 
 
-def test_role_bindings(off: HttpsClient, default: HttpsClient) -> None:
+def test_role_bindings_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     group = "rbac.authorization.k8s.io"
     stored = {"roleRef": {"apiGroup": group, "kind": "Role", "name": "x"}}
     changes = {"roleRef": {"name": ""}, "subjects": [{"kind": "User", "name": ""}, {"kind": "X", "name": ""}]}
@@ -124,7 +124,7 @@ def test_role_bindings(off: HttpsClient, default: HttpsClient) -> None:
     assert update_errors(default, BINDINGS, stored, changes) == [names[0], kind, immutable, *names[1:]]
 
 
-def test_storage_classes(off: HttpsClient, default: HttpsClient) -> None:
+def test_storage_classes_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     stored = {"provisioner": "p.io/x", "parameters": {"a": "b"}}
     changes = {"provisioner": "q.io/x", "parameters": {"a": "c"}, "reclaimPolicy": "Retain"}
     assert update_errors(off, CLASSES, stored, changes) == [
@@ -137,7 +137,7 @@ def test_storage_classes(off: HttpsClient, default: HttpsClient) -> None:
     ]
 
 
-def test_volume_attachments(off: HttpsClient) -> None:
+def test_volume_attachments_have_the_hand_written_errors(off: HttpsClient) -> None:
     long = f"{LONG} b"
     spec = {"attacher": long, "nodeName": "x y", "source": {"persistentVolumeName": "A b"}}
     found = errors(off, ATTACHMENTS, {"spec": spec})
@@ -150,7 +150,7 @@ def test_volume_attachments(off: HttpsClient) -> None:
     assert found[0] == "spec.attacher: Too long: may not be more than 63 bytes"
 
 
-def test_priority_levels(off: HttpsClient, default: HttpsClient) -> None:
+def test_priority_levels_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     missing = {"spec": {"type": "Limited"}}
     assert errors(off, LEVELS, missing) == [
         "spec.limited: Required value: must not be empty when type is Limited",
@@ -168,7 +168,7 @@ def test_priority_levels(off: HttpsClient, default: HttpsClient) -> None:
     assert errors(default, LEVELS, other) == [unknown, "spec.limited: Forbidden"]
 
 
-def test_endpoint_slices(off: HttpsClient) -> None:
+def test_endpoint_slices_have_the_hand_written_errors(off: HttpsClient) -> None:
     stored = {"addressType": "IPv4", "endpoints": [{"addresses": ["192.0.2.1"]}]}
     changes = {"addressType": "IPv6", "endpoints": [{"addresses": []}]}
     assert update_errors(off, SLICES, stored, changes) == [
@@ -177,7 +177,7 @@ def test_endpoint_slices(off: HttpsClient) -> None:
     ]
 
 
-def test_autoscalers(off: HttpsClient) -> None:
+def test_autoscalers_have_the_hand_written_errors(off: HttpsClient) -> None:
     spec = {"maxReplicas": 0, "scaleTargetRef": {"kind": "", "name": "b", "apiVersion": "apps/v1"}}
     assert errors(off, SCALERS, {"spec": spec}) == [
         "spec.maxReplicas: Required value: must be set and greater than 0",
@@ -186,7 +186,7 @@ def test_autoscalers(off: HttpsClient) -> None:
     ]
 
 
-def test_replication_controllers(off: HttpsClient, default: HttpsClient) -> None:
+def test_replication_controllers_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     controller = {
         "metadata": {"name": "A b"},
         "spec": {"replicas": -1, "minReadySeconds": -2, "selector": {"a": "c"}, "template": TEMPLATE},
@@ -207,7 +207,7 @@ def test_replication_controllers(off: HttpsClient, default: HttpsClient) -> None
             assert error.startswith(start)
 
 
-def test_cron_jobs(off: HttpsClient, default: HttpsClient) -> None:
+def test_cron_jobs_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     template = {"spec": {"template": {"spec": POD}}}
     job = {"metadata": {"name": LONG[:60]}, "spec": {"schedule": "", "jobTemplate": template}}
     name, schedule = (
@@ -223,7 +223,7 @@ def test_cron_jobs(off: HttpsClient, default: HttpsClient) -> None:
     ]
 
 
-def test_bindings_of_admission_policies(off: HttpsClient) -> None:
+def test_bindings_of_admission_policies_have_the_hand_written_errors(off: HttpsClient) -> None:
     spec = {"policyName": "", "validationActions": [], "paramRef": {}}
     assert errors(off, POLICY_BINDINGS, {"spec": spec}) == [
         "spec.policyName: Required value",
@@ -240,7 +240,7 @@ def test_bindings_of_admission_policies(off: HttpsClient) -> None:
     ]
 
 
-def test_networks(off: HttpsClient) -> None:
+def test_networks_have_the_hand_written_errors(off: HttpsClient) -> None:
     parameters = {"kind": "", "name": "", "scope": "x"}
     assert errors(off, INGRESS_CLASSES, {"spec": {"controller": "", "parameters": parameters}}) == [
         "spec.controller: Required value",
@@ -262,7 +262,7 @@ def test_networks(off: HttpsClient) -> None:
     ]
 
 
-def test_runtime_classes(off: HttpsClient, default: HttpsClient) -> None:
+def test_runtime_classes_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     changes = {"handler": "b", "overhead": {"podFixed": {"cpu": "-1"}}}
     limit = 'overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0'
     assert update_errors(off, RUNTIMES, {"handler": "a"}, changes) == [
@@ -275,7 +275,7 @@ def test_runtime_classes(off: HttpsClient, default: HttpsClient) -> None:
     ]
 
 
-def test_claims(off: HttpsClient) -> None:
+def test_resource_claims_have_the_hand_written_errors(off: HttpsClient) -> None:
     requests = [
         {"name": "A"},
         {"name": "a", "exactly": {"deviceClassName": "", "allocationMode": "X", "tolerations": [{"effect": "Y"}]}},
@@ -305,7 +305,7 @@ def test_claims(off: HttpsClient) -> None:
     ]
 
 
-def test_statuses_of_claims(off: HttpsClient) -> None:
+def test_statuses_of_resource_claims_have_the_hand_written_errors(off: HttpsClient) -> None:
     stored = {"spec": {"devices": {"requests": [REQUEST]}}}
     wrong = [{**DEVICE, "driver": "A b", "pool": "p//q", "device": "X", "shareID": "x"}]
     found = update_errors(off, CLAIMS, stored, {"status": {"allocation": {"devices": {"results": wrong}}}}, "/status")
@@ -324,7 +324,7 @@ def test_statuses_of_claims(off: HttpsClient) -> None:
     assert update_errors(off, CLAIMS, stored, reserved, "/status") == ['status.reservedFor[1]: Duplicate value: "u"']
 
 
-def test_devices(off: HttpsClient) -> None:
+def test_devices_have_the_hand_written_errors(off: HttpsClient) -> None:
     config = [{"opaque": {"driver": "A b", "parameters": {}}}]
     found = errors(off, DEVICE_CLASSES, {"spec": {"config": config, "extendedResourceName": "a"}})
     assert found == [
@@ -347,7 +347,7 @@ def test_devices(off: HttpsClient) -> None:
     ]
 
 
-def test_signing_requests(off: HttpsClient, default: HttpsClient) -> None:
+def test_signing_requests_have_the_hand_written_errors(off: HttpsClient, default: HttpsClient) -> None:
     request = {"spec": {"request": signing_request(), "signerName": "a.io/b", "usages": ["client auth"]}}
     conditions = [{"type": kind, "status": "True"} for kind in ("Approved", "Denied")]
     changes = {"status": {"conditions": conditions}}

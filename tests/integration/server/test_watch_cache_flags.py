@@ -52,7 +52,7 @@ def test_events_are_read_from_the_store_by_default(client: HttpsClient) -> None:
     assert client.call("GET", f"{path}/a?resourceVersion=x").status == 400
 
 
-def test_pages_continue(client: HttpsClient) -> None:
+def test_a_list_continues_page_by_page(client: HttpsClient) -> None:
     names, token = [], ""
     while True:
         body = client.call("GET", f"{MAPS}?limit=3&continue={token}").body

@@ -57,7 +57,7 @@ def make_certificates(directory: Path) -> None:
     (directory / "leaf.key").write_bytes(key)
 
 
-async def test_mutual_tls(tmp_path: Path) -> None:
+async def test_etcd_is_reached_over_mutual_tls(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     ca, cert, key = tmp_path / "ca.crt", tmp_path / "leaf.crt", tmp_path / "leaf.key"
     flags = [f"--cert-file={cert}", f"--key-file={key}", f"--trusted-ca-file={ca}", "--client-cert-auth"]
@@ -77,7 +77,7 @@ async def test_mutual_tls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["unix://{}", "unix:{}", "unix:@{}"])
-async def test_a_unix_socket(
+async def test_etcd_is_reached_over_a_unix_socket(
     etcds: dict[str, Etcd], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, root: str, form: str
 ) -> None:
     port = shared_etcd("etcd-3.6", etcds, tmp_path_factory.mktemp("etcd")).port

@@ -159,7 +159,7 @@ def test_a_long_list_is_written_to_its_end(server: Server) -> None:
     assert traced(server.url, "/apis/rbac.authorization.k8s.io/v1/clusterroles")["response"]["bytes"] == len(answer)
 
 
-def test_as_text(server: Server) -> None:
+def test_a_trace_is_shown_as_text(server: Server) -> None:
     status, headers, answer = ask(server.url, f"{CONFIG_MAPS}?trace=text")
     lines = answer.decode().splitlines()
     assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")

@@ -116,7 +116,7 @@ def check_encoding(span: ReceivedSpan, method: str, path: str) -> None:
     }
 
 
-def test_writes_and_deletions(send: Traced) -> None:
+def test_spans_of_writes_and_deletions_have_upstreams_events(send: Traced) -> None:
     created = send("POST", NODES, {"metadata": {"name": "fake"}}, expected=201)
     assert events(created["Create"]) == [*BODY, *STORING, *RESPONDING]
     stored = created["Create etcd3"]
@@ -163,7 +163,7 @@ def test_writes_and_deletions(send: Traced) -> None:
     check_encoding(deleted["SerializeObject"], "DELETE", NODE)
 
 
-def test_reads(send: Traced) -> None:
+def test_spans_of_reads_have_upstreams_events(send: Traced) -> None:
     send("POST", NODES, {"metadata": {"name": "read"}}, expected=201)
     got = send("GET", f"{NODES}/read?resourceVersion=0")
     assert events(got["Get"]) == ["About to Get from storage", *RESPONDING]

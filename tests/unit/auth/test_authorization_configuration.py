@@ -69,7 +69,7 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguratio
         ),
     ],
 )
-def test_errors_are_reported(data: bytes, text: str) -> None:
+def test_invalid_configurations_have_upstreams_errors(data: bytes, text: str) -> None:
     with pytest.raises(ValueError) as refused:
         checked(data)
     assert str(refused.value) == text

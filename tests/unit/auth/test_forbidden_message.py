@@ -7,7 +7,7 @@ from tetrapod.machinery.user import UserInfo
 CAROL = UserInfo("carol")
 
 
-def test_texts_are_upstreams() -> None:
+def test_messages_of_forbidden_requests_are_upstreams() -> None:
     pods = Attributes(CAROL, "get", namespace="y", resource="pods", subresource="log", name="x", resource_request=True)
     assert forbidden_message(pods) == 'User "carol" cannot get resource "pods/log" in API group "" in the namespace "y"'
     everywhere = Attributes(CAROL, "", group="apps", resource="deployments", resource_request=True)

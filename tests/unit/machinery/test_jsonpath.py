@@ -45,7 +45,7 @@ OBJECT: dict[str, Any] = {
         ("{.nope.nope}", ""),
     ],
 )
-def test_expressions(template: str, printed: str) -> None:
+def test_templates_print_what_kubectl_prints(template: str, printed: str) -> None:
     assert jsonpath.compile(template).execute(OBJECT) == printed
 
 
@@ -62,7 +62,7 @@ def test_expressions(template: str, printed: str) -> None:
         ("{1.2.3}", "cannot parse number 1.2.3"),
     ],
 )
-def test_parse_errors(template: str, message: str) -> None:
+def test_malformed_templates_are_rejected(template: str, message: str) -> None:
     with pytest.raises(jsonpath.JsonPathError) as raised:
         jsonpath.compile(template)
     assert str(raised.value) == message
@@ -77,7 +77,7 @@ def test_parse_errors(template: str, message: str) -> None:
         ("{nope}", "unrecognized identifier nope"),
     ],
 )
-def test_evaluation_errors(template: str, message: str) -> None:
+def test_templates_that_find_nothing_raise_an_error(template: str, message: str) -> None:
     with pytest.raises(jsonpath.JsonPathError) as raised:
         jsonpath.compile(template).find(OBJECT)
     assert str(raised.value) == message

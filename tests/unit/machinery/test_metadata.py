@@ -32,7 +32,7 @@ def test_namespaces_belong_to_namespaced_kinds() -> None:
     assert create({"name": "a", "namespace": "b"}) == ["metadata.namespace: Forbidden: not allowed on this type"]
 
 
-def test_owner_references() -> None:
+def test_invalid_owner_references_are_rejected() -> None:
     owners = [
         {"kind": "", "uid": ""},
         {"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "u"},
@@ -99,7 +99,7 @@ def test_identity_is_immutable() -> None:
     ]
 
 
-def test_managed_fields() -> None:
+def test_invalid_managed_fields_are_rejected() -> None:
     entries = [{"operation": "Guess", "fieldsType": "V2", "manager": "a\tb"}]
     assert create({"name": "a", "managedFields": entries}) == [
         'metadata.managedFields[0].operation: Unsupported value: "Guess": supported values: "Apply", "Update"',

@@ -19,7 +19,7 @@ KEY = (
 )
 
 
-def test_subdomains() -> None:
+def test_subdomains_are_validated() -> None:
     assert names.is_dns1123_subdomain("0.a-b.c9") == []
     assert names.is_dns1123_subdomain("Upper") == [SUBDOMAIN]
     assert names.is_dns1123_subdomain("a" * 254) == ["must be no more than 253 characters"]
@@ -47,7 +47,7 @@ def test_a_subdomain_is_no_label_because_of_its_dots() -> None:
         ("é", [f"name part {KEY}"]),
     ],
 )
-def test_qualified_names(key: str, errors: list[str]) -> None:
+def test_qualified_names_are_validated(key: str, errors: list[str]) -> None:
     assert names.is_qualified_name(key) == errors
 
 
@@ -56,7 +56,7 @@ def test_label_values_count_bytes() -> None:
     assert names.is_valid_label_value("") == []
 
 
-def test_config_keys() -> None:
+def test_keys_of_config_maps_are_validated() -> None:
     assert names.is_config_map_key("..") == ["must not be '..'"]
     assert names.is_config_map_key("..data") == ["must not start with '..'"]
     assert len(names.is_config_map_key("a/b")) == 1
@@ -71,7 +71,7 @@ def test_port_names_and_numbers() -> None:
     assert names.is_valid_port_number(0) == ["must be between 1 and 65535, inclusive"]
 
 
-def test_path_segments() -> None:
+def test_names_are_valid_path_segments() -> None:
     assert names.is_path_segment_name("..") == ["may not be '..'"]
     assert names.is_path_segment_name("a/b%c") == ["may not contain '/'", "may not contain '%'"]
 
@@ -92,7 +92,7 @@ def test_a_generated_name_may_end_in_a_dash() -> None:
         ("fe80::1%eth0", ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]),
     ],
 )
-def test_addresses(value: str, errors: list[str]) -> None:
+def test_ip_addresses_are_validated(value: str, errors: list[str]) -> None:
     assert addresses.is_valid_ip(value) == errors
 
 
@@ -106,7 +106,7 @@ def test_addresses(value: str, errors: list[str]) -> None:
         ("10.0.0.0/33", ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]),
     ],
 )
-def test_cidrs(value: str, errors: list[str]) -> None:
+def test_cidrs_are_validated(value: str, errors: list[str]) -> None:
     assert addresses.is_valid_cidr(value) == errors
 
 

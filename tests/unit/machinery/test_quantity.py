@@ -46,7 +46,7 @@ QUANTITIES = st.builds(
         (None, "0"),
     ],
 )
-def test_canonical_form(sent: object, kept: str) -> None:
+def test_quantities_are_stored_in_canonical_form(sent: object, kept: str) -> None:
     assert canonical(sent) == kept
 
 
@@ -54,7 +54,7 @@ def test_canonical_form(sent: object, kept: str) -> None:
     ("text", "message"),
     [("", FORMAT_TEXT), ("ten", FORMAT_TEXT), ("1.2.3", FORMAT_TEXT), ("1ki", SUFFIX_TEXT), ("1e", SUFFIX_TEXT)],
 )
-def test_errors(text: str, message: str) -> None:
+def test_malformed_quantities_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
         Quantity.parse(text)
     assert str(raised.value) == message

@@ -35,7 +35,7 @@ def short(info: RequestInfo) -> tuple[str, ...]:
         ("GET /api/v1/proxy/nodes/x/a", ("proxy", "", "v1", "", "nodes", "x", "")),
     ],
 )
-def test_resource_requests(request_line: str, expected: tuple[str, ...]) -> None:
+def test_paths_of_resources_are_parsed(request_line: str, expected: tuple[str, ...]) -> None:
     method, path = request_line.split(" ")
     info = parse(method, path)
     assert info.is_resource_request

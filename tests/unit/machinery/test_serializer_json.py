@@ -46,7 +46,7 @@ VALUES = st.recursive(
         (b"[" * 100_000, "invalid character '[' exceeded max depth"),
     ],
 )
-def test_syntax_errors(data: bytes, message: str) -> None:
+def test_malformed_json_has_the_errors_of_go(data: bytes, message: str) -> None:
     for unstructured in (False, True):
         with pytest.raises(DecodeError) as raised:
             json.decode(data, unstructured=unstructured)

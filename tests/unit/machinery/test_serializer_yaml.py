@@ -69,7 +69,7 @@ TEXT = st.text(
         ("99999999999999999999", 1e20),
     ],
 )
-def test_scalars(text: str, value: Any) -> None:
+def test_scalars_get_the_types_of_yaml_1_1(text: str, value: Any) -> None:
     decoded = yaml.decode(f"a: {text}".encode()).obj["a"]
     assert (decoded, type(decoded)) == (value, type(value))
 
@@ -108,7 +108,7 @@ def test_aliases_and_merge_keys() -> None:
         (b"- " * 3000, "yaml: exceeded max depth of 10000"),
     ],
 )
-def test_errors(data: bytes, message: str) -> None:
+def test_malformed_yaml_is_rejected(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as raised:
         yaml.decode(data)
     assert str(raised.value) == message

@@ -29,7 +29,7 @@ from tetrapod.machinery.golang import durations
         (9 * 365 * 86400, "9y"),
     ],
 )
-def test_ages(seconds: float, shown: str) -> None:
+def test_ages_are_shown_as_kubectl_shows_them(seconds: float, shown: str) -> None:
     assert durations.human_duration(seconds) == shown
 
 
@@ -47,13 +47,13 @@ def test_durations_come_back(nanoseconds: int) -> None:
         (".s", 'time: invalid duration ".s"'),
     ],
 )
-def test_duration_errors(text: str, message: str) -> None:
+def test_malformed_durations_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
         durations.parse_duration(text)
     assert str(raised.value) == message
 
 
-def test_durations() -> None:
+def test_durations_are_parsed_and_formatted_as_in_go() -> None:
     assert durations.parse_duration("1h30m") == 5400
     assert durations.format_duration(1.5) == "1.5s"
     assert durations.format_duration(0.25) == "250ms"
@@ -84,7 +84,7 @@ def test_times_come_back(moment: datetime) -> None:
         ("2020-01-01T00:00:60Z", 'parsing time "2020-01-01T00:00:60Z": second out of range'),
     ],
 )
-def test_time_errors(text: str, message: str) -> None:
+def test_malformed_times_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
         timestamps.parse(text)
     assert str(raised.value) == message

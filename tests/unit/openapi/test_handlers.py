@@ -89,7 +89,7 @@ async def test_other_media_types_are_an_empty_406(handlers: OpenAPIHandlers, acc
     assert (answer.status, answer.headers, answer.body) == (406, [(b"vary", b"Accept")], b"")
 
 
-async def test_conditions(handlers: OpenAPIHandlers) -> None:
+async def test_conditional_requests_are_answered_with_304(handlers: OpenAPIHandlers) -> None:
     path = "/openapi/v3/version"
     etag = header(await handlers.document(get(path)), b"etag")
     for request in (
@@ -104,7 +104,7 @@ async def test_conditions(handlers: OpenAPIHandlers) -> None:
     assert (await handlers.index(get("/openapi/v3", if_none_match="*"))).status == 304
 
 
-async def test_ranges(handlers: OpenAPIHandlers) -> None:
+async def test_ranges_are_served(handlers: OpenAPIHandlers) -> None:
     part = await handlers.document(get("/openapi/v3/version", range="bytes=0-9"))
     assert (part.status, part.body) == (206, b'{"openapi"')
     beyond = await handlers.document(get("/openapi/v3/version", range="bytes=99999999-"))

@@ -118,7 +118,7 @@ SELINUX = 'set forbidden securityContext.seLinuxOptions: types "bar", "foo"; use
         ),
     ],
 )
-def test_baseline_forbids(spec: Object, expected: str) -> None:
+def test_the_level_baseline_forbids_privileges(spec: Object, expected: str) -> None:
     assert said("baseline", spec) == expected
 
 

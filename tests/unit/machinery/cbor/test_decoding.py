@@ -122,7 +122,7 @@ def test_every_prefix_of_a_body_is_malformed() -> None:
             cbor.decode(body[:end])
 
 
-def test_diagnostic_notation() -> None:
+def test_items_are_shown_in_diagnostic_notation() -> None:
     assert diagnose(bytes.fromhex("d9d9f7a2446b696e64d82043466f6f41618341ff6162f6")) == (
         "55799({'kind': 32('Foo'), 'a': [h'ff', \"b\", null]})"
     )

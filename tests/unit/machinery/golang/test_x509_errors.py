@@ -25,7 +25,7 @@ from tetrapod.machinery.golang import x509_errors
         (b"\x30\x05\x30\x03\x02\x01\x01", "x509: malformed signature algorithm identifier"),
     ],
 )
-def test_certificates(der: bytes, text: str) -> None:
+def test_malformed_certificates_have_the_errors_of_go(der: bytes, text: str) -> None:
     assert x509_errors.certificate_error(der) == text
 
 
@@ -41,7 +41,7 @@ def test_certificates(der: bytes, text: str) -> None:
         ("MIECMAA=", "asn1: structure error: non-minimal length"),
     ],
 )
-def test_requests(der: str, text: str) -> None:
+def test_malformed_certificate_requests_have_the_errors_of_go(der: str, text: str) -> None:
     assert x509_errors.request_error(base64.b64decode(der)) == text
 
 

@@ -117,7 +117,7 @@ def test_arbitrary_bytes_are_decoded_or_rejected(data: bytes) -> None:
             continue
 
 
-def test_doubles() -> None:
+def test_doubles_are_decoded() -> None:
     assert struct.unpack("<d", struct.pack("<d", 1.5))[0] == 1.5
     schema = varint(9 << 3 | 1) + struct.pack("<d", 1.5)
     kind = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")

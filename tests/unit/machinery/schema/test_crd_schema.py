@@ -23,7 +23,7 @@ def recorded() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", recorded())
-def test_recorded_schemas(case: Object) -> None:
+def test_recorded_schemas_have_upstreams_errors(case: Object) -> None:
     versions = case["versions"]
     found = []
     for index, version in enumerate(versions):
@@ -70,7 +70,7 @@ def texts(**schema: Any) -> list[str]:
         ),
     ],
 )
-def test_structural_rules(properties: Object, expected: list[str]) -> None:
+def test_schemas_that_are_not_structural_are_rejected(properties: Object, expected: list[str]) -> None:
     assert texts(properties=properties) == expected
 
 

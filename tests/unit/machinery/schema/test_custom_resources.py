@@ -130,7 +130,7 @@ def test_embedded_resources_need_an_api_version_and_a_kind() -> None:
         ),
     ],
 )
-def test_combinations(rules: Object, value: Object, texts: list[str]) -> None:
+def test_combinators_of_schemas_are_validated(rules: Object, value: Object, texts: list[str]) -> None:
     node = spec_node(**{**rules, "x-kubernetes-preserve-unknown-fields": True})
     assert [error.detail for error in validation.validate(node, {"spec": value})] == texts
 
