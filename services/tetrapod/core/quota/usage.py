@@ -20,7 +20,7 @@ from tetrapod.core.quota.devices import (
 )
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
-from tetrapod.generic.admission.quota import ONE, Usage, count_name
+from tetrapod.generic.admission.quota import ONE, UNCOUNTED, Usage, count_name
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -153,7 +153,7 @@ def _is_extended(name: str) -> bool:
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:
-    """Return the API resources, such as `pods`, whose objects count towards a quota.
+    """Return the API resources, such as `pods`, whose objects count towards a quota. Those never counted are left out.
 
     Args:
         hard: the resource names that the quota limits, such as `requests.cpu`.
@@ -176,4 +176,4 @@ def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResourc
             resources.add(GroupResource("", "pods"))
             if names.counts_claims(name):
                 resources.add(CLAIMS)
-    return resources
+    return resources - UNCOUNTED

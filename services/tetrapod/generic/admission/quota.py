@@ -15,6 +15,24 @@ Usage: TypeAlias = dict[str, Quantity]
 """Quantities by the resource names that a quota uses ("requests.cpu", "count/pods")."""
 _ZERO: Final = Quantity.from_int(0)
 ONE: Final = Quantity.from_int(1)
+UNCOUNTED: Final = frozenset(
+    {
+        GroupResource("", "bindings"),
+        GroupResource("", "componentstatuses"),
+        GroupResource("", "events"),
+        GroupResource("events.k8s.io", "events"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+    }
+)
+"""The resources that no quota counts: those that are not stored, and Events.
+
+Upstream: pkg/quota/v1/install/registry.go, DefaultIgnoredResources
+"""
 
 
 def missing_usage_error(quota: Object, names: Iterable[str]) -> str:

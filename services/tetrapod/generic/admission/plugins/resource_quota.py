@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
-from tetrapod.generic.admission.quota import Usage, add_usage, limit_error, missing_usage_error
+from tetrapod.generic.admission.quota import UNCOUNTED, Usage, add_usage, limit_error, missing_usage_error
 from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageConfig, StorageFactory, Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
@@ -84,7 +84,7 @@ class ResourceQuota(Plugin):
         if not attributes.namespace or attributes.kind.kind == "Namespace":
             return False
         if attributes.operation == "CREATE":
-            return not attributes.subresource
+            return not attributes.subresource and attributes.resource.group_resource not in UNCOUNTED
         return self._evaluator.updates(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
