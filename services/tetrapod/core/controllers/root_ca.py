@@ -16,6 +16,7 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 NAME: Final = "kube-root-ca.crt"
+_ANNOTATION: Final = "kubernetes.io/description"
 _DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
@@ -55,7 +56,7 @@ class RootCAPublisher:
 
     def _on_map(self, old: Object | None, new: Object | None) -> None:
         changed = new or old
-        if changed is not None and (new is None or new.get("data") != {"ca.crt": self._ca}):
+        if changed is not None and (new is None or not self._is_current(new)):
             self._queue.add(changed["metadata"]["namespace"])
 
     async def _sync(self, namespace: str) -> None:
@@ -65,9 +66,20 @@ class RootCAPublisher:
         stored = self._maps.get(namespace, NAME)
         if stored is None:
             await create_quietly(self._client, CONFIG_MAPS, namespace, self._wanted(namespace))
-        elif stored.get("data") != {"ca.crt": self._ca}:
-            await self._client.update(CONFIG_MAPS, namespace, {**stored, "data": {"ca.crt": self._ca}})
+        elif not self._is_current(stored):
+            annotations = {**(stored["metadata"].get("annotations") or {}), _ANNOTATION: _DESCRIPTION}
+            restored = {
+                **stored,
+                "metadata": {**stored["metadata"], "annotations": annotations},
+                "data": {"ca.crt": self._ca},
+            }
+            await self._client.update(CONFIG_MAPS, namespace, restored)
+
+    def _is_current(self, config_map: Object) -> bool:
+        """Return whether the ConfigMap has the CA as its only data, and any description."""
+        description = (config_map["metadata"].get("annotations") or {}).get(_ANNOTATION)
+        return config_map.get("data") == {"ca.crt": self._ca} and bool(description)
 
     def _wanted(self, namespace: str) -> Object:
-        metadata = {"name": NAME, "namespace": namespace, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
+        metadata = {"name": NAME, "namespace": namespace, "annotations": {_ANNOTATION: _DESCRIPTION}}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": self._ca}}

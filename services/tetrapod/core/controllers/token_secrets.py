@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.core.controllers.service_accounts import SERVICE_ACCOUNTS
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -25,8 +26,19 @@ Signer = Callable[[str, str, str], Awaitable[str]]
 """Returns a token for (namespace, service account, secret); "" if the server signs no tokens of Secrets."""
 
 
+class _Reference(NamedTuple):
+    """A deleted Secret and the service account that may refer to it. `uid` is "" if the Secret did not name it."""
+
+    namespace: str
+    account: str
+    uid: str
+    secret: str
+
+
 class TokenSecretController:
     """The controller that adds token, CA and account uid to token Secrets, and deletes those without an account.
+
+    It also removes a deleted token Secret from the references of its account.
 
     Args:
         sign: requests a token from the auth service.
@@ -42,6 +54,7 @@ class TokenSecretController:
         self._secrets = Informer(client, SECRETS, field_selector=f"type={TYPE}")
         self._accounts = Informer(client, SERVICE_ACCOUNTS)
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
+        self._references: WorkQueue[_Reference] = WorkQueue(f"{self.name}-references", self._remove_reference)
         self._secrets.handlers.append(self._on_secret)
         self._accounts.handlers.append(self._on_account)
 
@@ -52,10 +65,16 @@ class TokenSecretController:
             await self._secrets.synced.wait()
             await self._accounts.synced.wait()
             group.create_task(self._queue.run(2))
+            group.create_task(self._references.run())
 
     def _on_secret(self, old: Object | None, new: Object | None) -> None:
         if new is not None:
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
+        elif old is not None:
+            meta = old["metadata"]
+            annotations = meta.get("annotations") or {}
+            account, uid = annotations.get(_NAME, ""), annotations.get(_UID, "")
+            self._references.add(_Reference(meta["namespace"], account, uid, meta["name"]))
 
     def _on_account(self, old: Object | None, new: Object | None) -> None:
         if new is None and old is not None:
@@ -72,17 +91,20 @@ class TokenSecretController:
             return
         annotations = secret["metadata"].get("annotations") or {}
         account = await self._account(namespace, annotations.get(_NAME, ""))
-        if account is None or annotations.get(_UID, account["metadata"]["uid"]) != account["metadata"]["uid"]:
+        if account is None or (annotations.get(_UID) or account["metadata"]["uid"]) != account["metadata"]["uid"]:
             await self._delete(secret)
             return
-        expected = {"ca.crt": _b64(self._ca), "namespace": _b64(namespace)}
         data = secret.get("data") or {}
-        missing = {k: v for k, v in expected.items() if data.get(k) != v}
+        missing: dict[str, str] = {}
+        if data.get("ca.crt") != (ca := _b64(self._ca)):
+            missing["ca.crt"] = ca
+        if not data.get("namespace"):
+            missing["namespace"] = _b64(namespace)
         if not data.get("token"):
             token = await self._sign(namespace, account["metadata"]["name"], name)
             if token:
                 missing["token"] = _b64(token)
-        if not missing and _UID in annotations:
+        if not missing:
             return
         changed = {
             **secret,
@@ -90,6 +112,23 @@ class TokenSecretController:
             "data": {**data, **missing},
         }
         await self._client.update(SECRETS, namespace, changed)
+
+    async def _remove_reference(self, reference: _Reference) -> None:
+        """Remove a deleted Secret from `secrets` of its service account, unless that is gone or is another one.
+
+        Raises:
+            StatusError: 409, the account has changed since it was read, and other errors.
+        """
+        namespace, name, uid, secret = reference
+        if self._accounts.get(namespace, name) is None:
+            return
+        account = await get_or_none(self._client, SERVICE_ACCOUNTS, namespace, name)
+        if account is None or (uid and uid != account["metadata"]["uid"]):
+            return
+        secrets = account.get("secrets") or []
+        kept = [one for one in secrets if one.get("name") != secret]
+        if len(kept) < len(secrets):
+            await self._client.update(SERVICE_ACCOUNTS, namespace, {**account, "secrets": kept})
 
     async def _account(self, namespace: str, name: str) -> Object | None:
         """Return the service account, or None if it does not exist or `name` is "".
