@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.http_server import Answered, http_server
 from support.kubectl import Kubectl
 from support.kubelet import FakeKubelet, fake_kubelet
 from support.server import free_port, running
@@ -128,19 +127,8 @@ def test_cp_copies_files_in_both_directions(kubectl: Kubectl, tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[int]:
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"y" * 200_000)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    with http_server(lambda _: Answered(body=b"y" * 200_000)) as port:
+        yield port
 
 
 def test_ports_are_forwarded(kubectl: Kubectl, web: int) -> None:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.failing_starts import run_command
+from support.http_server import Answered, Asked, http_server
 from support.server import free_port
 from tetrapod.generic.certificates.authority import Authority
 
@@ -52,32 +51,14 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def serving(certificates: Path, answer: Callable[[str], tuple[int, Any]]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = answer(self.path)
-            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *args: object) -> None:
-            pass
+    def answered(asked: Asked) -> Answered:
+        status, body = answer(asked.path + (f"?{asked.query}" if asked.query else ""))
+        return Answered(status, body.encode() if isinstance(body, str) else json.dumps(body).encode())
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates / "server.crt", certificates / "server.key")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"https://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_server(answered, context) as port:
+        yield f"https://127.0.0.1:{port}"
 
 
 def outcomes(url: str, certificates: Path) -> dict[str, str]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from support.http_server import Answered, Asked, http_server
 from tetrapod.generic.aggregated.check_client import CheckClient
 from tetrapod.generic.aggregated.checks import CHECKS, Subject, run_checks
 from tetrapod.generic.certificates.authority import Authority
@@ -22,25 +21,6 @@ from tetrapod.machinery.gvk import GroupVersion
 GROUP, ROOT = "things.example.com", "/apis/things.example.com/v1"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 NAMES = [name for name, _, _ in CHECKS]
-
-
-class Asked(NamedTuple):
-    """A request to the server.
-
-    Attributes:
-        certificate: whether the client sent a certificate, which the front proxy's CA has signed.
-    """
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes
-    certificate: bool
-
-    @property
-    def named(self) -> bool:
-        return self.path.startswith(f"{ROOT}/things/")
 
 
 @dataclass(frozen=True)
@@ -128,7 +108,7 @@ class Storing(Correct):
     def __call__(self, asked: Asked) -> Answer:
         answer = super().__call__(asked)
         self.stored = self.stored or answer.status == 201
-        return Answer(200, {"kind": "Thing"}) if asked.named and self.stored else answer
+        return Answer(200, {"kind": "Thing"}) if is_named(asked) and self.stored else answer
 
 
 Change = Callable[[Asked, Answer], Answer]
@@ -155,7 +135,7 @@ FAULTS: dict[str, Change] = {
         answer.but(rows=[{"cells": []}]) if "as=Table" in asked.headers["accept"] else answer
     ),
     "watches": lambda asked, answer: Answer(200, b"[1]\n") if "watch=1" in asked.query else answer,
-    "missing objects": lambda asked, answer: Answer(404, b"404 page not found") if asked.named else answer,
+    "missing objects": lambda asked, answer: Answer(404, b"404 page not found") if is_named(asked) else answer,
     "bad bodies": lambda asked, answer: failure(500, "InternalError") if answer.status == 400 else answer,
 }
 
@@ -187,41 +167,23 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return made
 
 
+def is_named(asked: Asked) -> bool:
+    """Return whether a request is for one thing."""
+    return asked.path.startswith(f"{ROOT}/things/")
+
+
 @contextmanager
 def serving(certificates: Certificates, pair: str, answer: Callable[[Asked], Answer]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path, _, query = self.path.partition("?")
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            body = self.rfile.read(int(headers.get("content-length", "0")))
-            certificate = bool(self.connection.getpeercert())
-            answered = answer(Asked(self.command, path, query, headers, body, certificate))
-            encoded = answered.encoded()
-            self.send_response(answered.status)
-            self.send_header("content-type", answered.content_type)
-            self.send_header("content-length", str(len(encoded)))
-            self.end_headers()
-            self.wfile.write(encoded)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *args: object) -> None:
-            pass
+    def answered(asked: Asked) -> Answered:
+        returned = answer(asked)
+        return Answered(returned.status, returned.encoded(), {"content-type": returned.content_type})
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificates.pair(pair))
     context.load_verify_locations(certificates.ca)
     context.verify_mode = ssl.CERT_OPTIONAL
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"https://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_server(answered, context) as port:
+        yield f"https://127.0.0.1:{port}"
 
 
 def failed(certificates: Certificates, answer: Callable[[Asked], Answer], pair: str = "server") -> list[str]:

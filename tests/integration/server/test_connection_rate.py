@@ -7,12 +7,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
+from support.http_server import Answered, http_server
 from support.https_client import MERGE, HttpsClient
 from support.kubectl import Kubectl
 from support.kubelet import fake_kubelet
@@ -76,25 +75,8 @@ def test_small_amounts_are_not_delayed(exec_pod: tuple[Kubectl, str]) -> None:
 @pytest.fixture
 def web() -> Iterator[int]:
     """Return the port of a web server that sends `SIZE` bytes and accepts any."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
-            self.send_response(200)
-            body = b"y" * (SIZE if self.command == "GET" else 1)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET  # noqa: N815 - the base class prescribes the name
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    with http_server(lambda asked: Answered(body=b"y" * (SIZE if asked.method == "GET" else 1))) as port:
+        yield port
 
 
 @pytest.mark.parametrize("environment", [SPDY, WEBSOCKETS], ids=["spdy", "websocket"])
