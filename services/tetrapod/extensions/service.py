@@ -64,10 +64,10 @@ class ExtensionsService:
             self.crds, storages, admission, lifecycle, self.discovery, webhooks, authorizer=authorizer
         )
         self.controllers: list[CrdController] = [
+            APIApprovalController(self.crds, client),  # upstream's controllers race, and this one mostly wins
             NamingController(self.crds, client),
             EstablishingController(self.crds, client),
             NonStructuralController(self.crds, client),
-            APIApprovalController(self.crds, client),
             FinalizingController(self.crds, client, self.handler.serving),
         ]
         self._lifecycle = lifecycle

@@ -221,13 +221,8 @@ class DeletionOutcome:
         return conditions
 
     def conditions_changed(self, namespace: Object) -> bool:
-        """Return whether the namespace's conditions differ from this result, so that they must be written.
-
-        A namespace that is empty at the first attempt gets no conditions.
-        """
+        """Return whether the namespace's conditions differ from this result, so that they must be written."""
         existing = (namespace.get("status") or {}).get("conditions") or []
-        if self.done and not existing:
-            return False
         return _compared(self.merged(existing)) != _compared(existing)
 
     def merged(self, old_conditions: list[Object]) -> list[Object]:
