@@ -18,13 +18,13 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import asgi, h2load, instructions, plots, profiles, wrk
 from bench.instructions import PODS, Counted
-from bench.measuring import Measured, Measuring, Plan
+from bench.measuring import Measured, Measuring, Plan, Share
 from bench.pairs import measure
 from bench.report import missed, render
 from bench.targets import Colocated, Embedded, Four, Program, Real, Target
@@ -93,37 +93,110 @@ def _forms(arguments: argparse.Namespace) -> list[type[Target]]:
     return found
 
 
+def _missing_tool(arguments: argparse.Namespace) -> str:
+    """Return the tool that the measurement needs and the machine lacks, with the command that installs it; or ""."""
+    if arguments.instructions and not instructions.available():
+        return "valgrind: apt-get install valgrind"
+    if not arguments.instructions and not wrk.available():
+        return "wrk: apt-get install wrk"
+    if arguments.profile and not profiles.available():
+        return "py-spy: pip install py-spy"
+    if arguments.h2load and not h2load.available():
+        return "h2load: apt-get install nghttp2-client"
+    return ""
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    plan = Plan(
+        only=frozenset(filter(None, arguments.only.split(","))),
+        pairs=max(2, arguments.pairs),
+        http2=arguments.http2 or arguments.h2load,
+        h2load=arguments.h2load,
+    )
+    return replace(plan, crds=300, rounds=1, events=100) if arguments.quick else plan
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """The surroundings of all measurements of a run.
+
+    Attributes:
+        plan: what is measured.
+        servers: the ASGI server that answers "hello", and the aggregated API server behind the measured ones.
+        ca: the CA of the aggregated API server.
+        directory: the directory for the files of the measured servers.
+        forms: the forms of Tetrapod to measure.
+    """
+
+    plan: Plan
+    servers: tuple[asgi.Asgi, asgi.Asgi]
+    ca: Path
+    directory: Path
+    forms: Sequence[type[Target]]
+
+    def count_instructions(self, other: Program | None) -> None:
+        """Print the instructions of each work, and those of another program if there is one."""
+        theirs = None if other is None else Counted(self._fresh(), other)
+        plan = replace(self.plan, pods=PODS)
+        instructions.compare(Counted(self._fresh()), theirs, plan, self.servers, self.ca, self.directory)
+
+    def compare(self, other: Program) -> None:
+        """Measure each form beside that of another program, and print the shares."""
+        for form in self.forms:
+            self._measure(form(self._fresh()), form(self._fresh(), other))
+
+    def profile(self) -> None:
+        """Print what each form spends its time on, or write the page if the plan has all works."""
+        targets = [form(self._fresh()) for form in self.forms]
+        found = {
+            target.title: profiles.measure(target, self.plan, self.servers, self.ca, self.directory)
+            for target in targets
+        }
+        text = profiles.page(found, datetime.date.today().isoformat(), commit(("docs/reference/profiles.md",)))
+        if self.plan.only:
+            print(text)
+        else:
+            profiles.OUT.write_text(text)
+
+    def run(self, *, alone: bool) -> dict[str, Measured]:
+        """Measure each form, and beside kube-apiserver if KUBE_APISERVER is set. Return the results by the form's key.
+
+        Args:
+            alone: whether kube-apiserver is also measured by itself.
+        """
+        real = bool(os.environ.get("KUBE_APISERVER"))
+        results: dict[str, Measured] = {}
+        for form in [*self.forms, *([Real] if real and alone else ())]:
+            target = form(self._fresh())
+            results[target.key] = Measuring(target, self.plan, self.servers, self.ca, self.directory).run()
+        for form in self.forms if real else ():
+            target = form(self._fresh())
+            results[target.key].beside = self._measure(target, Real(self._fresh()))
+        return results
+
+    def _measure(self, ours: Target, theirs: Target) -> dict[str, Share]:
+        return measure(ours, theirs, self.plan, self.servers, self.ca, self.directory)
+
+    def _fresh(self) -> Path:
+        """Return a new directory for the files of one server."""
+        return Path(tempfile.mkdtemp(dir=self.directory))
+
+
 def main() -> int:
     exit_on_sigterm()
     arguments = _arguments()
     if arguments.plots:
         plots.write(OUT.read_text())
         return 0
-    if arguments.instructions and not instructions.available():
-        print("bench needs valgrind: apt-get install valgrind", file=sys.stderr)
-        return 2
-    if not arguments.instructions and not wrk.available():
-        print("bench needs wrk: apt-get install wrk", file=sys.stderr)
-        return 2
-    if arguments.profile and not profiles.available():
-        print("bench needs py-spy: pip install py-spy", file=sys.stderr)
-        return 2
-    if arguments.h2load and not h2load.available():
-        print("bench needs h2load: apt-get install nghttp2-client", file=sys.stderr)
+    if tool := _missing_tool(arguments):
+        print(f"bench needs {tool}", file=sys.stderr)
         return 2
     begun = time.monotonic()
     # Compile all modules, as the image build does: without bytecode each start would compile 700 files.
     compileall.compile_dir(str(SERVICES), quiet=1)
-    only = frozenset(filter(None, arguments.only.split(",")))
-    plan = Plan(
-        only=only, pairs=max(2, arguments.pairs), http2=arguments.http2 or arguments.h2load, h2load=arguments.h2load
-    )
+    plan, other = _plan(arguments), _other(arguments)
     if plan.http2:
         wrk.http2load()
-    if arguments.quick:
-        plan = replace(plan, crds=300, rounds=1, events=100)
-    results: dict[str, Measured] = {}
-    other = _other(arguments)
     with tempfile.TemporaryDirectory(prefix="tetrapod-bench-") as name:
         directory = Path(name)
         pki = write_pki(directory / "pki", ["localhost", "things.bench.svc"])
@@ -131,41 +204,20 @@ def main() -> int:
             asgi.running("hello", *pki.serving, directory) as hello,
             asgi.running("aggregated", *pki.serving, directory) as aggregated,
         ):
-            fresh = partial(tempfile.mkdtemp, dir=directory)
-            servers = hello, aggregated
+            bench = _Bench(plan, (hello, aggregated), pki.ca, directory, _forms(arguments))
             if arguments.instructions:
-                ours = Counted(Path(fresh()))
-                theirs = None if other is None else Counted(Path(fresh()), other)
-                instructions.compare(ours, theirs, replace(plan, pods=PODS), servers, pki.ca, directory)
+                bench.count_instructions(other)
                 return 0
             if other is not None:
-                for form in _forms(arguments):
-                    measure(form(Path(fresh())), form(Path(fresh()), other), plan, servers, pki.ca, directory)
+                bench.compare(other)
                 return 0
             if arguments.profile:
-                _profile([form(Path(fresh())) for form in _forms(arguments)], plan, servers, pki.ca, directory)
+                bench.profile()
                 return 0
-            real = bool(os.environ.get("KUBE_APISERVER"))
-            for form in [*_forms(arguments), *([Real] if real and arguments.real else ())]:
-                target = form(Path(fresh()))
-                results[target.key] = Measuring(target, plan, servers, pki.ca, directory).run()
-            for form in _forms(arguments) if real else ():
-                target = form(Path(fresh()))
-                results[target.key].beside = measure(target, Real(Path(fresh())), plan, servers, pki.ca, directory)
+            results = bench.run(alone=arguments.real)
     _publish(render(results, plan), plan, arguments)
     print(f"{time.monotonic() - begun:.0f} s; above the goal: {_above(results)}", file=sys.stderr)
     return 0
-
-
-def _profile(
-    targets: list[Target], plan: Plan, servers: tuple[asgi.Asgi, asgi.Asgi], ca: Path, directory: Path
-) -> None:
-    found = {target.title: profiles.measure(target, plan, servers, ca, directory) for target in targets}
-    text = profiles.page(found, datetime.date.today().isoformat(), commit(("docs/reference/profiles.md",)))
-    if plan.only:
-        print(text)
-    else:
-        profiles.OUT.write_text(text)
 
 
 def _publish(text: str, plan: Plan, arguments: argparse.Namespace) -> None:
