@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -419,6 +420,36 @@ async def test_bookmarks_are_sent_periodically_on_request(backend: Backend, root
         assert [event.type for event in batch][-1] == "BOOKMARK"
         break
     assert seen == []
+    await pods.close()
+
+
+async def test_others_run_while_many_watches_get_bookmarks(
+    backend: Backend, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.watching.BOOKMARKS_STEP", 0.0)
+    pods = Cacher(backend, PODS, root=root, bookmark_seconds=0.05)
+    first = await create(pods, "a/x")
+    await reached(pods, first.revision)
+    query = WatchQuery(bookmarks=True, resource_version=str(first.revision))
+    watches = [await pods.watch(query) for _ in range(3)]
+    got: list[int] = []
+    other_ran_after: list[int] = []
+    last_got_it = asyncio.Event()
+
+    def bookmarked(number: int, _: Sequence[WatchEvent]) -> None:
+        got.append(number)
+        if number == 0:
+            watches[1].close()
+            asyncio.get_running_loop().call_soon(lambda: other_ran_after.extend(got))
+        if number == 2:
+            last_got_it.set()
+
+    for number, watch in enumerate(watches):
+        watch.subscribe(partial(bookmarked, number))
+    async with asyncio.timeout(20):
+        await last_got_it.wait()
+    assert got[:2] == [0, 2]
+    assert other_ran_after[:1] == [0]
     await pods.close()
 
 

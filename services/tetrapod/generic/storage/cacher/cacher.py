@@ -331,7 +331,7 @@ class Cacher:
         """
         with contextlib.suppress(Unavailable):
             await self._freshness.latest()
-        if self._cache.fanout.bookmark():
+        if await self._cache.fanout.bookmark():
             self._schedule_bookmarks()
 
     # Writes

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
+from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.window import Change
@@ -20,6 +21,10 @@ log = logging.getLogger(__name__)
 QUEUE: Final = 4096
 """Events that may be queued for a watch. A watch that falls further behind is ended."""
 CHUNK: Final = 500
+BOOKMARKS_STEP: Final = 0.001
+"""Seconds of one step of the event loop that sends bookmarks. Those of the 6,000 watches of ConfigMaps in a cluster of
+100 nodes take 130 ms of CPU time.
+"""
 
 
 Group: TypeAlias = tuple[str, str | None]
@@ -286,16 +291,20 @@ class Fanout:
         states = (change.previous, change.entry)
         return {None, *(self._value_of(state) for state in states if state is not None)}
 
-    def bookmark(self) -> bool:
-        """Send a bookmark with the current revision to each watch that asked for them.
+    async def bookmark(self) -> bool:
+        """Send a bookmark with the current revision to each watch that asked for them, in short steps of the loop.
 
-        Return whether there are such watches.
+        Return whether there are such watches. A watch that begins or ends in between gets none.
         """
-        revision = self.revision()
         wanting = [watch for watches in self._groups.values() for watch in watches if watch.bookmarks]
-        event = [WatchEvent("BOOKMARK", None, revision)]
+        timer = YieldTimer(BOOKMARKS_STEP)
+        event: list[WatchEvent] = []
         for watch in wanting:
-            if revision >= watch.start_revision:
+            await timer.yield_if_due()
+            revision = self.revision()
+            if not event or event[0].revision != revision:
+                event = [WatchEvent("BOOKMARK", None, revision)]
+            if revision >= watch.start_revision and not watch.closed:
                 watch.push(event)
         return bool(wanting)
 
