@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
+from itertools import groupby
 
 import pytest
 
+from tetrapod.generic.storage.cacher import entry as module
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.encoding import encode
 
@@ -44,6 +47,23 @@ def test_only_the_last_entries_keep_what_was_made_of_them(monkeypatch: pytest.Mo
     new.peek()
     assert "frame" not in old.representations
     assert old.object() == kept
+
+
+async def test_derived_data_expires_a_few_entries_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(module, "recently_used", module._RecentlyUsed(lambda: now[0]))
+    monkeypatch.setattr(module, "_DROPPED_BY_SWEEP", 3)
+    monkeypatch.setattr(module, "DERIVED_SECONDS", 0.0)
+    entries = [entry(str(number)) for number in range(10)]
+    for one in entries:
+        one.representations["frame"] = b"x"
+    now[0] = 1.0
+    entry("later").peek()
+    numbers = [sum(one._derived is not None for one in entries)]
+    while numbers[-1]:
+        await asyncio.sleep(0)
+        numbers.append(sum(one._derived is not None for one in entries))
+    assert [number for number, _ in groupby(numbers)] == [8, 5, 2, 0]
 
 
 def test_ten_thousand_pods_of_3_kb_cost_little_more_than_their_bytes() -> None:

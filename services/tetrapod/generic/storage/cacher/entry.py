@@ -14,9 +14,10 @@ to a tenth or less.
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -31,7 +32,14 @@ DERIVED_BYTES: Final = 4 << 20
 """The maximum total size of the objects that are kept in parsed form, measured as JSON. In parsed form they take about
 ten times as much memory.
 """
-DERIVED_SECONDS: Final = 5.0
+DERIVED_SECONDS: Final = 1.0
+"""The garbage collector visits all parsed objects again and again. Under the load of a cluster of 20 nodes, collecting
+its middle generation took 59 ms of CPU time with 5 seconds, and 32 ms with 1. To parse a pod takes 0.02 ms.
+"""
+_DROPPED_BY_ADDITION: Final = 2
+"""Expired entries whose derived data an addition drops: more than one, so that their number decreases."""
+_DROPPED_BY_SWEEP: Final = 32
+"""The same for a step of a sweep. To drop a parsed pod takes 10 to 30 µs."""
 NO_LABELS: Final[Mapping[str, str]] = {}
 
 
@@ -205,33 +213,49 @@ class _RecentlyUsed:
     """The entries that have derived data (a parsed object or other encodings), in the order in which they got it.
 
     A later use does not move an entry. The derived data of the first entries is dropped when the entries' own JSON
-    exceeds `DERIVED_BYTES` in total. Otherwise it is dropped after one to two times `DERIVED_SECONDS`.
+    exceeds `DERIVED_BYTES` in total. Otherwise it is dropped after one to two times `DERIVED_SECONDS`: by the next
+    additions, a few entries at each, or by a timer.
+
+    To drop all expired entries at once took steps of the event loop of up to 13 ms.
+
+    Args:
+        clock: returns the time in seconds.
     """
 
-    def __init__(self) -> None:
-        self._entries: deque[tuple[StoredEntry, int]] = deque()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._entries: deque[tuple[StoredEntry, int, float]] = deque()  # with the size, and the time of the addition
         self._bytes = 0
-        self._added = 0  # since the last sweep
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.Handle | None = None
 
     def add(self, entry: StoredEntry) -> None:
         """Register an entry that has just got derived data.
 
         If the total size exceeds the limit, drop the derived data of the oldest entries.
         """
-        size = entry.size
-        self._entries.append((entry, size))
+        size, now = entry.size, self._clock()
+        self._entries.append((entry, size, now))
         self._bytes += size
-        self._added += 1
         while self._bytes > DERIVED_BYTES and len(self._entries) > 1:
             self._drop_oldest()
+        self._drop_expired(now, _DROPPED_BY_ADDITION)
         if self._sweeper is None or self._sweeper.cancelled():
             self._schedule_sweep()
 
     def _drop_oldest(self) -> None:
-        oldest, size = self._entries.popleft()
+        oldest, size, _ = self._entries.popleft()
         self._bytes -= size
         oldest.drop_derived_data()
+
+    def _drop_expired(self, now: float, most: int) -> bool:
+        """Drop the derived data of at most `most` entries that have expired by `now`. Return whether some remain."""
+        expired = now - DERIVED_SECONDS
+        while self._entries and self._entries[0][2] < expired:
+            if not most:
+                return True
+            self._drop_oldest()
+            most -= 1
+        return False
 
     def _schedule_sweep(self) -> None:
         try:
@@ -241,12 +265,11 @@ class _RecentlyUsed:
         self._sweeper = loop.call_later(DERIVED_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """Drop the derived data of entries that were already registered at the last sweep."""
+        """Drop the derived data of expired entries, a few in each step of the loop, and schedule the next sweep."""
         self._sweeper = None
-        while len(self._entries) > self._added:
-            self._drop_oldest()
-        self._added = 0
-        if self._entries:
+        if self._drop_expired(self._clock(), _DROPPED_BY_SWEEP):
+            self._sweeper = asyncio.get_running_loop().call_soon(self._sweep)
+        elif self._entries:
             self._schedule_sweep()
 
 
