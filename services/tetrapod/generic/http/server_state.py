@@ -19,6 +19,8 @@ DEFAULT_STREAMS: Final = 100
 
 Upstream: staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, Serve.
 """
+PARSING_STEP: Final = 0.005
+"""The most seconds of one step of the event loop in which the bytes of several connections are parsed."""
 
 
 class HttpServerState(ServerState):
@@ -49,7 +51,7 @@ class HttpServerState(ServerState):
         self.date = b""
         self.closing = False
         self.upgraded: set[asyncio.BaseTransport] = set()
-        self.parsing = StepQueue()
+        self.parsing = StepQueue(PARSING_STEP)
         self.receiving = StepQueue()
         self.unread = UnreadResponses()
         self.bodies = RequestBodies()

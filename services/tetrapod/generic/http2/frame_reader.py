@@ -93,6 +93,11 @@ class FrameReader:
         return data
 
     @property
+    def empty(self) -> bool:
+        """Whether the last frame that `next` returned ends with the last received byte."""
+        return self._at == len(self._data)
+
+    @property
     def in_head(self) -> bool:
         """Whether an incomplete frame or an incomplete header block has been received.
 

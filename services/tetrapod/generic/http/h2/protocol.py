@@ -115,7 +115,7 @@ class Http2Protocol(Http2Session, asyncio.Protocol):
             while (frame := self._next_frame()) is not None:
                 self._frame(frame)
                 self.incomplete_since = 0.0
-                if time.perf_counter() - began > longest:
+                if time.perf_counter() - began > longest and (self._backlog or not self._reader.empty):
                     self._busy = True
                     break
         except ProtocolError as error:
