@@ -45,3 +45,18 @@ async def test_an_answer_that_comes_through_several_servers_is_compressed_once(h
         await response.run(kept)
         body = b"".join(kept.parts)
     assert gzip.decompress(body) == BODY
+
+
+async def test_the_list_of_a_deleted_collection_is_compressed() -> None:
+    request = Request("DELETE", "/api/v1/namespaces/a/pods", headers=[(b"accept-encoding", b"gzip")])
+    request.info = parse("DELETE", "/api/v1/namespaces/a/pods")
+    response = await with_compression(streamed)(request)
+    assert (b"content-encoding", b"gzip") in response.headers
+
+
+async def test_a_body_of_exactly_the_threshold_is_not_compressed() -> None:
+    async def exact(request: Request) -> Response:
+        return Response(200, [], b"x" * THRESHOLD)
+
+    response = await with_compression(exact)(listing())
+    assert response.body == b"x" * THRESHOLD

@@ -1,6 +1,6 @@
 """gzip for large responses to clients that accept it.
 
-As upstream, only responses of at least 128 KiB are compressed, only if an element of Accept-Encoding is exactly
+As upstream, only responses of more than 128 KiB are compressed, only if an element of Accept-Encoding is exactly
 `gzip`, and at level 1. Watches compress their events themselves.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 """
@@ -23,25 +23,27 @@ from tetrapod.generic.http.request import (
 )
 
 THRESHOLD: Final = 128 * 1024
+_LISTS: Final = ("list", "deletecollection")
+"""The verbs whose streamed responses are lists."""
 
 
 def with_compression(handler: Handler) -> Handler:
     """Return a handler that compresses large response bodies and streamed lists, if the client accepts gzip.
 
-    A body of at least `THRESHOLD` bytes is large. Watches, upgrades and responses with a Content-Encoding are left as
+    A body of more than `THRESHOLD` bytes is large. Watches, upgrades and responses with a Content-Encoding are left as
     they are. Nothing is compressed if the feature gate APIResponseCompression is disabled.
     """
 
     async def compression(request: Request) -> Response:
         response = await handler(request)
-        if type(response) is Response and len(response.body) < THRESHOLD:
+        if type(response) is Response and len(response.body) <= THRESHOLD:
             return response
         if not feature_gates.enabled("APIResponseCompression"):
             return response
         if isinstance(response, UpgradeResponse) or any(name == b"content-encoding" for name, _ in response.headers):
             return response  # a service behind this one has compressed it
         if isinstance(response, StreamResponse):
-            if request.info is None or request.info.verb != "list" or not accepts_gzip(request):
+            if request.info is None or request.info.verb not in _LISTS or not accepts_gzip(request):
                 return response
             return _compress_stream(response)
         if not accepts_gzip(request):
