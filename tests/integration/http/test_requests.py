@@ -111,7 +111,7 @@ async def test_malformed_requests_get_a_text_400(serve: Serve, raw: str, text: s
         ("GET / HTTP/2.0\r\nHost: x", 505, "505 HTTP Version Not Supported: unsupported protocol version"),
     ],
 )
-async def test_what_is_not_spoken_here_is_rejected_by_name(serve: Serve, head: str, status: int, text: str) -> None:
+async def test_unsupported_protocols_are_rejected_by_name(serve: Serve, head: str, status: int, text: str) -> None:
     found, headers, body = await ask(serve, f"{head}\r\n\r\n".encode())
     assert (found, body.decode(), headers["connection"]) == (status, text, "close")
 
@@ -150,7 +150,7 @@ async def test_a_head_without_end_is_rejected(serve: Serve) -> None:
 @pytest.mark.parametrize(
     "around", [b"3;x=%b\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n0\r\nX: %b\r\n\r\n"], ids=["extension", "trailer"]
 )
-async def test_what_stands_around_a_body_has_an_end(serve: Serve, around: bytes) -> None:
+async def test_trailers_and_extensions_of_chunks_are_limited(serve: Serve, around: bytes) -> None:
     """The parser buffers a trailer until it is complete.
 
     Without a limit one client could fill the memory and block the loop by copying.

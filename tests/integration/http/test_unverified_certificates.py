@@ -68,7 +68,7 @@ BAD: dict[str, tuple[bytes, ...]] = {
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("bad", BAD)
-async def test_a_bad_certificate_connects_and_is_objected_to(
+async def test_an_invalid_client_certificate_connects_and_its_error_is_kept(
     serve: Serve, trusting: ServingTLS, tmp_path: Path, bad: str, version: ssl.TLSVersion
 ) -> None:
     server = await serve(shown, trusting)

@@ -123,7 +123,7 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(
         "apiserver_tls_handshake_errors_total 1",
     ],
 )
-def test_what_was_done_is_counted(text: str, sample: str) -> None:
+def test_every_operation_of_the_fixture_is_counted(text: str, sample: str) -> None:
     wanted, _, value = sample.partition("} ") if "}" in sample else sample.partition(" ")
     labels = set(wanted.partition("{")[2].rstrip("}").split(",")) - {""}
     found = [

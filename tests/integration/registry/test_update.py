@@ -316,7 +316,7 @@ async def test_a_plain_status_takes_finalizers_without_a_domain(make_store: Make
     await store.update(ctx, "p", patch({"finalizers": ["x"]}), strategy=PlainStatusStrategy(store.strategy))
 
 
-def test_who_keeps_more_than_a_member_of_metadata_says_that_it_keeps_all() -> None:
+def test_a_status_that_keeps_several_metadata_fields_resets_all_metadata() -> None:
     main = Pods()
     assert StatusStrategy(main, keep_metadata=WHOLE_METADATA).reset_fields("v1") == [("spec",), ("metadata",)]
     assert StatusStrategy(main, keep_metadata=("labels",)).reset_fields("v1") == [("spec",), ("metadata", "labels")]

@@ -78,7 +78,7 @@ def job(host: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Job:
     return Job(host, kubectl, tmp_path)
 
 
-def test_what_is_made_once_is_found_again(job: Job) -> None:
+def test_a_second_run_leaves_the_secrets_as_they_are(job: Job) -> None:
     done = job.run("--secret-label=app.kubernetes.io/name=tetrapod")
     assert done.returncode == 0, done.stderr
     first = job.secrets()

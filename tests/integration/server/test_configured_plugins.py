@@ -303,7 +303,7 @@ def test_webhooks_are_called_as_their_hosts_want(client: HttpsClient, images: We
     assert images.seen[0][1]["authorization"] == f"Basic {base64.b64encode(b'caller:p').decode()}"
 
 
-def test_what_makes_no_sense_ends_the_start(tmp_path: Path) -> None:
+def test_an_unreadable_plugin_configuration_ends_the_start(tmp_path: Path) -> None:
     file = tmp_path / "admission.yaml"
     file.write_text(
         "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"

@@ -94,7 +94,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "text"), CASES)
-def test_what_cannot_be_served_with(files: Path, given: dict[str, Any], text: str) -> None:
+def test_invalid_serving_certificates_and_ciphers_are_rejected(files: Path, given: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError) as caught:
         serving(files, **_placed(given, files))
     assert text.format(d=files) in str(caught.value)

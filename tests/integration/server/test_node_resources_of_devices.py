@@ -224,7 +224,7 @@ def test_pods_keep_what_claims_give_them(enabled: HttpsClient) -> None:
     assert STATUSES not in with_claims(enabled, "kept").body["status"]
 
 
-def test_what_claims_give_to_pods_is_validated(enabled: HttpsClient) -> None:
+def test_resources_of_claims_in_pod_statuses_are_validated(enabled: HttpsClient) -> None:
     add_pod(enabled, "invalid")
     path = f"status.{STATUSES}"
 
@@ -253,7 +253,7 @@ def test_what_claims_give_to_pods_is_validated(enabled: HttpsClient) -> None:
     ]
 
 
-def test_what_claims_give_to_pods_is_unique(enabled: HttpsClient) -> None:
+def test_resources_of_claims_in_pod_statuses_are_unique(enabled: HttpsClient) -> None:
     add_pod(enabled, "unique")
     one = {
         "resourceClaimName": "claim",

@@ -249,7 +249,7 @@ async def test_progress_is_never_ahead_of_what_was_handed_out(backend: Backend, 
     assert seen == last
 
 
-async def test_what_is_at_hand_is_handed_out_once_and_in_order(backend: Backend, root: str) -> None:
+async def test_ready_events_are_returned_once_and_in_order(backend: Backend, root: str) -> None:
     revisions = [await put(backend, f"{root}/{i}", b"1") for i in range(3)]
     async with backend.watch(f"{root}/", f"{root}0", revisions[0]) as watch:
         seen = [event.revision for event in await take(watch, 1)]

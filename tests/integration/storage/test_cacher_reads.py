@@ -36,7 +36,7 @@ async def test_an_object_comes_back_as_finished_bytes_with_its_revision(pods: Ca
     assert (entry.namespace, entry.name, entry.revision) == ("a", "x", created.revision)
 
 
-async def test_what_is_handed_out_to_change_is_a_copy(pods: Cacher) -> None:
+async def test_the_object_of_an_entry_is_a_copy(pods: Cacher) -> None:
     await create(pods, "a/x")
     entry = await pods.get("a/x")
     assert entry is not None

@@ -357,7 +357,7 @@ async def test_a_missing_plugin_does_not_block_requests_forever(place: Place, pl
         await pods.create("a/x", pod("a", "x"))
 
 
-async def test_what_the_plugin_does_not_know_is_rejected_with_its_words(place: Place, plugin: KmsPlugin) -> None:
+async def test_keys_that_the_plugin_does_not_know_are_rejected_with_its_error(place: Place, plugin: KmsPlugin) -> None:
     pods, _ = await place.server(kms(plugin))
     await create(pods, "a/x")
     plugin._keys.clear()

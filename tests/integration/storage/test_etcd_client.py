@@ -122,7 +122,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def test_of_several_processes_one_compacts(
+async def test_only_one_of_several_processes_compacts(
     etcds: dict[str, Etcd], tmp_path_factory: pytest.TempPathFactory, root: str
 ) -> None:
     url = shared_etcd("etcd-3.6", etcds, tmp_path_factory.mktemp("etcd")).url
@@ -141,7 +141,7 @@ async def test_of_several_processes_one_compacts(
     await two.close()
 
 
-async def test_who_asks_while_a_question_is_under_way_shares_the_next() -> None:
+async def test_callers_during_a_shared_call_share_the_next_one() -> None:
     asked = 0
     gate = asyncio.Event()
 
@@ -163,7 +163,7 @@ async def test_who_asks_while_a_question_is_under_way_shares_the_next() -> None:
     assert await asyncio.gather(*later) == [2, 2, 2]
 
 
-async def test_who_shares_a_question_is_reported_its_failure_and_who_has_gone_is_not_missed() -> None:
+async def test_all_callers_of_a_shared_call_get_its_error_and_a_cancelled_one_ends_no_other() -> None:
     outcomes: list[int | Exception] = [OSError("no"), 2]
     gate = asyncio.Semaphore(0)
 

@@ -15,7 +15,7 @@ async def until(presence: Presence, *resources: tuple[str, str]) -> None:
             await presence.changed.wait()
 
 
-async def test_what_is_stored_already_is_found(backend: Backend, root: str) -> None:
+async def test_resources_that_were_stored_before_the_start_are_found(backend: Backend, root: str) -> None:
     for key in ("g.example/apples/ns/a", "g.example/apples/ns/b", "g.example/pears/x", "h.example/plums/x"):
         assert (await backend.put_if(f"{root}/{key}", b"{}", 0)).succeeded
     presence = Presence(backend, root)

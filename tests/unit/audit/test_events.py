@@ -158,7 +158,7 @@ def test_patches_become_one_line() -> None:
     assert b"\n" not in compact_json(b'{"a":\n 123456789012345678901234567890}')
 
 
-def test_what_a_front_asks_for_is_read() -> None:
+def test_the_audit_level_that_a_front_proxy_requests_is_parsed() -> None:
     assert parse_request_header("Request; omit-managed-fields") == Auditing(Level.REQUEST, omit_managed_fields=True)
     assert parse_request_header("Metadata") == Auditing(Level.METADATA)
     assert parse_request_header("everything") is None

@@ -214,7 +214,7 @@ async def test_a_websocket_may_carry_its_token_as_a_protocol() -> None:
     assert made.header(b"sec-websocket-protocol") == "v4.channel.k8s.io"
 
 
-async def test_what_upgrades_to_more_than_a_websocket_carries_no_token() -> None:
+async def test_a_token_is_ignored_if_the_upgrade_is_not_only_to_websocket() -> None:
     made = request(
         ("Connection", "Upgrade"),
         ("Upgrade", "h2c, websocket"),

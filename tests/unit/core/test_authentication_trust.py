@@ -16,7 +16,7 @@ def certificate(name: str, **life: int) -> str:
     return AUTHORITY.issue_client(name, life=timedelta(**life))[0].decode()
 
 
-def test_what_is_stored_comes_first_and_nothing_twice() -> None:
+def test_stored_certificates_come_first_and_none_is_repeated() -> None:
     ours, both, theirs = (certificate(name, days=1) for name in ("ours", "both", "theirs"))
     present = {
         "client-ca-file": theirs + both,

@@ -47,7 +47,7 @@ def merged(patch: dict[str, Any]) -> Any:
     return sort_touched(merge.apply(in_go_order(OBJECT, NODE), patch), touched_by_merge(patch))
 
 
-def test_what_a_merge_went_through_is_sorted_and_the_rest_is_in_the_order_of_structs() -> None:
+def test_merged_maps_are_sorted_and_others_are_in_the_order_of_structs() -> None:
     ordered = merged({"spec": {"type": "ClusterIP"}})
     metadata = '{"name":"a","uid":"u","labels":{"y":"2","z":"1"},"managedFields":[{"manager":"m","time":"t"}]}'
     spec = '{"ports":[{"name":"x","port":80},{"name":"y","port":81}],"selector":{"a":"2","b":"1"},"type":"ClusterIP"}'
@@ -88,7 +88,7 @@ def test_embedded_structs_are_written_at_their_place() -> None:
     assert list(in_go_order(volume, node)) == ["name", "emptyDir"]
 
 
-def test_what_takes_the_place_of_what_a_json_patch_went_through_is_new() -> None:
+def test_a_value_that_replaces_a_patched_one_keeps_its_order() -> None:
     odd = {"z": "1", "a": "2"}
     replaced = patched(
         {"op": "add", "path": "/spec/selector/x", "value": "1"}, {"op": "add", "path": "/spec/selector", "value": odd}

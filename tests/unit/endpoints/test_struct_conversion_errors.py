@@ -30,5 +30,5 @@ def test_the_first_mismatched_field_is_reported(spec: Any, words: str) -> None:
     assert decoding_error({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
 
 
-def test_what_the_object_is_comes_first() -> None:
+def test_an_invalid_kind_is_reported_before_other_errors() -> None:
     assert decoding_error({"metadata": 5, "kind": []}, SERVICE) == "unrecognized type: string"

@@ -105,7 +105,7 @@ def test_invalid_schemas_are_rejected(schema: Object, expected: list[str] | None
         assert found == expected
 
 
-def test_what_a_value_validation_names_is_in_the_structure_too() -> None:
+def test_fields_of_value_validations_must_be_declared_in_the_structure() -> None:
     root = "spec.validation.openAPIV3Schema"
     assert errors(crd({"type": "object", "anyOf": [{"properties": {"b": {"maxLength": 1}}}]})) == [
         f"{root}.properties[b]: Required value: because it is defined in {root}.anyOf[0].properties[b]"

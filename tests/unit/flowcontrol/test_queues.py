@@ -129,7 +129,7 @@ async def test_a_quiet_user_is_served_soon_despite_the_queue_of_another(flood: i
     assert turns <= 12
 
 
-async def test_what_a_flood_of_long_requests_still_takes_counts_before_they_end() -> None:
+async def test_executing_long_requests_of_a_flood_count_before_they_end() -> None:
     clock = Clock()
     queues = QueueSet("level", Queuing(64, 500, 6), 24, clock)
     executing = collections.deque(t for t in (begin(queues, "flood") for _ in range(24)))

@@ -19,7 +19,7 @@ LIMIT = 1 << 20
 
 
 @given(LISTS, st.booleans())
-def test_what_hpack_encodes_is_decoded(lists: list[list[tuple[bytes, bytes]]], huffman: bool) -> None:
+def test_header_blocks_of_the_library_hpack_are_decoded(lists: list[list[tuple[bytes, bytes]]], huffman: bool) -> None:
     encoder, decoder = hpack.Encoder(), HeaderDecoder(LIMIT)
     for number, headers in enumerate(lists):
         if number % 5 == 4:

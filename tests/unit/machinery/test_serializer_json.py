@@ -138,7 +138,7 @@ def test_kind_and_metadata_come_first() -> None:
     assert json.encode(obj) == b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{}}'
 
 
-def test_what_a_body_says_it_is() -> None:
+def test_kind_and_version_of_a_body_are_recognized() -> None:
     assert type_meta.recognize(None) == ({}, "", "")
     assert type_meta.recognize({"kind": "Pod", "apiVersion": None})[1:] == ("", "Pod")
     with pytest.raises(DecodeError, match="unexpected GroupVersion string: a/b/c"):

@@ -123,7 +123,7 @@ def test_small_gaps_are_filled_and_large_ones_begin_a_run() -> None:
     st.lists(st.floats(0, 20, allow_nan=False), min_size=1, max_size=50),
     st.lists(st.floats(0, 20, allow_nan=False), max_size=50),
 )
-def test_what_was_counted_before_anybody_asked_is_there_too(before: list[float], after: list[float]) -> None:
+def test_values_counted_before_the_first_native_scrape_are_included(before: list[float], after: list[float]) -> None:
     histogram = _histogram()
     for value in before:
         histogram.observe(("x",), value)

@@ -141,7 +141,7 @@ def test_a_further_version_begins_with_the_models_and_the_sample_of_the_stored_o
         (["--version=v1", "--kind=shelf"], "the kind 'shelf' is invalid"),
     ],
 )
-def test_what_the_project_does_not_permit_is_rejected_and_nothing_is_written(
+def test_changes_that_the_project_does_not_permit_are_rejected_and_nothing_is_written(
     project: Path, arguments: list[str], error: str
 ) -> None:
     before = contents(project)

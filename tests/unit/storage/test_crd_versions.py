@@ -73,7 +73,7 @@ def served(stored: dict[str, Any]) -> Any:
         ),
     ],
 )
-def test_what_versions_share_is_reported_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
+def test_fields_that_versions_share_are_returned_in_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
     definition = {"kind": "CustomResourceDefinition", "apiVersion": V1BETA1, "metadata": {"name": "a"}}
     assert served({**definition, "spec": {**SET, **spec}}) == {
         "apiVersion": V1,

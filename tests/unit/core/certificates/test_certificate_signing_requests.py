@@ -6,7 +6,7 @@ from tetrapod.core.certificates.certificate_signing_requests.validation import v
 from tetrapod.machinery.gvk import Object
 
 
-def test_what_the_schema_declares_of_decisions_is_reported_last() -> None:
+def test_declared_rules_of_decisions_are_reported_last() -> None:
     conditions = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": ""}]
     old: Object = {"metadata": {}, "spec": {"usages": ["any"], "signerName": "a.b/c"}, "status": {}}
     new = {**old, "status": {"conditions": conditions}}

@@ -114,7 +114,7 @@ OBJECTS = st.dictionaries(st.text("ab/~", min_size=1, max_size=3), JSON, max_siz
 
 
 @given(OBJECTS, st.text("ab/~", min_size=1, max_size=3), JSON)
-def test_what_was_added_tests_equal_and_nothing_else_changed(document: dict[str, Any], key: str, value: Any) -> None:
+def test_an_added_value_tests_equal_and_nothing_else_changes(document: dict[str, Any], key: str, value: Any) -> None:
     before = copy.deepcopy(document)
     path = "/" + key.replace("~", "~0").replace("/", "~1")
     result = json_patch.apply(

@@ -74,7 +74,7 @@ def test_schemas_that_are_not_structural_are_rejected(properties: Object, expect
     assert texts(properties=properties) == expected
 
 
-def test_what_the_roots_validations_speak_of_must_be_declared() -> None:
+def test_fields_of_the_validations_of_the_root_must_be_declared() -> None:
     nested = {"properties": {"a": {"properties": {"b": {"minLength": 1}}}}}
     found = texts(properties={"a": {"type": "object"}}, allOf=[nested])
     text = "because it is defined in s.allOf[0].properties[a].properties[b]"
@@ -168,7 +168,7 @@ def test_defaults_of_int_or_strings_are_judged_by_their_anyof() -> None:
 @pytest.mark.parametrize(
     ("sent", "kept"), [({"name": "a", "zz": 1}, {"name": "a"}), ({"creationTimestamp": None}, {}), (None, {})]
 )
-def test_what_metadata_has_not_is_left_out_of_the_default_of_an_embedded_resource(sent: Any, kept: Any) -> None:
+def test_unknown_metadata_is_removed_from_the_default_of_an_embedded_resource(sent: Any, kept: Any) -> None:
     default = {"apiVersion": "v1", "kind": "Pod", "metadata": sent}
     embedded = {
         "x-kubernetes-embedded-resource": True,

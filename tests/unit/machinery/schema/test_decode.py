@@ -87,7 +87,7 @@ def test_wrong_types_are_reported_by_the_names_that_go_has(
     assert str(refusal.value) == f"json: cannot unmarshal {words}"
 
 
-def test_of_several_mistakes_the_first_is_reported_unless_a_type_that_reads_itself_fails() -> None:
+def test_the_first_of_several_errors_is_reported_unless_an_unmarshaler_fails() -> None:
     """Go's decoder records a wrong type and continues; an error of an unmarshaler ends it."""
     service: Object = {"spec": {"type": 5, "ports": [{"port": "x"}, {"port": 1}], "sessionAffinity": []}}
     with pytest.raises(DecodeError, match=r"number into Go struct field ServiceSpec\.spec\.type"):
@@ -213,7 +213,7 @@ def test_empty_and_absent_values_are_distinguished_for_some_types(
     assert reduce(getitem, place, obj) == {}
 
 
-def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
+def test_empty_values_of_nested_schemas_are_omitted() -> None:
     version, kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
     below: Any = [{"allOf": [{"required": []}]}]
     inner = {"type": "object", "enum": [], "default": {"enum": []}, "items": below, "additionalProperties": False}
@@ -226,7 +226,7 @@ def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
     assert kept == {"properties": {"a": left, "enum": {}}, "not": {}}
 
 
-def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
+def test_empty_values_that_were_hidden_in_a_webhook_can_be_put_back() -> None:
     version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
     hooks = [
         {"clientConfig": {"caBundle": ""}, "rules": []},
