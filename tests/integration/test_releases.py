@@ -54,7 +54,7 @@ def test_a_version_that_is_raised_and_not_committed_counts(checkout: Checkout) -
     assert previous_revision(checkout.root) == last
 
 
-def test_a_tag_says_it_for_certain(checkout: Checkout) -> None:
+def test_the_previous_revision_is_the_tag_of_the_release_before(checkout: Checkout) -> None:
     checkout.commit("0.1.0")
     checkout.git("tag", "v0.1.0")
     checkout.commit("0.1.0")

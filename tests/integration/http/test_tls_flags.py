@@ -78,7 +78,7 @@ def only_12(context: ssl.SSLContext) -> None:
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 
 
-async def test_older_versions_than_the_flag_says_are_rejected(tmp_path: Path) -> None:
+async def test_tls_versions_below_that_of_the_flag_are_rejected(tmp_path: Path) -> None:
     async with listening(tmp_path) as port:
         assert (await greeted(port, client(only_12)))[0] == "TLSv1.2"
         assert (await greeted(port, client()))[0] == "TLSv1.3"
@@ -88,7 +88,7 @@ async def test_older_versions_than_the_flag_says_are_rejected(tmp_path: Path) ->
             await greeted(port, client(only_12))
 
 
-async def test_no_other_suite_is_spoken_than_the_flag_says(tmp_path: Path) -> None:
+async def test_only_the_cipher_suites_of_the_flag_are_used(tmp_path: Path) -> None:
     suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
     async with listening(tmp_path, tls_cipher_suites=(suite,)) as port:
         assert (await greeted(port, client(only_12)))[1] == "ECDHE-ECDSA-AES256-GCM-SHA384"

@@ -81,7 +81,7 @@ async def test_an_invalid_client_certificate_connects_and_its_error_is_kept(
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_good_ones_and_none_are_what_they_were(
+async def test_valid_and_missing_client_certificates_are_accepted(
     serve: Serve, trusting: ServingTLS, tmp_path: Path, version: ssl.TLSVersion
 ) -> None:
     certificate, key = MIDDLE.issue_client("eve")
@@ -120,7 +120,7 @@ async def test_no_session_is_taken_up_again_past_the_verification(
     assert (again, reused) == (first, False)
 
 
-async def test_many_handshakes_at_once_are_not_taken_for_each_other(
+async def test_results_of_simultaneous_handshakes_are_not_confused(
     serve: Serve, trusting: ServingTLS, tmp_path: Path
 ) -> None:
     server = await serve(shown, trusting)
@@ -146,7 +146,7 @@ async def test_the_authorities_that_are_welcome_are_named(serve: Serve, trusting
         assert x509.load_pem_x509_certificate((tmp_path / bundle).read_bytes()).subject.public_bytes() in seen
 
 
-async def test_where_openssl_cannot_be_told_so_the_handshake_fails(
+async def test_the_handshake_fails_for_invalid_certificates_if_the_layout_of_openssl_is_unknown(
     serve: Serve, trusting: ServingTLS, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(openssl, "_LAYOUT_KNOWN", False)

@@ -174,7 +174,7 @@ async def test_a_backend_that_sends_byte_by_byte_is_cut_off(serve: Serve, pool: 
 
 
 @pytest.mark.parametrize("side", ["client", "backend"])
-async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_all_that_was_said(
+async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_after_all_its_bytes(
     front: Front, side: str
 ) -> None:
     heard = asyncio.get_running_loop().create_future()

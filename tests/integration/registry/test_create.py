@@ -109,7 +109,9 @@ async def test_generated_names_that_are_taken_are_tried_again(make_store: MakeSt
 
 
 @pytest.mark.parametrize("large", [False, True])
-async def test_eight_taken_names_are_a_conflict_that_says_so(make_store: MakeStore, ctx: Context, large: bool) -> None:
+async def test_eight_generated_names_that_exist_are_a_conflict(
+    make_store: MakeStore, ctx: Context, large: bool
+) -> None:
     ctx.large = large
 
     class Stuck(ConfigMaps):
@@ -140,7 +142,7 @@ async def test_an_existing_name_is_a_conflict_even_in_a_dry_run(store: Store, ct
         assert refused.value.details == {"name": "a", "kind": "configmaps"}
 
 
-async def test_a_name_that_is_being_deleted_says_so(store: Store, ctx: Context) -> None:
+async def test_the_conflict_with_an_object_being_deleted_names_the_deletion(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a", finalizers=["example.com/hold"]))
     await store.delete(ctx, "a", {})
     with pytest.raises(StatusError) as refused:

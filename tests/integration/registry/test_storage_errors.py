@@ -44,7 +44,7 @@ def test_absence_existence_and_preconditions() -> None:
     )
 
 
-def test_an_expired_token_brings_one_that_goes_on() -> None:
+def test_the_error_of_an_expired_continue_token_has_a_new_token() -> None:
     answer = status(TooOldResourceVersion("The provided continue parameter is too old", "fresh"))
     assert (answer["code"], answer["reason"], answer["metadata"]) == (410, "Expired", {"continue": "fresh"})
     answer = status(TooOldResourceVersion("The resourceVersion for the provided list is too old."))

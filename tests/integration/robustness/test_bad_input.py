@@ -152,7 +152,7 @@ def test_bad_tokens_are_unauthorized(client: Client, token: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["Bearer", "Basic YTpi", "Basic !", "Negotiate x", ""])
-def test_other_credentials_are_nobody(client: Client, value: str) -> None:
+def test_unknown_credentials_give_no_access(client: Client, value: str) -> None:
     assert client("GET", MAPS, headers={"Authorization": value}).status in (401, 403)
 
 

@@ -122,7 +122,7 @@ STORES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "text"), STORES)
-def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, Any], text: str) -> None:
+def test_invalid_configurations_of_etcd_are_rejected(files: Path, given: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError) as caught:
         open_backend(Options(etcd=EtcdFlags(**{"servers": ("https://localhost:1",), **_placed(given, files)})))
     assert text.format(d=files) in str(caught.value)

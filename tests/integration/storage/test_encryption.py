@@ -203,7 +203,7 @@ async def test_unreadable_objects_are_errors_and_others_are_served(place: Place)
         await pods.delete("a/x")
 
 
-async def test_without_a_configuration_encrypted_values_are_rejected_not_passed_over(place: Place) -> None:
+async def test_encrypted_values_are_rejected_without_a_configuration(place: Place) -> None:
     encrypting, _ = await place.server(key("aesgcm", "one"))
     await create(encrypting, "a/x")
     plain = place.plain_server()

@@ -272,7 +272,7 @@ def test_a_watch_that_another_thread_reads_ends_with_the_server() -> None:
     assert monotonic() - before < Client.TIMEOUT / 2, "nothing was waited for until it timed out"
 
 
-def test_a_closed_server_says_so() -> None:
+def test_a_closed_server_raises_an_error() -> None:
     server = Server()
     server.close()
     server.close()

@@ -77,7 +77,7 @@ def test_others_are_rejected_as_ever(kept_out: Client) -> None:
     assert 'failed calling webhook "away.example.com"' in refused.json["message"]
 
 
-def test_masters_pass_and_the_audit_says_so(kept_out: Client, server: Server) -> None:
+def test_masters_pass_and_the_audit_event_records_it(kept_out: Client, server: Server) -> None:
     with Client(server, "owner-token") as owner:
         made = owner("POST", PATH, config_map("b"))
         assert made.status == 201

@@ -114,7 +114,7 @@ def configuration(limits: str) -> bytes:
     return f"apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits: {limits}\n".encode()
 
 
-def test_a_configuration_is_read_and_what_is_unknown_in_it_passed_over() -> None:
+def test_unknown_fields_of_a_configuration_are_ignored() -> None:
     assert read_limits(None) == []
     given_ = configuration(
         "[{type: Server, qps: 1, burst: 2, cacheSize: -1, other: 1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]"

@@ -15,7 +15,7 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.machinery.table import Column, TableConvertor
 
 
-def test_only_the_default_convertor_says_null_for_no_rows() -> None:
+def test_only_the_default_convertor_has_null_for_no_rows() -> None:
     own = TableConvertor((Column("Name"),), lambda obj: [obj["metadata"]["name"]])
     assert orjson.loads(Tables(own, "v1", "Metadata").table((), {}))["rows"] == []
     assert orjson.loads(Tables(None, "v1", "Metadata").table((), {}))["rows"] is None

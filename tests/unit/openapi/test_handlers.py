@@ -174,7 +174,7 @@ async def test_conditions_are_judged_as_go_judges_them(
     assert (await handlers.document(get(path, **asked))).status == status
 
 
-async def test_an_accept_header_that_says_nothing_gets_nothing(handlers: OpenAPIHandlers) -> None:
+async def test_an_invalid_accept_header_gets_an_empty_document(handlers: OpenAPIHandlers) -> None:
     answer = await handlers.document(get("/openapi/v3/version", accept="rubbish"))
     assert (answer.status, answer.body) == (200, b"")
 

@@ -37,7 +37,7 @@ async def order(replicas: Replicas) -> list[str]:
     return [address.host for address in await replicas.candidates()]
 
 
-def test_all_addresses_of_all_names_take_turns() -> None:
+def test_requests_alternate_between_all_addresses_of_all_names() -> None:
     async def scenario() -> None:
         world = World(core=["10.0.0.1", "10.0.0.2"], other=["10.0.0.3"])
         world.ready = {"10.0.0.1", "10.0.0.2", "10.0.0.3"}

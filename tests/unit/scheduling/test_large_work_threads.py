@@ -156,7 +156,7 @@ async def test_the_thread_of_a_cancelled_request_is_used_again_when_its_function
     assert await asyncio.wait_for(second, 30) == "second"
 
 
-def test_turns_of_a_closed_event_loop_are_passed_over() -> None:
+def test_waiting_calls_of_a_closed_event_loop_are_skipped() -> None:
     threads = LargeWorkThreads(1)
     go_on = threading.Event()
 

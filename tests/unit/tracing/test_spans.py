@@ -98,7 +98,7 @@ async def test_the_number_of_steps_is_bounded() -> None:
     assert len(root.children) == MOST_SPANS and trace.dropped == 5
 
 
-def test_as_text_a_line_says_what_was_done_and_for_how_long_without_what_is_below() -> None:
+def test_a_line_of_text_has_the_step_its_duration_and_its_own_share() -> None:
     root = Span(Trace(), "root")
     root.started, root.ended = 1.0, 1.010
     outer = root.child("filter one", scope="filter")

@@ -44,7 +44,7 @@ def test_a_pod_uses_the_maximum_of_requested_and_allocated_resources(status: Any
     assert str(pod_totals(pod({"cpu": "2"}, status=status))[0]["cpu"]) == cpu
 
 
-def test_a_pod_that_says_its_resources_itself_must_not_say_those_of_its_containers() -> None:
+def test_containers_need_no_resources_that_the_pod_specifies() -> None:
     assert unspecified_resources(pod(), ["cpu", "memory"]) == "cpu for: c; memory for: c"
     assert unspecified_resources(pod(resources={"requests": {"cpu": "1"}}), ["cpu", "memory"]) == ""
     assert unspecified_resources(pod(resources={"requests": {"example.com/gpu": "1"}}), ["cpu"]) == "cpu for: c"

@@ -52,7 +52,7 @@ def test_too_many_requests_are_reported_by_number_only() -> None:
     ]
 
 
-def test_addresses_of_devices_are_canonical_and_told_once() -> None:
+def test_addresses_of_devices_are_canonical_and_unique() -> None:
     network = {"ips": ["10.0.0.1", "10.0.0.01/24", "10.0.0.1/24", "10.0.0.1/24"]}
     claim: Object = {
         "metadata": {},

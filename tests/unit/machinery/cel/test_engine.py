@@ -278,7 +278,7 @@ def test_where_upstream_panics_the_evaluation_ends_with_an_internal_error(expres
         ("dyn(1).exists(i, v, true)", "unsupported comprehension range type: types.Int"),
     ],
 )
-def test_a_function_says_by_its_trait_what_it_does_not_take(expression: str, text: str) -> None:
+def test_the_error_of_an_unsupported_operand_names_the_trait(expression: str, text: str) -> None:
     with pytest.raises(EvaluationError, match=f"^{re.escape(text)}$"):
         DYNAMIC.compile(expression).evaluate({})
 

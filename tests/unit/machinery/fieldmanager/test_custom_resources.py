@@ -221,7 +221,7 @@ def test_managers_of_members_own_a_list_that_becomes_atomic() -> None:
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def test_kubectl_goes_on_server_side_where_its_annotation_explains_the_conflicts() -> None:
+def test_fields_of_kubectls_client_side_apply_move_to_its_server_side_apply() -> None:
     applied = '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"n":1,"s":"a"}}\n'
     live = stored(
         MANAGER.update(None, widget({"n": 1, "s": "a"}, annotations={ANNOTATION: applied}), "kubectl-client-side-apply")

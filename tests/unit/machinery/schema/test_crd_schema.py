@@ -185,7 +185,7 @@ def test_unknown_metadata_is_removed_from_the_default_of_an_embedded_resource(se
     assert default == {"apiVersion": "v1", "kind": "Pod", "metadata": kept}
 
 
-def test_a_schema_that_cannot_be_read_says_nothing_of_its_defaults() -> None:
+def test_defaults_of_an_invalid_schema_are_not_validated() -> None:
     found = texts(
         properties={"a": {"type": "integer", "maximum": 1, "default": 2, "x-kubernetes-preserve-unknown-fields": False}}
     )

@@ -135,7 +135,7 @@ def test_combinators_of_schemas_are_validated(rules: Object, value: Object, text
     assert [error.detail for error in validation.validate(node, {"spec": value})] == texts
 
 
-def test_a_path_stands_before_every_error() -> None:
+def test_every_error_begins_with_its_path() -> None:
     node = build({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}})
     assert [error.field for error in validation.validate(node, {"l": [1]}, "default")] == ["default.l[0]"]
 

@@ -308,7 +308,7 @@ def test_int_or_string_keeps_both() -> None:
     assert decoded("PodDisruptionBudget", {"spec": dict(spec)}, "policy/v1")["spec"] == spec
 
 
-def test_unknown_fields_are_dropped_and_told_in_document_order() -> None:
+def test_unknown_fields_are_dropped_and_reported_in_document_order() -> None:
     pod: Object = {
         "zz": 1,
         "metadata": {"lables": {}},

@@ -20,7 +20,7 @@ def test_a_kind_leads_to_its_fields() -> None:
     assert container.items.definition == "io.k8s.api.core.v1.Container"
 
 
-def test_references_share_what_they_refer_to_but_not_what_stands_beside() -> None:
+def test_references_share_their_definition_but_not_the_keywords_beside_it() -> None:
     pod = types.schema_for(GroupVersionKind("", "v1", "Pod"))
     spec = pod.properties["spec"]
     assert spec.properties is types.load("io.k8s.api.core.v1.PodSpec").properties
