@@ -70,22 +70,22 @@ def _lines(page: str, section: str) -> dict[str, Cells]:
 
 
 def _work(title: str, forms: list[Cells | None]) -> Row | None:
-    """Return the row of a work: the shares, and the goal as a share too. None if no form was measured."""
-    measured = [cells for cells in forms if cells is not None and cells.get("of it")]
-    if not measured:
+    """Return the row of a work, with the shares and their goals. None if no form was measured."""
+    if not any(cells is not None and cells.get("of it") for cells in forms):
         return None
-    goal, real = _number(measured[0].get("goal", "")), _number(measured[0][_REAL])
-    return Row(title, [_share(cells) for cells in forms], goal / real if goal and real else None)
+    return Row(title, [_share(cells) for cells in forms])
 
 
 def _share(cells: Cells | None) -> Bar | None:
     """Return the share that was measured beside kube-apiserver, with its range, or else the one of the tables."""
     if cells is None or not cells.get("of it"):
         return None
+    goal = _number(cells.get("goal", ""))
     if match := _RANGE.fullmatch(cells.get("beside it", "")):
-        return Bar(*(float(part.replace(",", "")) for part in match.groups()))
+        value, low, high = (float(part.replace(",", "")) for part in match.groups())
+        return Bar(value, low, high, goal)
     share = _number(cells["of it"])
-    return None if share is None else Bar(share)
+    return None if share is None else Bar(share, goal=goal)
 
 
 def _quantity(title: str, forms: list[Cells | None]) -> Row | None:
@@ -93,11 +93,12 @@ def _quantity(title: str, forms: list[Cells | None]) -> Row | None:
     measured = [cells for cells in forms if cells is not None]
     if not measured:
         return None
-    values = [None if cells is None else _number(cells["measured"]) for cells in forms]
-    values.append(_number(measured[0][_REAL]))
+    figures = [
+        (None, None) if cells is None else (_number(cells["measured"]), _number(cells["goal"])) for cells in forms
+    ]
+    figures.append((_number(measured[0][_REAL]), None))
     short = title.partition("flood of ")[2].removesuffix(", as a multiple")
-    bars = [None if value is None else Bar(value) for value in values]
-    return Row(f"flood of {short}", bars, _number(measured[0]["goal"]))
+    return Row(f"flood of {short}", [None if value is None else Bar(value, goal=goal) for value, goal in figures])
 
 
 def _number(text: str) -> float | None:

@@ -32,6 +32,7 @@ It is measured before and after each work in the
   benchmark opens the watches.
 - *kube-apiserver* is the CPU time of v1.37.1 with etcd 3.6.8 on such a machine, in the same multiples. \
 *of it* is Tetrapod's share of that.
+- The goals are shares of kube-apiserver's CPU time.
 """
 
 _BESIDE = """\
@@ -98,7 +99,7 @@ def _rates(key: str, measured: Measured, plan: Plan) -> list[str]:
         if measured.beside:
             share = measured.beside.get(work.key)
             cells.append(f"{share.median:.2f} ({share.low:.2f} to {share.high:.2f})" if share else "")
-        lines.append(_row([*cells, *_goal(key, work, rate)]))
+        lines.append(_row([*cells, *_goal(key, work, measured)]))
     return [*lines, ""]
 
 
@@ -113,10 +114,19 @@ def _cells(rate: Rate) -> list[str]:
     ]
 
 
-def _goal(key: str, work: Work, rate: Rate) -> list[str]:
-    if not work.goal or key == "real":
+def _goal(key: str, work: Work, measured: Measured) -> list[str]:
+    goal, share = work.goal(key), _share(work, measured)
+    if not goal or share is None:
         return ["", ""]
-    return [f"≤ {_number(work.goal)}", "yes" if rate.multiple <= work.goal else "**no**"]
+    return [f"≤ {goal:.2f}", "yes" if share <= goal else "**no**"]
+
+
+def _share(work: Work, measured: Measured) -> float | None:
+    """Return the share of kube-apiserver's CPU time, to two digits: the one beside it if it was measured."""
+    if (beside := measured.beside.get(work.key)) is not None:
+        return round(beside.median, 2)
+    rate = measured.rates.get(work.key)
+    return round(rate.multiple / work.real, 2) if rate is not None and work.real else None
 
 
 def _quantities(
@@ -149,12 +159,8 @@ def _quantities(
 
 def missed(key: str, measured: Measured) -> list[str]:
     """Return the keys of works and quantities above their goals."""
-    rates = [
-        w.key
-        for w in WORKS
-        if key != "real" and w.goal and w.key in measured.rates and measured.rates[w.key].multiple > w.goal
-    ]
-    return rates + [q.key for q in QUANTITIES if key in q.goals and measured.quantities.get(q.key, 0) > q.goals[key]]
+    works = [w.key for w in WORKS if (share := _share(w, measured)) is not None and 0 < w.goal(key) < share]
+    return works + [q.key for q in QUANTITIES if key in q.goals and measured.quantities.get(q.key, 0) > q.goals[key]]
 
 
 def _notes(key: str, measured: Measured) -> list[str]:

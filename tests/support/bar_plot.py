@@ -18,24 +18,20 @@ _BAR, _LINE, _GAP = 13, 18, 9
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: its length, and the range of the measurements if it is known."""
+    """A bar: its length, and, if they are known, the range of the measurements and the value of its mark "goal"."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    goal: float | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """The bars of one work, in the order of the series; None for one that was not measured.
-
-    Attributes:
-        goal: the value of the mark "goal"; None for none.
-    """
+    """The bars of one work, in the order of the series; None for one that was not measured."""
 
     title: str
     bars: Sequence[Bar | None]
-    goal: float | None = None
 
 
 def bar_plot(title: str, series: Sequence[str], rows: Sequence[Row], reference: tuple[float, str] | None = None) -> str:
@@ -47,13 +43,14 @@ def bar_plot(title: str, series: Sequence[str], rows: Sequence[Row], reference: 
         rows: the rows from top to bottom.
         reference: a value that is drawn as a line through all rows, and its name.
     """
-    values = [v for row in rows for bar in row.bars if bar for v in (bar.value, bar.high or 0.0)]
-    largest = max([*values, *(row.goal or 0.0 for row in rows), reference[0] if reference else 0.0], default=0.0)
+    bars = [bar for row in rows for bar in row.bars if bar is not None]
+    values = [value for bar in bars for value in (bar.value, bar.high or 0.0, bar.goal or 0.0)]
+    largest = max([*values, reference[0] if reference else 0.0], default=0.0)
     step = step_of(largest)
     scale = _PLOT / (math.ceil(largest / step - 1e-9) * step or 1.0)
     top = 62
     bottom = top + sum(_height(row) for row in rows)
-    marks = [("goal", "goal")] if any(row.goal is not None for row in rows) else []
+    marks = [("goal", "goal")] if any(bar.goal is not None for bar in bars) else []
     marks += [("reference", reference[1])] if reference else []
     parts = [*_grid(step, scale, top, bottom), *legend(series, marks)]
     y = top
@@ -87,10 +84,10 @@ def _row(row: Row, y: float, scale: float, reference: float | None) -> Iterator[
         if bar.low is not None and bar.high is not None:
             middle = at + (_BAR - 3) / 2
             yield line("range", _LEFT + bar.low * scale, middle, _LEFT + bar.high * scale, middle)
-    for kind, value in (("reference", reference), ("goal", row.goal)):
-        if value is not None:
-            x = _LEFT + value * scale
-            yield line(kind, x, top - 3, x, bottom)
+        if bar.goal is not None:
+            yield line("goal", _LEFT + bar.goal * scale, at - 1, _LEFT + bar.goal * scale, at + _BAR - 2)
+    if reference is not None:
+        yield line("reference", _LEFT + reference * scale, top - 3, _LEFT + reference * scale, bottom)
 
 
 def _figure(bar: Bar | None) -> str:

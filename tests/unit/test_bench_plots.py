@@ -59,8 +59,8 @@ def test_shares_and_goals_are_those_that_were_measured() -> None:
     widths = [width for _, width in bars(svg)]
     assert widths[0] / widths[1] == pytest.approx(0.5, abs=0.001)
     goals = [line for line in ElementTree.fromstring(svg).iter(f"{SVG}line") if line.attrib["class"] == "goal"]
-    first = float(goals[1].attrib["x1"]) - 4  # the first belongs to the legend
-    assert first / widths[1] == pytest.approx(1 / 3, abs=0.002)
+    ends = [float(goal.attrib["x1"]) - 4 for goal in goals[1:]]  # the first belongs to the legend
+    assert [end / widths[1] for end in ends] == pytest.approx([0.2, 0.5, 0.12], abs=0.002)
 
 
 def test_texts_are_escaped_and_described() -> None:
