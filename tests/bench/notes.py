@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-_BUSY = "Measured beside fifteen busy processes, where figures varied by a third from run to run."
 _TWO = (
     "Aggregator and core both run the whole filter chain, and encrypt and decrypt TLS. "
     "Each of them takes half of a GET's CPU time. "
@@ -30,40 +29,51 @@ _CODE = (
     "25 MB of it are pages of libraries that all four services share (cryptography, Python, OpenSSL), "
     "and 20 MB are Python modules."
 )
-
 _FLOODED = (
     "Four runs of 2026-11-22 gave 1.1 to 2.3 (GETs, median 1.6), 1.2 to 2.1 (LISTs, 1.7), 1.6 to 2.1 (PATCHes, 1.8). "
     "Six processes and the load share two cores, and a wait for a core is one or two of the scheduler's ticks of 4 "
     "ms. kube-apiserver had 10.7, 1.2 and 28.9 the evening before."
 )
-_SLOW = "Not conclusive, because the machine was slow at that hour."
+
+
+def _profile(parts: str) -> str:
+    """Return a note with the largest parts of a work in docs/reference/profiles.md, in per cent."""
+    return f"The largest parts in [profiles.md](profiles.md), in per cent: {parts}."
+
+
 NOTES: Final[dict[tuple[str, str], str]] = {
-    (
-        "embedded",
-        "get",
-    ): f"In a profile a third was encryption and sending, a quarter the filters, and a tenth the handler. {_BUSY}",
-    ("embedded", "create"): (
-        "In a profile half was the handler (managed fields a tenth, decoding a twelfth). The rest was filters and TLS."
+    ("embedded", "get"): _profile("HTTP, TLS and sockets 52, filters 33, the handler and the registry 10"),
+    ("embedded", "create"): _profile(
+        "the store and its watch cache 27, HTTP, TLS and sockets 24, the handler and the registry 17, filters 16"
     ),
-    ("embedded", "apply"): (
-        "In a profile the merge and its managed fields took a quarter. Checks and the write of the update took "
-        "another, encryption and sending a tenth."
+    ("embedded", "apply"): _profile(
+        "the store and its watch cache 25, HTTP, TLS and sockets 25, the handler and the registry 18, filters 10"
     ),
-    (
-        "embedded",
-        "patch",
-    ): "16 clients patch one object. Each waits for the writes before its own, and is computed once.",
-    ("embedded", "create-pod"): f"Not examined alone. {_BUSY}",
-    (
-        "embedded",
-        "selector",
-    ): f"{_SLOW} A separate run minutes later gave 151 × hello, and 290 for a commit that had given 180.",
-    (
-        "embedded",
-        "start-second",
-    ): f"{_SLOW} It was 0.7 to 1.2 s then, and 0.45 s in a fast hour of the same day. Two thirds are imports.",
+    ("embedded", "patch"): (
+        "16 clients patch one object. Each waits for the writes before its own, and is computed once. "
+        + _profile("the event loop, TLS and sockets 39, the store and its watch cache 38")
+    ),
+    ("embedded", "create-pod"): _profile(
+        "the store and its watch cache 26, HTTP, TLS and sockets 18, the handler and the registry 14, admission 11, "
+        "validation and defaults 10"
+    ),
+    ("embedded", "table"): _profile("rows and columns 75, HTTP, TLS and sockets 21"),
+    ("embedded", "proxy"): _profile(
+        "HTTP, TLS and sockets of both connections 51, sending and receiving 26, filters 21"
+    ),
+    ("embedded", "custom-create"): _profile(
+        "validation and defaults 24, the store and its watch cache 16, managed fields 14, "
+        "the handler and the registry 12"
+    ),
+    ("embedded", "custom-patch"): _profile(
+        "the store and its watch cache 19, validation and defaults 17, managed fields and the patch 16, decoding and "
+        "encoding 15"
+    ),
+    ("embedded", "start-second"): "It depends on the hour: 0.45 to 1.2 s. Two thirds are imports.",
     ("four", "custom-create"): _TWO,
     ("four", "custom-patch"): _TWO,
+    ("four", "table"): _TWICE,
+    ("four", "proxy"): _profile("HTTP, TLS and sockets of both connections 52, sending and receiving 27, filters 18"),
     ("four", "crd-start"): (
         "Four processes start at once on two cores. Half of their CPU time until ready are imports. Definitions, "
         "500 or none, make no visible difference."
@@ -78,15 +88,12 @@ NOTES: Final[dict[tuple[str, str], str]] = {
         "A bare uvloop server that writes 650 bytes over TLS to 200 clients took 12 to 15 µs for each on such a "
         "machine, which alone is about the goal."
     ),
-    (
-        "embedded",
-        "crd-served",
-    ): "Two writes of status follow, each with its commit to disk. With 300 CRDs it was 16 to 34 ms.",
+    ("embedded", "crd-served"): "Two writes of status follow, each with its commit to disk.",
     ("embedded", "flood-write"): (
         "1.9, 1.7 and 1.8 in runs of 2026-11-22. A GET waits for the current step of the event loop: half a "
         "millisecond of CPU time, and up to two in one of a hundred."
     ),
-    ("embedded", "crd-stall"): f"No step of the event loop took longer than 100 ms in asyncio's debug mode. {_BUSY}",
+    ("embedded", "crd-stall"): "No step of the event loop took longer than 100 ms in asyncio's debug mode.",
     (
         "embedded",
         "flood-get",
@@ -94,10 +101,11 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     ("four", "flood-get"): _FLOODED,
     ("four", "flood-list"): _FLOODED,
     ("four", "flood-write"): _FLOODED,
-    (
-        "four",
-        "crd-stall",
-    ): "Present in most runs. Two processes create and forward the document at that time, on two cores.",
+    ("four", "flood-streams"): _FLOODED,
+    ("four", "crd-served"): "Two writes of status follow, each with its commit to disk. It was 10 ms on 2026-11-28.",
+    ("four", "crd-stall"): (
+        "Present in most runs. Two processes create and forward the document at that time, on two cores."
+    ),
     ("four", "get"): _GET,
     ("four", "create"): _CREATE,
     ("four", "apply"): _TWO,
@@ -105,12 +113,9 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     ("four", "create-pod"): _TWO,
     ("four", "list"): _TWICE,
     ("four", "list-cached"): _TWICE,
-    ("four", "page"): _TWICE,
-    ("four", "selector"): _TWICE,
-    (
-        "four",
-        "watch",
-    ): "Every watch is a stream from core through the aggregator. Each event is encrypted twice and decrypted once.",
+    ("four", "watch"): (
+        "Every watch is a stream from core through the aggregator. Each event is encrypted twice and decrypted once."
+    ),
     ("four", "idle-aggregator"): _CODE,
     (
         "four",
@@ -164,8 +169,8 @@ INTERPRETERS: Final = """
 | server-side APPLY | 1.10 (1.04 to 1.13) |  | 0.95 (0.92 to 1.07) |
 | CREATE pod (default admission) | 1.05 (0.92 to 1.13) |  |  |
 
-pyenv builds without `--enable-optimizations` and `--with-lto` by default, and the figures above were measured with
-such a build. Debian's packages and the official images of Python have both, so that Tetrapod needs less CPU time with
-them than this page says. A newer version of Python alone makes no difference that was larger than the noise.
+The tables above were measured with Debian's interpreter since 2026-11-29, and with that of pyenv before. pyenv builds
+without `--enable-optimizations` and `--with-lto` by default. Debian's packages and the official images of Python have
+both. A newer version of Python alone makes no difference that was larger than the noise.
 """
 """A section of the page that is not measured with it."""
