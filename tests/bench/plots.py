@@ -71,20 +71,19 @@ def _lines(page: str, section: str) -> dict[str, Cells]:
 
 def _work(title: str, forms: list[Cells | None]) -> Row | None:
     """Return the row of a work, with the shares and their goals. None if no form was measured."""
-    if not any(cells is not None and cells.get("of it") for cells in forms):
-        return None
-    return Row(title, [_share(cells) for cells in forms])
+    bars = [_share(cells) for cells in forms]
+    return Row(title, bars) if any(bar is not None for bar in bars) else None
 
 
 def _share(cells: Cells | None) -> Bar | None:
     """Return the share that was measured beside kube-apiserver, with its range, or else the one of the tables."""
-    if cells is None or not cells.get("of it"):
+    if cells is None:
         return None
     goal = _number(cells.get("goal", ""))
     if match := _RANGE.fullmatch(cells.get("beside it", "")):
         value, low, high = (float(part.replace(",", "")) for part in match.groups())
         return Bar(value, low, high, goal)
-    share = _number(cells["of it"])
+    share = _number(cells.get("of it", ""))
     return None if share is None else Bar(share, goal=goal)
 
 
