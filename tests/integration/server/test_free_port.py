@@ -41,4 +41,5 @@ def test_the_endpoint_of_kubernetes_has_the_port_that_was_chosen(tmp_path: Path,
         end(process)
         if workers > 1:
             etcd.stop()
-    assert not re.search(r"^[WE]\d{4}.*(Invalid|port)", log.read_text(), re.MULTILINE)
+    # A worker may report that the other one is just creating the Service.
+    assert not re.search(r"^[WE]\d{4}.*port", log.read_text(), re.MULTILINE)
