@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
-from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.scheduling.yield_timer import YieldTimer
 from tetrapod.generic.storage.backend import (
     Backend,
@@ -213,16 +212,16 @@ class ConvertedBackend(TransformingBackend):
         to_store: Callable[[bytes], bytes] | None = None,
     ) -> None:
         super().__init__(inner)
-        self._converted = from_store
-        self._stored = to_store
+        self._for_caller = from_store
+        self._for_store = to_store
 
     async def _from_store(self, kv: KeyValue) -> KeyValue:
         try:
-            value = await offloaded(len(kv.value) >= LARGE, self._converted, kv.value)
+            value = self._for_caller(kv.value)
         except (LookupError, ValueError, AttributeError, TypeError):
             return kv  # the cache reports it as an object that cannot be decoded
-        stale = (value is kv.value) == (self._stored is not None)
+        stale = (value is kv.value) == (self._for_store is not None)
         return (StaleKeyValue if stale else KeyValue)(*kv._replace(value=value))
 
     async def _to_store(self, key: str, value: bytes) -> bytes:
-        return value if self._stored is None else await offloaded(len(value) >= LARGE, self._stored, value)
+        return value if self._for_store is None else self._for_store(value)

@@ -63,7 +63,8 @@ def _in_json(value: bytes) -> bytes:
     Raises:
         ValueError, AttributeError, TypeError, CorruptObject: the value cannot be decoded.
     """
-    if value.lstrip()[:1] != b"{":
+    text = value.lstrip()
+    if not text.startswith(b"{"):
         return as_json(value)
-    check_json(value.lstrip())
+    check_json(text)
     return value
