@@ -33,7 +33,7 @@ client closes idle connections before them.
 """
 MAX_IDLE: Final = 256
 REPLAYABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""Methods whose requests have a Content-Length even if the body is empty."""
+"""Methods whose requests may be repeated."""
 _TRIES: Final = 7
 """The maximum number of times that a request is sent if an HTTP/2 server does not process it (golang.org/x/net/http2:
 RoundTripOpt).
@@ -108,12 +108,7 @@ class BackendPool:
             target: path and query.
             headers: the headers, without Host and framing.
             body: the bytes, or a reader whose data is sent as it arrives.
-            host: see `ExchangeOptions`, like the following.
-            upgrade: see there.
-            length: see there.
-            replay: see there.
-            new_connection: see there.
-            shared: see there.
+            host, upgrade, length, replay, new_connection, shared: see `ExchangeOptions`.
 
         Raises:
             BackendError: the connection or the request failed.

@@ -12,6 +12,7 @@ from tetrapod.generic.proxy.h2.headers import encode_request
 from tetrapod.generic.proxy.headers import render_request
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests have a Content-Length even if the body is empty."""
 
 
 def begin(
