@@ -184,7 +184,7 @@ class PodGroupProtection:
             group.create_task(self._queue.run())
 
     def _on_group(self, old: Object | None, new: Object | None) -> None:
-        if new is not None and new["metadata"].get("deletionTimestamp"):
+        if new is not None and _is_deleted(new):
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_pod(self, old: Object | None, new: Object | None) -> None:
@@ -194,7 +194,7 @@ class PodGroupProtection:
 
     async def _sync(self, key: tuple[str, str]) -> None:
         pod_group = self._groups.get(*key)
-        if pod_group is None or not pod_group["metadata"].get("deletionTimestamp"):
+        if pod_group is None or not _is_deleted(pod_group):
             return
         namespace, name = key
         pods = (pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace)
