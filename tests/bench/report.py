@@ -115,7 +115,7 @@ def _cells(rate: Rate) -> list[str]:
 
 
 def _goal(key: str, work: Work, measured: Measured) -> list[str]:
-    goal, share = work.goal(key), _share(work, measured)
+    goal, share = work.goals.get(key, 0), _share(work, measured)
     if not goal or share is None:
         return ["", ""]
     return [f"≤ {goal:.2f}", "yes" if share <= goal else "**no**"]
@@ -159,7 +159,7 @@ def _quantities(
 
 def missed(key: str, measured: Measured) -> list[str]:
     """Return the keys of works and quantities above their goals."""
-    works = [w.key for w in WORKS if (share := _share(w, measured)) is not None and 0 < w.goal(key) < share]
+    works = [w.key for w in WORKS if key in w.goals and (_share(w, measured) or 0) > w.goals[key]]
     return works + [q.key for q in QUANTITIES if key in q.goals and measured.quantities.get(q.key, 0) > q.goals[key]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from bench.objects import (
@@ -35,8 +35,8 @@ class Work:
     Attributes:
         real: the CPU time on kube-apiserver v1.37.1 on this type of machine, as a multiple of `hello`; 0 if it is
             unknown. For custom objects it follows from the ratio to APPLY in one run.
-        one: the share of kube-apiserver's CPU time that one process should reach; 0 without a goal.
-        four: the same for four services.
+        goals: the share of kube-apiserver's CPU time to reach, by the key of the target; a target that is missing has
+            no goal.
         heavy: whether requests that are in flight at the end count too, by received bytes, because each takes long.
     """
 
@@ -44,13 +44,13 @@ class Work:
     title: str
     load: Load | None
     real: float
-    one: float = 0
-    four: float = 0
+    goals: dict[str, float] = field(default_factory=dict)
     heavy: bool = False
 
-    def goal(self, target: str) -> float:
-        """Return the goal of a target by its key; 0 without one."""
-        return {"embedded": self.one, "four": self.four}.get(target, 0)
+
+def _goals(one: float, four: float) -> dict[str, float]:
+    """Return the goals of one process and of four services by their keys."""
+    return {"embedded": one, "four": four}
 
 
 def _body(obj: dict[str, object], name: str) -> str:
@@ -67,22 +67,20 @@ _APPLIED: Final = json.dumps(
 )
 
 WORKS: Final = (
-    Work("get", "GET one ConfigMap", Load(f"{_MAPS}/one"), 7.8, 0.2, 0.5),
+    Work("get", "GET one ConfigMap", Load(f"{_MAPS}/one"), 7.8, _goals(0.2, 0.5)),
     Work(
         "create",
         "CREATE ConfigMap",
         Load(_MAPS, method="POST", content_type="application/json", body=_body(config_map(""), "created-@N@")),
         14.8,
-        0.55,
-        0.9,
+        _goals(0.55, 0.9),
     ),
     Work(
         "patch",
         "merge PATCH of one object",
         Load(f"{_MAPS}/one", method="PATCH", content_type="application/merge-patch+json", body='{"data":{"n":"@N@"}}'),
         60,
-        0.12,
-        0.2,
+        _goals(0.12, 0.2),
     ),
     Work(
         "apply",
@@ -95,24 +93,22 @@ WORKS: Final = (
             modulus=64,
         ),
         26.5,
-        0.45,
-        0.65,
+        _goals(0.45, 0.65),
     ),
     Work(
         "list-cached",
         "LIST 10,000 pods, resourceVersion=0",
         Load(f"{_PODS}?resourceVersion=0"),
         8450,
-        0.06,
-        0.15,
+        _goals(0.06, 0.15),
         heavy=True,
     ),
-    Work("list", "LIST 10,000 pods, consistent", Load(_PODS), 8000, 0.06, 0.15, heavy=True),
+    Work("list", "LIST 10,000 pods, consistent", Load(_PODS), 8000, _goals(0.06, 0.15), heavy=True),
     Work("page", "LIST limit=500", Load(f"{_PODS}?limit=500"), 430),
     Work("selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930),
-    Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, 0.25, 0.45),
-    Work("watch", "watch: delivery of one event to one of 200 watchers", None, 0.57, 0.5, 0.9),
-    Work("proxy", "GET proxied to an aggregated server", Load(f"/apis/{GROUP}/v1/things/one"), 8, 0.35, 0.35),
+    Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, _goals(0.25, 0.45)),
+    Work("watch", "watch: delivery of one event to one of 200 watchers", None, 0.57, _goals(0.5, 0.9)),
+    Work("proxy", "GET proxied to an aggregated server", Load(f"/apis/{GROUP}/v1/things/one"), 8, _goals(0.35, 0.35)),
     Work(
         "create-pod",
         "CREATE pod (default admission)",
@@ -123,8 +119,7 @@ WORKS: Final = (
             body=_body(pod("", 0), "pod-@N@"),
         ),
         39.5,
-        0.6,
-        0.9,
+        _goals(0.6, 0.9),
     ),
     Work(
         "status",
@@ -155,8 +150,7 @@ WORKS: Final = (
         "CREATE a custom object (24 kB schema, three CEL rules)",
         Load(_CUSTOM, method="POST", content_type="application/json", body=_body(ruled(""), "created-@N@")),
         85,
-        0.25,
-        0.35,
+        _goals(0.25, 0.35),
     ),
     Work(
         "custom-patch",
@@ -169,8 +163,7 @@ WORKS: Final = (
             modulus=RULED,
         ),
         140,
-        0.25,
-        0.35,
+        _goals(0.25, 0.35),
     ),
 )
 
