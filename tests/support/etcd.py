@@ -142,6 +142,10 @@ class Etcd:
         response = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
         return b64decode(response["kvs"][0]["value"])
 
+    def put(self, key: str, value: bytes) -> None:
+        """Store a value, past the servers that use this etcd."""
+        self.call("/v3/kv/put", {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()})
+
     def values(self, prefix: str) -> dict[str, bytes]:
         """Return the stored values of all keys that begin with a prefix that ends with a slash."""
         end = f"{prefix[:-1]}0"

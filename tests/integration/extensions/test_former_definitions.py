@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
 from pathlib import Path
 
 import orjson
 
+from support.definitions import definition, version
 from support.etcd import running_etcd
 from support.https_client import MERGE, HttpsClient
 from support.server import running
@@ -50,9 +50,9 @@ def test_a_definition_in_v1beta1_is_served_updated_and_deleted(tmp_path: Path) -
         assert stored["apiVersion"] == "apiextensions.k8s.io/v1"
         assert stored["spec"]["names"] == {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
         assert stored["spec"]["preserveUnknownFields"] is True
-        (version,) = stored["spec"]["versions"]
-        assert version["schema"] == BETA["spec"]["validation"]
-        assert version["additionalPrinterColumns"] == [{"name": "Size", "type": "integer", "jsonPath": ".size"}]
+        (only,) = stored["spec"]["versions"]
+        assert only["schema"] == BETA["spec"]["validation"]
+        assert only["additionalPrinterColumns"] == [{"name": "Size", "type": "integer", "jsonPath": ".size"}]
         assert stored["status"]["storedVersions"] == ["v1"]
         foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "any": 1, "other": {"x": 1}}
         created = client.until(lambda reply: reply.status == 201, "POST", FOOS, foo, timeout=60).body
@@ -73,9 +73,9 @@ def test_definitions_get_the_condition_while_other_controllers_write_their_statu
         names = [f"foos.g{number}.example.com" for number in range(40)]
         for name in names:
             group = name.partition(".")[2]
-            definition = {**BETA, "metadata": {"name": name}, "spec": {**BETA["spec"], "group": group}}
+            former = {**BETA, "metadata": {"name": name}, "spec": {**BETA["spec"], "group": group}}
             key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{name}"
-            etcd.call("/v3/kv/put", {"key": encoded(key.encode()), "value": encoded(orjson.dumps(definition))})
+            etcd.put(key, orjson.dumps(former))
         client.until(
             lambda reply: str(reply.body).count("'NonStructuralSchema'") == len(names), "GET", CRDS, timeout=60
         )
@@ -84,15 +84,13 @@ def test_definitions_get_the_condition_while_other_controllers_write_their_statu
 def test_a_definition_is_stored_in_v1beta1_and_one_in_v1_is_stored_again_by_any_update(tmp_path: Path) -> None:
     with running_etcd(tmp_path / "etcd") as etcd, running(tmp_path, f"--etcd-servers={etcd.url}") as server:
         client = HttpsClient(server.kubeconfig)
-        created = client.call("POST", CRDS, definition("v1")).body
+        created = client.call("POST", CRDS, shared("v1")).body
         stored = orjson.loads(etcd.value(KEY))
         assert stored["apiVersion"] == "apiextensions.k8s.io/v1beta1"
         assert stored["spec"]["validation"] == created["spec"]["versions"][0]["schema"]
         established = client.until(lambda reply: "Established" in str(reply.body), "GET", f"{CRDS}/{NAME}").body
-        unversioned = {**established["metadata"], "resourceVersion": None}
-        former = {**established, "metadata": {k: v for k, v in unversioned.items() if v is not None}}
-        etcd.call("/v3/kv/put", {"key": encoded(KEY.encode()), "value": encoded(orjson.dumps(former))})
-        changed = established["metadata"]["resourceVersion"]
+        changed = established["metadata"].pop("resourceVersion")
+        etcd.put(KEY, orjson.dumps(established))
         client.until(lambda reply: reply.body["metadata"]["resourceVersion"] != changed, "GET", f"{CRDS}/{NAME}")
         assert client.call("PATCH", f"{CRDS}/{NAME}", {"spec": {"scope": "Namespaced"}}, MERGE).status == 200
         assert orjson.loads(etcd.value(KEY))["apiVersion"] == "apiextensions.k8s.io/v1beta1"
@@ -102,33 +100,18 @@ def test_a_large_schema_of_several_versions_is_stored_once(tmp_path: Path) -> No
     """etcd accepts 1.5 MB, and this definition has 1.8 MB in v1."""
     with running_etcd(tmp_path / "etcd") as etcd, running(tmp_path, f"--etcd-servers={etcd.url}") as server:
         client = HttpsClient(server.kubeconfig)
-        large = definition("v1", "v2", "v3", description="x" * 600_000)
+        large = shared("v1", "v2", "v3", description="x" * 600_000)
         assert (reply := client.call("POST", CRDS, large)).status == 201, reply.message
         assert len(etcd.value(KEY)) < 700_000
         served = client.call("GET", f"{CRDS}/{NAME}").body["spec"]["versions"]
-        assert [version["schema"] for version in served] == [version["schema"] for version in large["spec"]["versions"]]
+        assert [one["schema"] for one in served] == [one["schema"] for one in large["spec"]["versions"]]
 
 
-def definition(*versions: str, description: str = "") -> Object:
+def shared(*names: str, description: str = "") -> Object:
     """Return a definition in v1 whose versions have one schema."""
-    schema = {"openAPIV3Schema": {"type": "object", "description": description}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "foos", "kind": "Foo"},
-            "scope": "Namespaced",
-            "versions": [
-                {"name": name, "served": True, "storage": name == versions[0], "schema": schema} for name in versions
-            ],
-        },
-    }
-
-
-def encoded(text: bytes) -> str:
-    return b64encode(text).decode()
+    schema = {"type": "object", "description": description}
+    versions = [version(name, storage=name == names[0], schema=schema) for name in names]
+    return definition("example.com", "Foo", *versions)
 
 
 def test_the_condition_of_a_non_structural_schema_names_the_schema_of_each_version() -> None:

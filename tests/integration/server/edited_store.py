@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +27,7 @@ class Setting(NamedTuple):
         stored = json.loads(self.etcd.value(key))
         marked = {"metadata": {"annotations": {"marked": ""}}}
         value = json.dumps(merged(merged(stored, change), marked)).encode()
-        pair = {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()}
-        self.etcd.call("/v3/kv/put", pair)
+        self.etcd.put(key, value)
         self.client.until(lambda reply: "marked" in reply.body["metadata"].get("annotations", {}), "GET", path)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +44,7 @@ class Cluster(NamedTuple):
 
     def store(self, name: str, value: bytes) -> None:
         key = f"/registry/poddisruptionbudgets/default/{name}"
-        self.etcd.call("/v3/kv/put", {"key": _base64(key.encode()), "value": _base64(value)})
+        self.etcd.put(key, value)
 
     def read(self, name: str) -> dict[str, Any]:
         """Return a budget once the watch cache has it."""
@@ -53,10 +52,6 @@ class Cluster(NamedTuple):
         assert reply.status == 200, reply.body
         body: dict[str, Any] = reply.body
         return body
-
-
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode()
 
 
 @pytest.fixture(scope="module")

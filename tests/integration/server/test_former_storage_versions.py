@@ -177,7 +177,7 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return
     with running_etcd(directory / "etcd") as etcd:
         for key, value in values.items():
-            etcd.call("/v3/kv/put", {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()})
+            etcd.put(key, value)
         with running(directory, f"--etcd-servers={etcd.url}", *flags) as server:
             yield Door(
                 HttpsClient(server.kubeconfig), HttpsClient(server.kubeconfig, headers=YAML), bool(flags), etcd.value

@@ -6,7 +6,6 @@ The answers are compared with those of kube-apiserver too.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Final
 
@@ -58,7 +57,7 @@ def test_an_object_with_a_value_of_a_wrong_type_is_corrupt(setting: tuple[HttpsC
     metadata = {"name": "bad", "namespace": "default", "uid": "u", **content.get("metadata", {})}
     key = f"/registry/{prefix}/bad"
     value = json.dumps({**content, "metadata": metadata})
-    etcd.call("/v3/kv/put", {"key": b64encode(key.encode()).decode(), "value": b64encode(value.encode()).decode()})
+    etcd.put(key, value.encode())
     read = client.until(lambda reply: reply.status != 404, "GET", f"{path}/bad")
     assert read.status == 500
     assert f"Key: /{prefix}/bad, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=" in read.message
@@ -84,7 +83,6 @@ def test_other_objects_of_the_kind_can_be_read(setting: tuple[HttpsClient, Etcd]
     created(client, DEPLOYMENTS, {"metadata": {"name": "good"}, "spec": spec})
     key = "/registry/deployments/default/good"
     value = etcd.value(key).replace(b'"replicas":0', b'"replicas":{}').replace(b'"good"', b'"evil"')
-    other = b64encode(key.replace("good", "evil").encode()).decode()
-    etcd.call("/v3/kv/put", {"key": other, "value": b64encode(value).decode()})
+    etcd.put(key.replace("good", "evil"), value)
     client.until(lambda reply: reply.status == 500, "GET", f"{DEPLOYMENTS}/evil")
     assert client.call("GET", f"{DEPLOYMENTS}/good").body["spec"]["replicas"] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +38,7 @@ class Cluster(NamedTuple):
             metadata["namespace"] = "default"
         value = json.dumps({"kind": kind_name, "apiVersion": group_version, "metadata": metadata, **content})
         key = f"/registry/{prefix}/{name}"
-        self.etcd.call("/v3/kv/put", {"key": _base64(key), "value": _base64(value)})
+        self.etcd.put(key, value.encode())
         return key
 
     def claim(self, name: str) -> str:
@@ -51,10 +50,6 @@ class Cluster(NamedTuple):
         assert reply.status == 200, reply.body
         body: dict[str, Any] = reply.body
         return body
-
-
-def _base64(text: str) -> str:
-    return b64encode(text.encode()).decode()
 
 
 @pytest.fixture(scope="module", params=[ETCD, STOCK])

@@ -6,7 +6,6 @@ The expected answers are compared with those of kube-apiserver too.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -69,8 +68,7 @@ class Setting(NamedTuple):
     def damage(self, kind: Kind, name: str, value: bytes = ENCRYPTED) -> None:
         """Replace the stored value of an object, and wait until the server cannot read it."""
         assert self.etcd.value(kind.key(name)) != value
-        key = b64encode(kind.key(name).encode()).decode()
-        self.etcd.call("/v3/kv/put", {"key": key, "value": b64encode(value).decode()})
+        self.etcd.put(kind.key(name), value)
         self.client.until(lambda reply: reply.status == 500, "GET", f"{kind.path}/{name}")
 
     def annotations(self, path: str, user: str) -> list[dict[str, str]]:
