@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     Attributes:
         method: the method, GET or POST.
         path: the path without the query.
-        query: the query; "" if there is none.
+        query: the query; "" without one.
         headers: the headers by their names in lower case.
         body: the body.
         certificate: whether the client sent a certificate that the TLS context accepts.
